@@ -1,0 +1,77 @@
+# Needs only make and Python 3.11 or newer; everything else is installed into .venv, in the versions of constraints.txt.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+RUNTIME := $(VENV)/.runtime-installed
+TOOLS := $(VENV)/.tools-installed
+
+TEST_WORKERS ?= auto
+CHECKS := check-format check-lint check-types check-imports check-dependencies check-spelling
+EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/core/*
+# Keeps the lines of one check together; make before 4.0 cannot.
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check $(CHECKS) conformance bench clean
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
+
+demo: $(RUNTIME)  ## Schedule two gangs that would block each other, and say why one waits
+	@$(BIN)/phalanx schedule -f examples/deadlock
+
+test: $(TOOLS)  ## Run every check, every test and the conformance cases
+	@$(MAKE) --no-print-directory check
+	$(BIN)/pytest --numprocesses $(TEST_WORKERS) --cov --cov-report=
+	$(BIN)/coverage report --skip-covered
+	@echo "The model, the placement kernel and the scheduling cycle must be covered to 95 %:"
+	$(BIN)/coverage report --include='$(EXACT)' --fail-under=95
+	@$(MAKE) --no-print-directory conformance
+
+check: $(TOOLS)  ## Check format, lint, types, import contracts, dependencies and spelling
+	@$(MAKE) --no-print-directory --keep-going --jobs=6 $(SYNC) $(CHECKS)
+
+check-format: $(TOOLS)
+	$(BIN)/ruff format --check
+
+check-lint: $(TOOLS)
+	$(BIN)/ruff check
+
+check-types: $(TOOLS)
+	$(BIN)/mypy --strict src tests
+	$(BIN)/mypy --strict scripts/conformance
+
+check-imports: $(TOOLS)
+	$(BIN)/lint-imports
+
+check-dependencies: $(TOOLS)
+	$(BIN)/deptry src
+
+check-spelling: $(TOOLS)
+	$(BIN)/codespell
+
+conformance: $(RUNTIME)  ## Compare our decisions with those of established schedulers
+	@$(BIN)/python scripts/conformance
+
+bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
+	@$(BIN)/phalanx bench
+
+clean:  ## Remove .venv, caches and reports
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; name one: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# The build backend is installed first, so that its version is the one in constraints.txt too.
+$(RUNTIME): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+	$(PIP) hatchling editables
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(TOOLS): $(RUNTIME)
+	$(PIP) --no-build-isolation --editable '.[test,lint]'
+	@touch $@

@@ -1,0 +1,116 @@
+"""Give waiting gangs nodes: a gang gets its minimum or nothing, then its further tasks one by one.
+
+Queues are served in turn, gangs in order, tasks in order. A gang without sub-groups and without a hard network constraint
+takes the flat path below; the others search network domains (`allocate_domains.py`) with the same task loop.
+"""
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any
+
+from phalanx.actions.allocate_domains import DomainSearch
+from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.core.heap import Heap
+from phalanx.core.session import Session, pending_tasks
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState
+from phalanx.model.queue import Queue
+
+
+class AllocateAction:
+    """Places gangs on free room, or promises them room that is being released."""
+
+    name = "allocate"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings."""
+        settings = Arguments(self.name, arguments)
+        enabled = settings.switch("predicateErrorCacheEnable", True)
+        self.remembers_failed_roles = settings.switch("enablePredicateErrorCache", enabled)
+        settings.done()
+
+    def run(self, session: Session) -> None:
+        """Serve queues in turn until no gang is left to try."""
+        gangs_by_queue = self._gangs_by_queue(session)
+        queues = Heap[Queue](session.queue_comes_first)
+        for name in sorted(gangs_by_queue):
+            queues.push(session.queues[name])
+        session.course.note(3, "begin", f"try to allocate for {len(queues)} queue(s)", queues=sorted(gangs_by_queue))
+        turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
+        while len(queues):
+            queue = queues.pop()
+            overused = session.queue_overused(queue)
+            if not overused.ok:
+                session.course.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
+                _blame(gangs_by_queue[queue.name], overused)
+                continue
+            gangs = gangs_by_queue[queue.name]
+            if gangs:
+                turn.take(gangs, queue)
+                queues.push(queue)
+
+    def _gangs_by_queue(self, session: Session) -> dict[str, list[Any]]:
+        number = count()
+        heaps: dict[str, list[Any]] = {}
+        for gang in session.gangs.values():
+            if self._is_candidate(session, gang):
+                heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
+        for heap in heaps.values():
+            heapify(heap)
+        return heaps
+
+    def _is_candidate(self, session: Session, gang: GangState) -> bool:
+        if gang.phase in ("", "Pending"):
+            if "enqueue" in session.policy.actions:
+                session.course.note(4, "skipped", f"gang {gang.key} skipped: not admitted yet", gang=gang.key)
+                return False
+            gang.phase = "Inqueue"
+        verdict = session.gang_valid(gang)
+        if not verdict.ok:
+            gang.verdicts.append(verdict)
+            session.course.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key, reason=verdict.reason)
+            return False
+        return any(not task.task.is_best_effort for task in pending_tasks(gang.tasks))
+
+
+def _blame(gangs: list[Any], verdict: Any) -> None:
+    for _, _, gang in gangs:
+        gang.verdicts.append(verdict)
+
+
+class _Turn:
+    """Tries the first gang of a queue; a gang that was committed and has tasks left goes back in line."""
+
+    def __init__(self, session: Session, placer: TaskPlacer) -> None:
+        self._session, self._placer = session, placer
+        self._domains = DomainSearch(session, placer)
+        self._number = count(1 << 40)
+
+    def take(self, gangs: list[Any], queue: Queue) -> None:
+        gang: GangState = heappop(gangs)[-1]
+        self._session.course.note(3, "gang", f"try gang {gang.key} of queue {queue.name}", gang=gang.key, queue=queue.name)
+        if uses_domains(gang):
+            committed = self._domains.allocate(gang, queue)
+        else:
+            committed = self._allocate_flat(gang, queue)
+        if committed and self._placer.has_tasks_left(gang):
+            heappush(gangs, (self._session.gang_key(gang), next(self._number), gang))
+
+    def _allocate_flat(self, gang: GangState, queue: Queue) -> bool:
+        subgroup = next(iter(gang.subgroups.values()))
+        statement = self._placer.place(subgroup, queue)
+        if statement is None:
+            return False
+        if self._session.gang_ready(gang).ok:
+            statement.commit()
+            self._session.course.note(3, "commit", f"gang {gang.key}: committed", gang=gang.key)
+            return True
+        statement.keep()
+        self._session.course.note(3, "pipelined", f"gang {gang.key}: waits for room that is being released", gang=gang.key)
+        return False
+
+
+def uses_domains(gang: GangState) -> bool:
+    """Tell whether the gang needs the search over network domains and sub-groups."""
+    return gang.has_subgroups or gang.allowed_tier is not None

@@ -1,0 +1,161 @@
+"""The task loop: place the waiting tasks of a sub-group in order, until its gang needs no more.
+
+Runs of identical tasks are placed together. A run ends where something must be asked again: the gang may be ready, the
+queue may be full, or no node is left. The result is that of placing the tasks one by one.
+"""
+
+from phalanx.core.session import Session, pending_tasks
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.core.verdict import FitError, Verdict
+from phalanx.model.queue import Queue
+from phalanx.model.task import Task
+from phalanx.placement import Mask
+
+
+class TaskPlacer:
+    """Works through the tasks of gangs; a task that was tried is not tried again in this session."""
+
+    def __init__(self, session: Session, *, remembers_failed_roles: bool = True) -> None:
+        """Begin with every waiting task untried."""
+        self._session = session
+        self._remembers_failed_roles = remembers_failed_roles
+        self._left: dict[str, list[TaskState]] = {}
+
+    def tasks_left(self, subgroup: SubGroupState) -> list[TaskState]:
+        """Return the tasks still to try, the next one last."""
+        if subgroup.id not in self._left:
+            waiting = [task for task in pending_tasks(subgroup.tasks) if not task.task.is_best_effort]
+            self._left[subgroup.id] = self._session.sorted_tasks(waiting)[::-1]
+        return self._left[subgroup.id]
+
+    def restore(self, subgroup: SubGroupState, tasks: list[TaskState]) -> None:
+        """Put a worksheet back as it was before a dry run."""
+        self._left[subgroup.id] = tasks
+
+    def has_tasks_left(self, gang: GangState) -> bool:
+        """Tell whether some task of the gang was not tried yet."""
+        return any(self.tasks_left(subgroup) for subgroup in gang.subgroups.values())
+
+    def place(self, subgroup: SubGroupState, queue: Queue, *, within: Mask | None = None, prefix: str = "") -> Statement | None:
+        """Place tasks until the sub-group needs no more; None when it got too few, and nothing is left of the attempt."""
+        session, run = self._session, _Run(self._session, subgroup, queue, within, prefix, self._remembers_failed_roles)
+        statement = session.statement()
+        tasks = self.tasks_left(subgroup)
+        while tasks and run.goes_on:
+            run.step(tasks, statement)
+        if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup):
+            return statement
+        statement.discard()
+        if session.course.level >= 3:
+            reason = session.gang_ready(subgroup.gang).message
+            session.course.note(3, "discard", f"gang {subgroup.gang.key}: discarded, {reason}", gang=subgroup.gang.key)
+        return None
+
+
+class _Run:
+    """One pass over the tasks of a sub-group."""
+
+    def __init__(
+        self, session: Session, subgroup: SubGroupState, queue: Queue, within: Mask | None, prefix: str, remembers: bool
+    ) -> None:
+        self._session, self._subgroup, self._queue = session, subgroup, queue
+        self._within, self._prefix, self._remembers = within, prefix, remembers
+        self._failed_roles: set[str] = set()
+        self.goes_on = True
+
+    def step(self, tasks: list[TaskState], statement: Statement) -> None:
+        """Take the next task, or the next run of identical ones, and place it."""
+        first = tasks[-1]
+        room = self._session.queue_room(self._queue, first.task.shape)
+        if room.tasks <= 0:
+            self._refuse(tasks.pop(), room.verdict)
+            return
+        if self._remembers and first.task.role and first.task.role in self._failed_roles:
+            self._skip(tasks.pop())
+            return
+        verdict = self._session.prefilter(first)
+        if not verdict.ok:
+            self._fail(tasks.pop(), FitError.same_everywhere(self._asked_nodes(), verdict.message))
+            return
+        batch = self._take_batch(tasks, room.tasks)
+        self._place_batch(batch, tasks, statement)
+
+    def _take_batch(self, tasks: list[TaskState], limit: int) -> list[TaskState]:
+        """Pop the tasks that can be placed before anything has to be asked again."""
+        first = tasks.pop()
+        batch = [first]
+        if first.task.nominated_node or not self._is_batchable(first):
+            return batch
+        limit = min(limit, self._session.ready_in(self._subgroup, first.task.role))
+        while tasks and len(batch) < limit and _same_class(first.task, tasks[-1].task):
+            batch.append(tasks.pop())
+        return batch
+
+    def _is_batchable(self, task: TaskState) -> bool:
+        return self._session.is_local(task.task.shape) and self._session.task_scores(task) is None
+
+    def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
+        now, later = self._choose(batch)
+        statement.allocate(batch[: len(now)], now)
+        statement.pipeline(batch[len(now) : len(now) + len(later)], later)
+        placed = len(now) + len(later)
+        if placed < len(batch):
+            tasks.extend(reversed(batch[placed + 1 :]))
+            self._no_node(batch[placed])
+        elif self._session.subgroup_ready(self._subgroup):
+            self.goes_on = False
+
+    def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
+        first = batch[0]
+        outlook = self._session.outlook(first.task.shape)
+        nominated = self._nominated(first)
+        if nominated is not None:
+            return nominated
+        extra = self._session.task_scores(first)
+        if extra is None:
+            return outlook.place(len(batch), within=self._within)
+        for is_now, mask in outlook.groups(within=self._within):
+            if mask.any():
+                node = outlook.best(mask, extra=extra)
+                chosen = [] if node is None else [node]
+                return (chosen, []) if is_now else ([], chosen)
+        return [], []
+
+    def _nominated(self, task: TaskState) -> tuple[list[int], list[int]] | None:
+        """Return the nominated node alone if the task may go there."""
+        number = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
+        if number is None or (self._within is not None and not self._within[number]):
+            return None
+        for is_now, mask in self._session.outlook(task.task.shape).groups(within=self._within):
+            if mask[number]:
+                return ([number], []) if is_now else ([], [number])
+        return None
+
+    def _no_node(self, task: TaskState) -> None:
+        outlook = self._session.outlook(task.task.shape)
+        if outlook.scoring_failed and any(mask.any() for _, mask in outlook.groups(within=self._within)):
+            return
+        self._fail(task, outlook.error(within=self._within, prefix=self._prefix))
+
+    def _fail(self, task: TaskState, error: FitError) -> None:
+        task.error = error
+        self._failed_roles.add(task.task.role)
+        self._session.course.note(4, "no node", f"task {task.task.key}: {error.text}", task=task.task.key)
+        self.goes_on = self._subgroup.gang.may_continue_without(self._failed_roles, self._subgroup)
+
+    def _skip(self, task: TaskState) -> None:
+        role = task.task.role
+        task.error = f"Task {task.task.name} with role spec {role} has already predicated failed, skip"
+        self._session.course.note(5, "skipped", task.error, task=task.task.key)
+
+    def _refuse(self, task: TaskState, verdict: Verdict) -> None:
+        self._subgroup.gang.verdicts.append(verdict)
+        self._session.course.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
+
+    def _asked_nodes(self) -> int:
+        return len(self._session.snapshot.nodes) if self._within is None else int(self._within.sum())
+
+
+def _same_class(left: Task, right: Task) -> bool:
+    return left.shape is right.shape and left.role == right.role and not right.nominated_node

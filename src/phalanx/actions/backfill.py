@@ -1,0 +1,66 @@
+"""Place tasks that ask for nothing but a place. They need no room, so no gang waits for them and they wait for no room."""
+
+from collections.abc import Mapping
+
+from phalanx.core.heap import Heap
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import FitError
+from phalanx.model.queue import Queue
+from phalanx.model.status import Status
+
+
+class BackfillAction:
+    """Gives best-effort tasks a node; they are bound as soon as their gang is ready."""
+
+    name = "backfill"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, arguments).done()
+
+    def run(self, session: Session) -> None:
+        """Take queues, gangs and tasks in order and place each task for itself."""
+        held: dict[str, Statement] = {}
+        for gang in self._gangs_in_order(session):
+            for task in session.sorted_tasks(_best_effort_tasks(gang)):
+                statement = held.setdefault(gang.key, session.statement())
+                if self._place(session, task, statement) and session.gang_ready(gang).ok:
+                    statement.commit()
+                    del held[gang.key]
+        for statement in held.values():
+            statement.keep()
+
+    def _gangs_in_order(self, session: Session) -> list[GangState]:
+        queues = Heap[Queue](session.queue_comes_first)
+        gangs: dict[str, list[GangState]] = {}
+        for gang in session.gangs.values():
+            if gang.phase not in ("", "Pending") and _best_effort_tasks(gang) and session.gang_valid(gang).ok:
+                gangs.setdefault(gang.gang.queue, []).append(gang)
+        for name in sorted(gangs):
+            queues.push(session.queues[name])
+        ordered: list[GangState] = []
+        while len(queues):
+            ordered.extend(sorted(gangs[queues.pop().name], key=session.gang_key))
+        return ordered
+
+    def _place(self, session: Session, task: TaskState, statement: Statement) -> bool:
+        verdict = session.prefilter(task)
+        if not verdict.ok:
+            task.error = FitError.same_everywhere(len(session.snapshot.nodes), verdict.message)
+            return False
+        outlook = session.outlook(task.task.shape)
+        for _, mask in outlook.groups(ignores_idle=True):
+            if mask.any():
+                node = outlook.best(mask, extra=session.task_scores(task))
+                if node is not None:
+                    statement.allocate([task], [node])
+                return node is not None
+        task.error = outlook.error(ignores_room=True)
+        return False
+
+
+def _best_effort_tasks(gang: GangState) -> list[TaskState]:
+    return [task for task in gang.tasks if task.status is Status.PENDING and task.task.is_best_effort and not task.task.is_gated]

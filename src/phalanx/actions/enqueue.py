@@ -1,0 +1,56 @@
+"""Admit waiting gangs: a gang whose group asks for minimum resources is admitted only when the plugins see room for them."""
+
+from collections.abc import Mapping
+from heapq import heapify, heappop
+from itertools import count
+from typing import Any
+
+from phalanx.core.heap import Heap
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState
+from phalanx.model.queue import Queue
+
+
+class EnqueueAction:
+    """Turns Pending gangs into Inqueue ones, queue by queue."""
+
+    name = "enqueue"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, arguments).done()
+
+    def run(self, session: Session) -> None:
+        """Ask for each waiting gang once; a refusal does not hold up the next one."""
+        waiting = self._waiting_gangs(session)
+        queues = Heap[Queue](session.queue_comes_first)
+        for name in sorted({gang.gang.queue for gang in session.gangs.values()}):
+            queues.push(session.queues[name])
+        while len(queues):
+            queue = queues.pop()
+            gangs = waiting.get(queue.name)
+            if gangs:
+                self._consider(session, heappop(gangs)[-1])
+                queues.push(queue)
+
+    def _waiting_gangs(self, session: Session) -> dict[str, list[Any]]:
+        number = count()
+        heaps: dict[str, list[Any]] = {}
+        for gang in session.gangs.values():
+            if gang.phase in ("", "Pending"):
+                heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
+        for heap in heaps.values():
+            heapify(heap)
+        return heaps
+
+    def _consider(self, session: Session, gang: GangState) -> None:
+        if gang.gang.min_resources is not None:
+            vote = session.gang_enqueueable(gang)
+            if vote.value <= 0:
+                gang.verdicts.append(vote.verdict)
+                session.course.note(4, "enqueue refused", f"gang {gang.key} is not admitted: {vote.verdict.message}", gang=gang.key)
+                return
+            session.gang_enqueued(gang)
+        gang.phase = "Inqueue"
+        session.course.note(4, "enqueued", f"gang {gang.key} is admitted", gang=gang.key)

@@ -1,0 +1,29 @@
+"""The one list of what we ship. Importing a module never registers anything; adding a line here does."""
+
+from phalanx.actions.allocate import AllocateAction
+from phalanx.actions.backfill import BackfillAction
+from phalanx.actions.enqueue import EnqueueAction
+from phalanx.core.cycle import Catalogue
+from phalanx.plugins.binpack import BinpackPlugin
+from phalanx.plugins.capacity import CapacityPlugin
+from phalanx.plugins.conformance import ConformancePlugin
+from phalanx.plugins.drf import DrfPlugin
+from phalanx.plugins.gang import GangPlugin
+from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
+from phalanx.plugins.nodeorder import NodeOrderPlugin
+from phalanx.plugins.overcommit import OvercommitPlugin
+from phalanx.plugins.predicates import PredicatesPlugin
+from phalanx.plugins.priority import PriorityPlugin
+from phalanx.plugins.proportion import ProportionPlugin
+from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
+
+CATALOGUE = Catalogue(
+    actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction)},
+    plugins={
+        plugin.name: plugin
+        for plugin in (
+            GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
+            BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin,
+        )
+    },
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""The command line: one module per command, named as it is typed.
+
+A command is imported when it is run, not before, so that `phalanx --help` and completion in the shell answer at once.
+What they show comes from the table below. To add a command, write `cli/<name>.py` with a click command called `command`
+and add its line to the table.
+
+The program has two names: `phalanx`, and `kubectl-phalanx`, which kubectl runs for `kubectl phalanx`.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from phalanx import __version__
+from phalanx.errors import PhalanxError
+
+COMPLETE_VARIABLE = "_PHALANX_COMPLETE"
+
+
+class Entry(NamedTuple):
+    """Where a command is ("module:attribute") and what the help of the program says about it."""
+
+    target: str
+    summary: str
+
+
+ENTRIES_BY_NAME = {
+    "schedule": Entry("phalanx.cli.schedule:command", "Run one session on a snapshot and show what it decides."),
+    "config": Entry("phalanx.cli.config:command", "Show and check scheduler configurations and profiles."),
+    "bench": Entry("phalanx.cli.bench:command", "Measure how fast sessions are decided on this machine."),
+    "completion": Entry("phalanx.cli.completion:command", "Print the completion script of a shell."),
+}
+
+EXAMPLES = (
+    "schedule -f examples/deadlock",
+    "config show --profile volcano",
+)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run, and listed from the table without an import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(ENTRIES_BY_NAME)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = ENTRIES_BY_NAME.get(cmd_name)
+        return None if entry is None else _load(entry.target)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in ENTRIES_BY_NAME.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for example in EXAMPLES:
+                formatter.write_text(f"{ctx.command_path} {example}")
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        commands = [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in ENTRIES_BY_NAME.items()
+            if name.startswith(incomplete)
+        ]
+        # Not super(): click.Group would import every command to read its help.
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+    def invoke(self, ctx: click.Context) -> Any:  # Any: as click declares it
+        try:
+            return super().invoke(ctx)
+        except PhalanxError as problem:
+            click.echo(f"error: {problem}", err=True)
+            ctx.exit(1)
+
+    def main(self, *args: Any, **settings: Any) -> Any:  # Any: passed on to click unread
+        settings.setdefault("prog_name", _program_name(sys.argv[0]))
+        settings.setdefault("complete_var", COMPLETE_VARIABLE)
+        return super().main(*args, **settings)
+
+
+def _load(target: str) -> click.Command:
+    module_name, _, attribute = target.partition(":")
+    command = getattr(import_module(module_name), attribute)
+    assert isinstance(command, click.Command), f"{target} is not a click command"
+    return command
+
+
+def _program_name(started_as: str) -> str:
+    return "kubectl phalanx" if PurePath(started_as).name.startswith("kubectl-") else "phalanx"
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="phalanx", message="%(prog)s %(version)s")
+def main() -> None:
+    """Gang scheduling for Kubernetes: a set of pods starts together or not at all."""

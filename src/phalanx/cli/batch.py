@@ -1,0 +1,60 @@
+"""`phalanx schedule --batch`: one JSON request per line, one JSON answer per line, until the input ends. No line ends the batch."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from phalanx.builtin import CATALOGUE
+from phalanx.core.cycle import run_cycle
+from phalanx.core.policy import read_policy
+from phalanx.dialects.cluster import ObjectCluster, describe
+from phalanx.dialects.parts import seconds
+from phalanx.errors import PhalanxError, SnapshotError
+from phalanx.explain.answer import answer
+
+
+def answers(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Answer every line."""
+    for line in lines:
+        if line.strip():
+            yield msgspec.json.encode(answer_line(line)) + b"\n"
+
+
+def answer_line(line: bytes) -> dict[str, Any]:
+    """Answer one request; anything wrong with it becomes an `error` sentence."""
+    identity: object = None
+    try:
+        request = msgspec.json.decode(line)
+        if not isinstance(request, dict):
+            raise SnapshotError(f"request: expected an object with id, config and objects, got {type(request).__name__}")
+        identity = request.get("id")
+        return {"id": identity, "error": None, **_decide(request)}
+    except (PhalanxError, msgspec.MsgspecError) as problem:
+        return {"id": identity, "error": str(problem)}
+    except Exception as problem:
+        return {"id": identity, "error": f"internal error, please report it: {type(problem).__name__}: {problem}"}
+
+
+def _decide(request: dict[str, Any]) -> dict[str, Any]:
+    policy = read_policy(request.get("config") or {}, actions=list(CATALOGUE.actions), plugins=list(CATALOGUE.plugins))
+    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners)
+    objects = request.get("objects") or []
+    if not isinstance(objects, list):
+        raise SnapshotError(f"objects: expected a list, got {type(objects).__name__}")
+    for number, item in enumerate(objects):
+        if not isinstance(item, dict):
+            raise SnapshotError(f"objects[{number}]: expected an object, got {type(item).__name__}")
+        try:
+            cluster.put(item)
+        except (TypeError, AttributeError) as problem:
+            raise SnapshotError(f"objects[{number}], {describe(item)}: {problem}") from problem
+    snapshot = cluster.snapshot(_now(request))
+    return answer(snapshot, run_cycle(snapshot, policy, CATALOGUE))
+
+
+def _now(request: dict[str, Any]) -> float:
+    now = request.get("now")
+    if now is not None and not isinstance(now, str):
+        raise SnapshotError(f"now: expected a time such as '2026-01-01T12:00:00Z', got {type(now).__name__}")
+    return seconds(now, where="now")

@@ -1,0 +1,101 @@
+"""Comparisons of amounts of many gangs and queues: float vectors over the resource space, infinity where nothing bounds."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phalanx.core.hooks import Room
+from phalanx.core.verdict import YES, Verdict
+from phalanx.model.resources import PODS, ResourceSpace, Resources, readable
+from phalanx.placement import NO_LIMIT
+
+Vector: TypeAlias = NDArray[np.float64]
+"""An amount per resource of the space."""
+
+EPSILON = 0.1
+"""Amounts closer than this are equal: shares of a total are not whole numbers."""
+
+
+def covers(have: Vector, want: Vector) -> bool:
+    """Tell whether `have` is at least `want` everywhere, nearly equal included."""
+    return bool(np.all(want - have < EPSILON))
+
+
+def covers_requested(have: Vector, total: Vector, want: Vector, space: ResourceSpace) -> bool:
+    """Tell whether `have` is at least `total` on what is wanted, exactly, leaving the number of pods aside."""
+    rows = requested_rows(want, space)
+    return bool(np.all(total[rows] <= have[rows]))
+
+
+def requested_rows(want: Vector, space: ResourceSpace) -> NDArray[np.bool_]:
+    """Mark the resources that are wanted, without the number of pods."""
+    rows: NDArray[np.bool_] = want > 0
+    rows[space.row_by_name[PODS]] = False
+    return rows
+
+
+def share(part: float, whole: float) -> float:
+    """Return part of whole; a part of nothing counts as all of it."""
+    if whole == 0:
+        return 0.0 if part == 0 else 1.0
+    return part / whole
+
+
+def dominant_share(part: Vector, whole: Vector) -> float:
+    """Return the largest share over the resources there are."""
+    rows = np.flatnonzero(whole >= EPSILON)
+    return max((share(part[row], whole[row]) for row in rows), default=0.0)
+
+
+def bounded(resources: Resources | None, space: ResourceSpace, *, unbounded_zero: bool = False) -> Vector:
+    """Return limits as a vector, infinite where there is none; optionally also where cpu or memory is 0."""
+    vector = np.full(len(space), np.inf)
+    for name, amount in (resources or {}).items():
+        vector[space.row_by_name[name]] = amount
+    if unbounded_zero:
+        vector[:2][vector[:2] <= 0] = np.inf
+    return vector
+
+
+def room_under(limit: Vector, taken: Vector, request: Vector, space: ResourceSpace) -> int:
+    """Return how many times the request can still be taken under the limit, on what it asks for."""
+    rows = np.flatnonzero(requested_rows(request, space) & np.isfinite(limit))
+    room = NO_LIMIT
+    for row in rows:
+        count = int((limit[row] - taken[row]) // request[row])
+        while taken[row] + (count + 1) * request[row] <= limit[row]:
+            count += 1
+        while count > 0 and taken[row] + count * request[row] > limit[row]:
+            count -= 1
+        room = min(room, count)
+    return max(room, 0)
+
+
+def room_or_reason(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vector, space: ResourceSpace, word: str) -> Room:
+    """Return the room of a queue; when there is none, with the resource that is short and its numbers."""
+    tasks = room_under(limit, taken, request, space)
+    if tasks > 0:
+        return Room(tasks, YES)
+    return Room(0, short_of(plugin, queue, limit, taken, request, space, word))
+
+
+def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vector, space: ResourceSpace, word: str) -> Verdict:
+    """Say which resource of a queue is used up."""
+    for row in np.flatnonzero(requested_rows(request, space)):
+        if taken[row] + request[row] > limit[row]:
+            name = space.names[row]
+            numbers: dict[str, Any] = {
+                "queue": queue, "resource": name, "limit": float(limit[row]), "taken": float(taken[row]), "wanted": float(request[row]),
+            }  # fmt: skip
+            message = (
+                f"queue {queue} has {readable(name, float(taken[row]))} of {readable(name, float(limit[row]))} {name} {word};"
+                f" {readable(name, float(request[row]))} more do not fit"
+            )
+            return Verdict.refuse(plugin, "QueueQuotaExceeded", message, **numbers)
+    return Verdict.refuse(plugin, "QueueQuotaExceeded", f"queue {queue} has no room", queue=queue)
+
+
+def as_amounts(vector: Vector, space: ResourceSpace) -> dict[str, float]:
+    """Return the finite, non-zero amounts by name."""
+    return {name: float(vector[row]) for name, row in space.row_by_name.items() if np.isfinite(vector[row]) and vector[row]}

@@ -1,0 +1,102 @@
+"""How the answers of several plugins become one. This table is the whole of it; `Session` calls nothing else.
+
+A hook is asked only of plugins whose switch for it is on (no switch: always). Plugins are asked tier by tier, in order.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+from phalanx.core.hooks import Room
+from phalanx.core.verdict import PERMIT, REJECT, YES, Verdict, Vote
+from phalanx.placement import NO_LIMIT
+
+Rule = Literal[
+    "first difference", "first refusal", "all agree", "vote", "told", "first tier agrees", "any refusal", "smallest", "collected", "sum",
+    "first answer", "victims",
+]  # fmt: skip
+
+RULES: dict[str, tuple[str | None, Rule]] = {
+    "gang_order": ("enableJobOrder", "first difference"),
+    "queue_order": ("enableQueueOrder", "first difference"),
+    "task_order": ("enableTaskOrder", "first difference"),
+    "subgroup_order": ("enabledSubJobOrder", "first difference"),
+    "victim_queue_order": (None, "first difference"),
+    "gang_valid": (None, "first refusal"),
+    "gang_ready": ("enableJobReady", "all agree"),
+    "subgroup_ready": ("enabledSubJobReady", "all agree"),
+    "gang_pipelined": ("enableJobPipelined", "vote"),
+    "subgroup_pipelined": ("enabledSubJobPipelined", "vote"),
+    "gang_enqueueable": ("enableJobEnqueued", "vote"),
+    "gang_enqueued": ("enableJobEnqueued", "told"),
+    "gang_starving": ("enableJobStarving", "first tier agrees"),
+    "queue_overused": ("enabledOverused", "any refusal"),
+    "queue_room": ("enabledAllocatable", "smallest"),
+    "queue_preemptive": ("enablePreemptive", "all agree"),
+    "prefilter": ("enablePredicate", "first refusal"),
+    "screen": ("enablePredicate", "collected"),
+    "node_room": ("enablePredicate", "smallest"),
+    "node_scores": ("enableNodeOrder", "sum"),
+    "batch_scores": ("enableNodeOrder", "sum"),
+    "task_scores": ("enableNodeOrder", "sum"),
+    "hypernode_scores": ("enabledHyperNodeOrder", "sum"),
+    "hypernode_gradients": ("enabledHyperNodeGradient", "first answer"),
+    "preemptable": ("enablePreemptable", "victims"),
+    "reclaimable": ("enableReclaimable", "victims"),
+    "evictable": (None, "victims"),
+    "changed": (None, "told"),
+}
+
+Tiers = Sequence[Sequence[Callable[..., Any]]]
+"""The methods to ask, tier by tier."""
+
+
+def flat(tiers: Tiers) -> Iterable[Callable[..., Any]]:
+    """Return every method in order."""
+    return (method for tier in tiers for method in tier)
+
+
+def first_refusal(tiers: Tiers, *question: object) -> Verdict:
+    """Ask until somebody refuses; yes when nobody does. This is also how all must agree, and how any refusal decides."""
+    for method in flat(tiers):
+        verdict: Verdict = method(*question)
+        if not verdict.ok:
+            return verdict
+    return YES
+
+
+def vote(tiers: Tiers, *question: object) -> Vote:
+    """A voice against ends it; a tier with a voice for it and none against ends it too; nobody: for it."""
+    for tier in tiers:
+        permitted = None
+        for method in tier:
+            answer: Vote = method(*question)
+            if answer.value <= REJECT:
+                return answer
+            if answer.value >= PERMIT:
+                permitted = answer
+        if permitted is not None:
+            return permitted
+    return Vote(PERMIT)
+
+
+def first_tier_agrees(tiers: Tiers, *question: object) -> Verdict:
+    """The first tier in which somebody answers decides: all of it must agree. Nobody: no."""
+    for tier in tiers:
+        if tier:
+            return first_refusal((tier,), *question)
+    return Verdict.refuse("", "NobodyAsked")
+
+
+def smallest_room(tiers: Tiers, *question: object) -> Room:
+    """The plugin that leaves the least room decides; nobody: no limit."""
+    rooms: list[Room] = [method(*question) for method in flat(tiers)]
+    return min(rooms, key=lambda room: room.tasks, default=Room(NO_LIMIT, YES))
+
+
+def first_difference(tiers: Tiers, *question: object) -> int:
+    """The first answer that is not zero decides."""
+    for method in flat(tiers):
+        answer: int = method(*question)
+        if answer:
+            return answer
+    return 0

@@ -1,0 +1,60 @@
+"""One cycle: open a session on a snapshot, run the actions, close it, return the decisions. Pure: the same input gives the same output."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from phalanx.core.course import Course
+from phalanx.core.decision import Decisions, Outcome
+from phalanx.core.policy import Policy
+from phalanx.core.session import PluginFactory, Session
+from phalanx.core.snapshot import Snapshot
+from phalanx.model.status import Status
+
+
+class Action(Protocol):
+    """One step of a session."""
+
+    name: str
+
+    def run(self, session: Session) -> None: ...
+
+
+ActionFactory = Callable[[Mapping[str, object]], Action]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The actions and plugins that exist."""
+
+    actions: Mapping[str, ActionFactory] = field(default_factory=dict)
+    plugins: Mapping[str, PluginFactory] = field(default_factory=dict)
+
+
+def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Decisions:
+    """Decide what to do with the snapshot."""
+    session = open_session(snapshot, policy, catalogue, course_level=course_level)
+    for name in policy.actions:
+        session.course.note(5, "enter", f"enter action {name}", action=name)
+        catalogue.actions[name](policy.arguments_by_action.get(name, {})).run(session)
+        session.course.note(5, "leave", f"leave action {name}", action=name)
+    return close_session(session)
+
+
+def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Session:
+    """Return a session ready for its actions."""
+    return Session(snapshot, policy, catalogue.plugins, Course(course_level))
+
+
+def close_session(session: Session) -> Decisions:
+    """Close a session and return what it decided."""
+    session.close()
+    decisions = session.decisions
+    decisions.course = session.course.events
+    for state in session.gangs.values():
+        for task in state.tasks:
+            if task.status is Status.PIPELINED:
+                decisions.pipelined[task.task.key] = session.node_name(task.node)
+        decisions.outcomes.append(Outcome(state, session.is_guarded))
+    decisions.outcomes.extend(Outcome(state, False) for state in session.left_out)
+    return decisions

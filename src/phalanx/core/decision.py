@@ -1,0 +1,41 @@
+"""What a cycle decides, as data. Sinks carry it out, dialects write it down, `explain` tells it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from phalanx.core.course import CourseEvent
+from phalanx.core.states import GangState
+from phalanx.model.task import Task, TaskKey
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A running task that has to go, for whom and why."""
+
+    task: Task
+    action: str
+    preemptor: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a session leaves for one gang: its state, and whether somebody guards the gang's minimum."""
+
+    state: GangState
+    is_guarded: bool
+    """A plugin closed the session by saying whether the gang is whole."""
+
+
+@dataclass(slots=True)
+class Decisions:
+    """The result of one cycle."""
+
+    binds: dict[TaskKey, str] = field(default_factory=dict)
+    pipelined: dict[TaskKey, str] = field(default_factory=dict)
+    evictions: dict[TaskKey, Eviction] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+    queues: dict[str, dict[str, Mapping[str, float]]] = field(default_factory=dict)
+    course: list[CourseEvent] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    """Gangs that could not be considered because of a fault, with the sentence."""

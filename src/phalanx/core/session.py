@@ -1,0 +1,399 @@
+"""One scheduling session: the snapshot, the books, the plugins, and every question an action may ask.
+
+Actions ask the session; the session asks the plugins through `combine.py`. Changes go through a `Statement`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cmp_to_key
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from phalanx.core import combine
+from phalanx.core.course import Course
+from phalanx.core.decision import Decisions
+from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
+from phalanx.core.nodes import request_of
+from phalanx.core.outlook import Outlook, Valuation
+from phalanx.core.policy import PluginPolicy, Policy
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.located import locate_gang
+from phalanx.core.statement import Kind, Operation, Statement
+from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.core.verdict import Verdict, Vote
+from phalanx.model.queue import Queue
+from phalanx.model.resources import Resources
+from phalanx.model.shape import Shape
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey
+from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores
+from phalanx.placement.ledger import Ledger, Request
+
+
+
+class Book(Protocol):
+    """Something that several plugins keep about the session together; it follows every change."""
+
+    def changed(self, operation: Operation, undone: bool) -> None: ...
+
+
+AnyBook = TypeVar("AnyBook", bound=Book)
+
+
+class PluginFactory(Protocol):
+    """Makes a plugin for one session."""
+
+    def __call__(self, policy: PluginPolicy) -> Any: ...
+
+
+class Session:
+    """What one cycle knows and does."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, factories: Mapping[str, PluginFactory], course: Course) -> None:
+        """Open the session: take the books, ask every plugin to open."""
+        self.snapshot, self.policy, self.course = snapshot, policy, course
+        self.now = snapshot.now
+        self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, snapshot.used, snapshot.releasing)
+        self.ledger.scored, self.ledger.pods = snapshot.scored, snapshot.pods
+        self.decisions = Decisions()
+        self.queues = snapshot.queues
+        self.left_out: list[GangState] = []
+        self.gangs: dict[GangKey, GangState] = {}
+        self.books_are_live = False
+        """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
+        self.is_guarded = False
+        """Some plugin says at the end whether each gang is whole."""
+        self.version = 0
+        """Names the state of the books: the same number again means the same state again."""
+        self._latest_version = 0
+        self._requests: dict[int, Request] = {}
+        self._books: dict[Any, Any] = {}
+        self._outlooks: dict[int, Outlook] = {}
+        self._shard_parts = self._read_shards()
+        self._read_gangs()
+        for state in self.gangs.values():
+            locate_gang(state, snapshot.hypernodes)
+        self.plugins = [(tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(policy.tiers) for plugin in plugins]
+        self._hooks = {hook: self._collect(hook, flag) for hook, (flag, _) in combine.RULES.items()}
+        for _, _, plugin in self.plugins:
+            if hasattr(plugin, "open"):
+                plugin.open(self)
+
+    def _collect(self, hook: str, flag: str | None) -> combine.Tiers:
+        tiers: list[list[Callable[..., Any]]] = [[] for _ in self.policy.tiers]
+        for tier, plugin, instance in self.plugins:
+            if hasattr(instance, hook) and (flag is None or flag in plugin.enabled):
+                tiers[tier].append(getattr(instance, hook))
+        return [tier for tier in tiers if tier]
+
+    def _read_gangs(self) -> None:
+        for key in self.snapshot.active:
+            state = self._make_gang(key)
+            if state.gang.queue in self.queues:
+                self.gangs[key] = state
+            else:
+                state.verdicts.append(Verdict.refuse("", "QueueNotFound", f"queue {state.gang.queue!r} does not exist"))
+                self.left_out.append(state)
+
+    def _make_gang(self, key: GangKey) -> GangState:
+        numbers = self.snapshot.nodes.number_by_name
+        members = self.snapshot.members_of(key).values()
+        return GangState(self.snapshot.gangs[key], ((task, numbers.get(task.node, -1) if task.node else -1) for task in members))
+
+    def gang(self, key: GangKey) -> GangState | None:
+        """Return the state of any gang of the snapshot, complete ones included; None without group object or queue."""
+        if key not in self.gangs:
+            gang = self.snapshot.gangs.get(key)
+            if gang is None or gang.queue not in self.queues:
+                return None
+            self.gangs[key] = self._make_gang(key)
+            locate_gang(self.gangs[key], self.snapshot.hypernodes)
+        return self.gangs[key]
+
+    def close(self) -> None:
+        """Ask every plugin to close."""
+        for _, _, plugin in self.plugins:
+            if hasattr(plugin, "close"):
+                plugin.close(self)
+
+    def plugin(self, name: str) -> PluginPolicy | None:
+        """Return the settings of a plugin that is loaded."""
+        return next((plugin for _, plugin, _ in self.plugins if plugin.name == name), None)
+
+    # --- books -----------------------------------------------------------------------------------------------------
+
+    def node_name(self, number: int) -> str:
+        """Return the name of a node."""
+        return self.snapshot.nodes.names[number]
+
+    def request_of(self, shape: Shape) -> Request:
+        """Return what a task of this shape takes, as a vector."""
+        request = self._requests.get(id(shape))
+        if request is None:
+            request = self._requests[id(shape)] = request_of(shape.request, self.snapshot.space, shape.booked_request)
+        return request
+
+    def vector(self, resources: Resources | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return amounts as a row vector of floats."""
+        return request_of(resources or {}, self.snapshot.space).amounts.astype(np.float64)
+
+    def statement(self) -> Statement:
+        """Begin a transaction."""
+        return Statement(self)
+
+    def apply(self, operation: Operation) -> None:
+        """Let an operation take effect. Only statements call this."""
+        status = operation.kind.value
+        evicts = operation.kind is Kind.EVICT
+        for task, node in zip(operation.tasks, operation.nodes, strict=True):
+            task.gang.move(task, status)
+            task.node = node
+        self._book(operation, 1)
+        operation.version_before, self._latest_version = self.version, self._latest_version + 1
+        operation.version_after = self.version = self._latest_version
+        if self.course.level >= 3:
+            self._note_operation(operation, "evicted" if evicts else status.word.lower())
+
+    def revert(self, operation: Operation) -> None:
+        """Undo an operation. Only statements call this."""
+        evicts = operation.kind is Kind.EVICT
+        for task, before in zip(operation.tasks, operation.before, strict=True):
+            task.gang.move(task, before)
+            if not evicts:
+                task.node = -1
+        self._book(operation, -1)
+        if self.version == operation.version_after:
+            self.version = operation.version_before
+        else:
+            self._latest_version += 1
+            self.version = self._latest_version
+
+    def _book(self, operation: Operation, sign: int) -> None:
+        nodes, counts = operation.tally()
+        counts = counts * sign
+        request = self.request_of(operation.shape)
+        if operation.kind is Kind.ALLOCATE:
+            self.ledger.take(request, nodes, counts)
+        elif operation.kind is Kind.PIPELINE:
+            self.ledger.promise(request, nodes, counts)
+        else:
+            self.ledger.release(request, nodes, counts)
+        if self.books_are_live:
+            self.ledger.book(request, nodes, -counts if operation.kind is Kind.EVICT else counts)
+            for book in self._books.values():
+                book.changed(operation, sign < 0)
+        for changed in combine.flat(self._hooks["changed"]):
+            changed(self, operation, sign < 0)
+
+    def book(self, kind: Callable[["Session"], AnyBook]) -> AnyBook:
+        """Return the session's one book of this kind, made when first asked for and told of every change from then on."""
+        if kind not in self._books:
+            book = kind(self)
+            for operation in self._operations_so_far():
+                book.changed(operation, False)
+            self._books[kind] = book
+        found: AnyBook = self._books[kind]
+        return found
+
+    def _operations_so_far(self) -> list[Operation]:
+        """Return what this session changed so far, for a book that is made late."""
+        if not self.books_are_live:
+            return []
+        found = []
+        for gang in self.gangs.values():
+            for task in gang.tasks:
+                if task.status is not task.task.status and task.node >= 0:
+                    kind = Kind.EVICT if task.status is Status.RELEASING else Kind.ALLOCATE
+                    found.append(Operation(kind, [task], [task.node], [task.task.status]))
+        return found
+
+    def _note_operation(self, operation: Operation, verb: str) -> None:
+        for task, node in zip(operation.tasks, operation.nodes, strict=True):
+            name = self.node_name(node)
+            self.course.note(3, verb, f"{verb} task {task.task.key} on node {name}", task=task.task.key, node=name)
+
+    # --- orders ----------------------------------------------------------------------------------------------------
+
+    def gang_key(self, gang: GangState) -> SortKey:
+        """Return the key that orders gangs inside a queue."""
+        keys = tuple(order(self, gang) for order in combine.flat(self._hooks["gang_order"]))
+        return (*keys, gang.gang.created, gang.gang.key)
+
+    def subgroup_key(self, subgroup: SubGroupState) -> SortKey:
+        """Return the key that orders the sub-groups of a gang."""
+        keys = tuple(order(self, subgroup) for order in combine.flat(self._hooks["subgroup_order"]))
+        return (*keys, subgroup.ordinal, subgroup.id)
+
+    def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
+        """Return tasks in the order in which they are placed."""
+        orders = list(combine.flat(self._hooks["task_order"]))
+        keyed = [(tuple(order(self, task) for order in orders), task.task.ordinal, task.task.created, task.task.uid, task) for task in tasks]
+        if all(entry[1] is not None for entry in keyed):
+            return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:-1])]
+        return [entry[-1] for entry in sorted(keyed, key=cmp_to_key(_compare_tasks))]
+
+    def queue_comes_first(self, left: Queue, right: Queue) -> bool:
+        """Tell whether the left queue is served before the right one now."""
+        answer = combine.first_difference(self._hooks["queue_order"], self, left, right)
+        return answer < 0 if answer else (left.created, left.name) < (right.created, right.name)
+
+    # --- gangs -----------------------------------------------------------------------------------------------------
+
+    def gang_valid(self, gang: GangState) -> Verdict:
+        """Tell whether the gang may be considered at all."""
+        return combine.first_refusal(self._hooks["gang_valid"], self, gang)
+
+    def gang_ready(self, gang: GangState) -> Verdict:
+        """Tell whether enough members have a place now."""
+        return combine.first_refusal(self._hooks["gang_ready"], self, gang)
+
+    def gang_pipelined(self, gang: GangState) -> bool:
+        """Tell whether enough members have a place once promises are kept."""
+        return combine.vote(self._hooks["gang_pipelined"], self, gang).value > 0
+
+    def subgroup_ready(self, subgroup: SubGroupState) -> bool:
+        """Tell whether the sub-group has enough members; a gang without sub-groups answers for itself."""
+        if not subgroup.gang.has_subgroups:
+            return self.gang_ready(subgroup.gang).ok
+        return combine.first_refusal(self._hooks["subgroup_ready"], self, subgroup).ok
+
+    def subgroup_pipelined(self, subgroup: SubGroupState) -> bool:
+        """The same once promises are kept."""
+        if not subgroup.gang.has_subgroups:
+            return self.gang_pipelined(subgroup.gang)
+        return combine.vote(self._hooks["subgroup_pipelined"], self, subgroup).value > 0
+
+    def gang_starving(self, gang: GangState) -> Verdict:
+        """Tell whether the gang may take room from others."""
+        return combine.first_tier_agrees(self._hooks["gang_starving"], self, gang)
+
+    def gang_enqueueable(self, gang: GangState) -> Vote:
+        """Ask whether a waiting gang may be admitted."""
+        return combine.vote(self._hooks["gang_enqueueable"], self, gang)
+
+    def gang_enqueued(self, gang: GangState) -> None:
+        """Tell everybody that a gang was admitted."""
+        for told in combine.flat(self._hooks["gang_enqueued"]):
+            told(self, gang)
+
+    def ready_in(self, subgroup: SubGroupState, role: str) -> int:
+        """Return how many tasks of a role can be placed before anybody needs to ask whether the sub-group is ready."""
+        has_subgroups = subgroup.gang.has_subgroups
+        methods = list(combine.flat(self._hooks["subgroup_ready" if has_subgroups else "gang_ready"]))
+        if len(methods) != 1 or not getattr(methods[0].__self__, "counts_members", False):
+            return 1
+        return max(subgroup.shortfall() if has_subgroups else subgroup.gang.shortfall(role), 1)
+
+    # --- queues ----------------------------------------------------------------------------------------------------
+
+    def queue_overused(self, queue: Queue) -> Verdict:
+        """Refuse when the queue has all it should have."""
+        return combine.first_refusal(self._hooks["queue_overused"], self, queue)
+
+    def queue_room(self, queue: Queue, shape: Shape) -> Room:
+        """Return how many more tasks of the shape the queue may take."""
+        return combine.smallest_room(self._hooks["queue_room"], self, queue, shape)
+
+    def queue_preemptive(self, queue: Queue, task: TaskState) -> Verdict:
+        """Tell whether the queue may take room from other queues."""
+        return combine.first_refusal(self._hooks["queue_preemptive"], self, queue, task)
+
+    # --- nodes -----------------------------------------------------------------------------------------------------
+
+    def is_local(self, shape: Shape) -> bool:
+        """Tell whether a placement of this shape changes the outlook of the next one only on its own node."""
+        coupled = any(plugin.couples_nodes(self, shape) for _, _, plugin in self.plugins if hasattr(plugin, "couples_nodes"))
+        return shape.is_self_contained and not coupled
+
+    def outlook(self, shape: Shape) -> Outlook:
+        """Return how the nodes look to tasks of this shape, up to date."""
+        outlook = self._outlooks.get(id(shape))
+        if outlook is None:
+            outlook = self._outlooks[id(shape)] = Outlook(self, shape)
+        outlook.refresh()
+        return outlook
+
+    def prefilter(self, task: TaskState) -> Verdict:
+        """Ask for refusals that hold for every node."""
+        return combine.first_refusal(self._hooks["prefilter"], self, task)
+
+    def screen(self, shape: Shape, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
+        """Return each plugin's filters, with its name."""
+        parts = [(method.__self__.name, method(self, shape, nodes)) for method in combine.flat(self._hooks["screen"])]
+        if self.policy.flags.sharding_mode == "hard":
+            outside = ~self._shard_parts[0][nodes]
+            parts.append(("shard", [Layer(outside, "node(s) are not in the shard of this scheduler", is_final=True)]))
+        return parts
+
+    def node_room(self, shape: Shape, nodes: Index | slice) -> Counts | int:
+        """Return how many tasks each node may take beyond what resources allow."""
+        room: Counts | int = NO_LIMIT
+        for method in combine.flat(self._hooks["node_room"]):
+            room = np.minimum(room, method(self, shape, nodes))
+        return room
+
+    def value(self, shape: Shape, site: Site) -> tuple[Valuation | None, list[Term]]:
+        """Return the scores of the site and the terms that depend on the candidates; None when scoring failed."""
+        size = len(self.ledger.pods[site.nodes])
+        valuation, relative = Valuation(np.zeros(size), np.zeros(size, dtype=np.int64)), list[Term]()
+        for scores in combine.flat(self._hooks["node_scores"]):
+            valuation.floats += scores(self, shape, site)
+        for terms in combine.flat(self._hooks["batch_scores"]):
+            answer = terms(self, shape, site)
+            if answer is None:
+                return None, []
+            for term in answer:
+                if term.values is None:
+                    relative.append(term)
+                else:
+                    valuation.whole += term.values * term.weight
+        return valuation, relative
+
+    def task_scores(self, task: TaskState) -> Scores | None:
+        """Return scores that depend on the task itself; None when nobody has any."""
+        parts = [method(self, task) for method in combine.flat(self._hooks["task_scores"])]
+        known = [part for part in parts if part is not None]
+        return np.sum(known, axis=0) if known else None
+
+    # --- shards and network domains --------------------------------------------------------------------------------
+
+    def _read_shards(self) -> list[Mask]:
+        flags, nodes = self.policy.flags, self.snapshot.nodes
+        if flags.sharding_mode == "none":
+            return [np.ones(len(nodes), dtype=np.bool_)]
+        shard = self.snapshot.surroundings.shards.get(flags.shard_name)
+        mine = np.array([shard is not None and name in shard.nodes for name in nodes.names], dtype=np.bool_)
+        return [mine, ~mine] if flags.sharding_mode == "soft" else [mine]
+
+    def shard_parts(self) -> list[Mask]:
+        """Return the nodes of the own shard, then those of others when they may be used too."""
+        return self._shard_parts
+
+    def hypernode_gradients(self, scope: Scope, root: int, purpose: str = "allocate") -> list[list[int]]:
+        """Return the network domains to try, best group first."""
+        for method in combine.flat(self._hooks["hypernode_gradients"]):
+            answer: list[list[int]] | None = method(self, scope, root, purpose)
+            if answer is not None:
+                return answer
+        return [[root]]
+
+    def hypernode_scores(self, subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]:
+        """Return how well each domain suits the sub-group, and what to add to those that share the highest score."""
+        total, bonus = np.zeros(len(hypernodes)), np.zeros(len(hypernodes))
+        for method in combine.flat(self._hooks["hypernode_scores"]):
+            scores, more = method(self, subgroup, hypernodes)
+            total, bonus = total + scores, bonus + more
+        return total, bonus
+
+
+def pending_tasks(tasks: Iterable[TaskState]) -> list[TaskState]:
+    """Return the tasks that wait for a node: pending, and not held back by a scheduling gate."""
+    return [task for task in tasks if task.status is Status.PENDING and not task.task.is_gated]
+
+
+def _compare_tasks(left: tuple[Any, ...], right: tuple[Any, ...]) -> int:
+    if left[0] != right[0]:
+        return -1 if left[0] < right[0] else 1
+    if left[1] is not None and right[1] is not None and left[1] != right[1]:
+        return -1 if left[1] < right[1] else 1
+    return -1 if left[2:4] < right[2:4] else int(left[2:4] > right[2:4])

@@ -1,0 +1,62 @@
+"""Arguments of plugins and actions, read into typed settings. A wrong key names itself and the nearest right one."""
+
+from collections.abc import Mapping, Sequence
+
+from phalanx.core.policy import setting_error
+from phalanx.errors import ConfigError
+
+
+class Arguments:
+    """The arguments of one plugin or action. Every known key is read once; `done` refuses the rest."""
+
+    __slots__ = ("_known", "_owner", "_prefixes", "_values")
+
+    def __init__(self, owner: str, values: Mapping[str, object], *, prefixes: Sequence[str] = ()) -> None:
+        """Wrap the values; keys that start with one of `prefixes` are free."""
+        self._owner, self._values, self._known, self._prefixes = owner, values, list[str](), tuple(prefixes)
+
+    def integer(self, key: str, default: int) -> int:
+        """Read a whole number."""
+        value = self._get(key, default)
+        try:
+            return int(str(value))
+        except ValueError:
+            raise self._wrong(key, value, "a whole number") from None
+
+    def number(self, key: str, default: float) -> float:
+        """Read a number."""
+        value = self._get(key, default)
+        try:
+            return float(str(value))
+        except ValueError:
+            raise self._wrong(key, value, "a number") from None
+
+    def switch(self, key: str, default: bool) -> bool:
+        """Read true or false."""
+        value = self._get(key, default)
+        text = str(value).lower()
+        if text not in ("true", "false"):
+            raise self._wrong(key, value, "true or false")
+        return text == "true"
+
+    def text(self, key: str, default: str) -> str:
+        """Read a text."""
+        return str(self._get(key, default))
+
+    def raw(self, key: str) -> object:
+        """Read a value of any form; None when absent."""
+        return self._get(key, None)
+
+    def done(self) -> None:
+        """Refuse keys that nobody asked for."""
+        for key in self._values:
+            if key not in self._known and not key.startswith(self._prefixes or ("\0",)):
+                raise setting_error(self._owner, key, self._known)
+
+    def _get(self, key: str, default: object) -> object:
+        self._known.append(key)
+        value = self._values.get(key)
+        return default if value is None else value
+
+    def _wrong(self, key: str, value: object, wanted: str) -> ConfigError:
+        return ConfigError(f"plugin {self._owner!r}, argument {key!r}: {value!r} is not {wanted}")

@@ -1,0 +1,89 @@
+"""The cluster at one moment, as `run_cycle` reads it. Arrays are copies, everything else is shared and never changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from phalanx.core.nodes import NodeTable
+from phalanx.core.topology import HyperTree
+from phalanx.model.gang import Gang
+from phalanx.model.node import Shard
+from phalanx.model.queue import Queue
+from phalanx.model.resources import Resources, ResourceSpace
+from phalanx.model.selectors import Labels, LabelSelector
+from phalanx.model.storage import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceSlice,
+    StorageCapacity,
+    StorageClass,
+    Volume,
+    VolumeClaim,
+    VolumeLimits,
+)
+from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.placement import Amounts, Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the gangs of a queue."""
+
+    gangs: int = 0
+    allocated: Resources = field(default_factory=dict)
+    requested: Resources = field(default_factory=dict)
+    inqueue: Resources = field(default_factory=dict)
+    """What admitted gangs were promised and do not hold yet."""
+    elastic: Resources = field(default_factory=dict)
+    """What gangs hold beyond their minimum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Everything else that filters read: volumes, claims, namespaces, shards, services."""
+
+    storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    volume_claims: Mapping[str, VolumeClaim] = field(default_factory=dict)
+    volume_limits: Mapping[str, VolumeLimits] = field(default_factory=dict)
+    storage_capacities: Mapping[str, StorageCapacity] = field(default_factory=dict)
+    capacity_drivers: frozenset[str] = frozenset()
+    """CSI drivers that publish storage capacity."""
+    resource_claims: Mapping[str, ResourceClaim] = field(default_factory=dict)
+    device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)
+    namespace_labels: Mapping[str, Labels] = field(default_factory=dict)
+    service_selectors: Mapping[str, tuple[str, LabelSelector]] = field(default_factory=dict)
+    """Service key to its namespace and pod selector."""
+    shards: Mapping[str, Shard] = field(default_factory=dict)
+
+
+EMPTY: Mapping[TaskKey, Task] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that a session may know."""
+
+    now: float
+    space: ResourceSpace
+    nodes: NodeTable
+    used: Amounts
+    releasing: Amounts
+    scored: Amounts
+    pods: Counts
+    gangs: Mapping[GangKey, Gang]
+    members: Mapping[GangKey, Mapping[TaskKey, Task]]
+    on_node: Mapping[str, Mapping[TaskKey, Task]]
+    queues: Mapping[str, Queue]
+    totals: Mapping[str, Totals]
+    active: tuple[GangKey, ...]
+    """Gangs that may change in this session; all others are complete and their status is written."""
+    hypernodes: HyperTree
+    surroundings: Surroundings
+    affine: Mapping[TaskKey, Task] = field(default_factory=dict)
+    """Tasks on nodes that have pod affinity or anti-affinity terms."""
+
+    def members_of(self, gang: GangKey) -> Mapping[TaskKey, Task]:
+        """Return the tasks of a gang."""
+        return self.members.get(gang, EMPTY)

@@ -1,0 +1,262 @@
+"""What one session knows of a gang and its members beyond the nouns of the snapshot: statuses, counts, attempts.
+
+The membership rules of all dialects are here and nowhere else: which members are valid, ready, waiting, starving.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from phalanx.core.verdict import FitError, Verdict
+from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.status import HOLDING, READY, VALID, Status
+from phalanx.model.task import Task
+
+
+class TaskState:
+    """A task in this session: where it stands now, and what the last attempt gave it."""
+
+    __slots__ = ("attempt", "attempt_node", "error", "gang", "node", "status", "subgroup", "task")
+
+    def __init__(self, task: Task, gang: "GangState", node: int) -> None:
+        """Start from the snapshot; `node` is the node's number or -1."""
+        self.task, self.gang, self.status, self.node = task, gang, task.status, node
+        self.subgroup: SubGroupState
+        self.attempt: Status | None = None
+        self.attempt_node = -1
+        self.error: FitError | str | None = None
+
+    def remember_attempt(self) -> None:
+        """Keep what is about to be undone, for the message to the user."""
+        self.attempt, self.attempt_node = self.status, self.node
+
+
+class Tally:
+    """How many members are in which status."""
+
+    __slots__ = ("counts", "pending_best_effort")
+
+    def __init__(self) -> None:
+        """Start with nobody."""
+        self.counts = [0] * len(Status)
+        self.pending_best_effort = 0
+
+    def add(self, status: Status, is_best_effort: bool, amount: int = 1) -> None:
+        """Count `amount` more members in this status."""
+        self.counts[status] += amount
+        if is_best_effort and status is Status.PENDING:
+            self.pending_best_effort += amount
+
+    def total(self, statuses: Iterable[Status]) -> int:
+        """Count the members in any of these statuses."""
+        return sum(self.counts[status] for status in statuses)
+
+    @property
+    def ready(self) -> int:
+        """Members that count towards the minimum for good."""
+        return self.total(READY)
+
+    @property
+    def waiting(self) -> int:
+        """Members that are promised a place."""
+        return self.counts[Status.PIPELINED]
+
+    def is_ready(self, minimum: int) -> bool:
+        """Tell whether the minimum is met now; best-effort members need no room, so they count."""
+        return self.ready + self.pending_best_effort >= minimum
+
+    def is_pipelined(self, minimum: int) -> bool:
+        """Tell whether the minimum is met once promises are kept."""
+        return self.waiting + self.ready + self.pending_best_effort >= minimum
+
+
+class SubGroupState:
+    """A sub-group in this session. A gang without sub-groups has exactly one, for all its tasks."""
+
+    __slots__ = (
+        "allocated_hypernode", "allowed_tier", "gang", "id", "is_default", "min_member", "nominated_hypernode", "ordinal", "policy",
+        "tally", "tasks", "topology",
+    )  # fmt: skip
+
+    def __init__(self, gang: "GangState", identity: str, policy: SubGroup | None, values: Sequence[str] = ()) -> None:
+        """Make the sub-group of a policy and its label values, or the default one."""
+        noun = gang.gang
+        self.gang, self.id, self.policy = gang, identity, policy
+        self.is_default = policy is None
+        self.min_member = policy.min_member if policy else (1 if noun.subgroups else noun.min_member)
+        self.topology: TopologyConstraint | None = policy.topology if policy else noun.topology
+        self.ordinal = int(values[0]) if values and values[0].isdecimal() else 0
+        self.tally = Tally()
+        self.tasks: list[TaskState] = []
+        self.allowed_tier: int | None = None
+        """The widest network tier its tasks may span; None without a constraint."""
+        self.allocated_hypernode = ""
+        self.nominated_hypernode = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether its own minimum is met now."""
+        return self.tally.is_ready(self.min_member)
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Tell whether its own minimum is met once promises are kept."""
+        return self.tally.is_pipelined(self.min_member)
+
+    def shortfall(self) -> int:
+        """Return how many more tasks it needs to be ready."""
+        return max(self.min_member - self.tally.ready - self.tally.pending_best_effort, 0)
+
+
+class GangState:
+    """A gang in this session."""
+
+    __slots__ = (
+        "allocated_hypernode", "allowed_tier", "error", "gang", "phase", "role_tallies", "subgroups", "tally", "tasks", "topology", "verdicts",
+    )  # fmt: skip
+
+    def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]]) -> None:
+        """Count the members of the snapshot; each comes with the number of its node or -1."""
+        self.gang = gang
+        self.phase = gang.phase
+        self.topology = gang.topology
+        self.allowed_tier: int | None = None
+        """The widest network tier the gang may span; None without a constraint."""
+        self.allocated_hypernode = gang.allocated_hypernode
+        self.tally = Tally()
+        self.role_tallies: dict[str, Tally] = {role: Tally() for role in gang.role_minima}
+        self.subgroups: dict[str, SubGroupState] = {}
+        self.tasks: list[TaskState] = []
+        self.error = ""
+        self.verdicts: list[Verdict] = []
+        for task, node in tasks:
+            self._join(TaskState(task, self, node))
+
+    def _join(self, state: TaskState) -> None:
+        self.tasks.append(state)
+        subgroup = self._subgroup_of(state.task)
+        subgroup.tasks.append(state)
+        state.subgroup = subgroup
+        self._count(state, 1)
+
+    def _subgroup_of(self, task: Task) -> SubGroupState:
+        for policy in self.gang.subgroups:
+            values = policy.instance(task.shape.labels)
+            if values is not None:
+                return self._subgroup(f"{self.gang.key}/{policy.name}-{'-'.join(values)}", policy, values)
+        return self._subgroup(self.gang.key, None)
+
+    def _subgroup(self, identity: str, policy: SubGroup | None, values: Sequence[str] = ()) -> SubGroupState:
+        if identity not in self.subgroups:
+            self.subgroups[identity] = SubGroupState(self, identity, policy, values)
+        return self.subgroups[identity]
+
+    def move(self, state: TaskState, status: Status) -> None:
+        """Change the status of a member, keeping every count right."""
+        self._count(state, -1)
+        state.status = status
+        self._count(state, 1)
+
+    def _count(self, state: TaskState, amount: int) -> None:
+        best_effort = state.task.is_best_effort
+        self.tally.add(state.status, best_effort, amount)
+        state.subgroup.tally.add(state.status, best_effort, amount)
+        role = self.role_tallies.get(state.task.role)
+        if role is not None:
+            role.add(state.status, best_effort, amount)
+
+    @property
+    def key(self) -> str:
+        """The key of the gang."""
+        return self.gang.key
+
+    @property
+    def has_subgroups(self) -> bool:
+        """Tell whether the group object names sub-groups."""
+        return bool(self.gang.subgroups)
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether the gang's own minimum is met now."""
+        return self.tally.is_ready(self.gang.min_member)
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Tell whether the gang's own minimum is met once promises are kept."""
+        return self.tally.is_pipelined(self.gang.min_member)
+
+    @property
+    def is_starving(self) -> bool:
+        """Tell whether promises included the minimum is not met; best-effort members do not count here."""
+        return self.tally.waiting + self.tally.ready < self.gang.min_member
+
+    @property
+    def valid(self) -> int:
+        """How many members could still make the gang whole."""
+        return self.tally.total(VALID)
+
+    def roles_are_valid(self) -> bool:
+        """Tell whether each role has enough members that could start."""
+        return self._roles_have(lambda tally: tally.total(VALID))
+
+    def roles_are_ready(self) -> bool:
+        """Tell whether each role's minimum is met now."""
+        return self._roles_have(lambda tally: tally.total(READY) + tally.pending_best_effort)
+
+    def roles_are_pipelined(self) -> bool:
+        """Tell whether each role's minimum is met once promises are kept."""
+        return self._roles_have(lambda tally: tally.total(READY) + tally.waiting + tally.pending_best_effort)
+
+    def _roles_have(self, count: Callable[[Tally], int]) -> bool:
+        if not self.gang.roles_count:
+            return True
+        return all(count(self.role_tallies[role]) >= minimum for role, minimum in self.gang.role_minima.items())
+
+    def subgroups_are_valid(self) -> bool:
+        """Tell whether each template has enough sub-groups that could start."""
+        return self._templates_have(lambda subgroup: subgroup.tally.total(VALID) >= subgroup.min_member)
+
+    def subgroups_are_ready(self) -> bool:
+        """Tell whether each template has enough sub-groups that are ready."""
+        return self._templates_have(lambda subgroup: subgroup.is_ready)
+
+    def subgroups_are_pipelined(self) -> bool:
+        """Tell whether each template has enough sub-groups that are ready once promises are kept."""
+        return self._templates_have(lambda subgroup: subgroup.is_pipelined)
+
+    def _templates_have(self, test: Callable[[SubGroupState], bool]) -> bool:
+        for policy in self.gang.subgroups:
+            if policy.min_subgroups <= 0:
+                continue
+            count = sum(1 for subgroup in self.subgroups.values() if subgroup.policy is policy and test(subgroup))
+            if count < policy.min_subgroups:
+                return False
+        return True
+
+    def shortfall(self, role: str) -> int:
+        """Return how many more tasks of this role must be placed, at the least, before the gang can be ready.
+
+        Zero means it may be ready already. The answer is a lower bound: other roles or sub-groups may need more.
+        """
+        missing = self.gang.min_member - self.tally.ready - self.tally.pending_best_effort
+        if self.gang.roles_count:
+            tallies = self.role_tallies
+            for name, minimum in self.gang.role_minima.items():
+                short = minimum - tallies[name].total(READY) - tallies[name].pending_best_effort
+                if short > 0 and name != role:
+                    return max(missing, len(self.tasks))
+                missing = max(missing, short)
+        return max(missing, 0)
+
+    def may_continue_without(self, failed_roles: set[str], subgroup: SubGroupState) -> bool:
+        """Tell whether the gang can still be ready although a task found no node, so that going on makes sense."""
+        gang = self.gang
+        if gang.min_member == len(self.tasks) or subgroup.min_member >= len(subgroup.tasks):
+            return False
+        if self.has_subgroups:
+            return True
+        if gang.min_member < sum(gang.role_minima.values()):
+            hopeful = sum(1 for state in self.tasks if state.status is Status.PENDING and state.task.role not in failed_roles)
+            return self.tally.ready + hopeful >= gang.min_member
+        return all(
+            self.role_tallies[role].total(HOLDING) >= gang.role_minima.get(role, 0) for role in failed_roles if role in self.role_tallies
+        )
+

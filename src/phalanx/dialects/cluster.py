@@ -1,0 +1,251 @@
+"""A cluster made of Kubernetes objects: every object is read, checked and entered into the state; events may come in any order.
+
+Some nouns need other objects: a pod with volumes takes volume slots that depend on its claims, volumes and classes, a node has
+as many as its CSINode says. When those change, the pods and nodes concerned are read again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from phalanx.core.cluster import ClusterState
+from phalanx.core.snapshot import Snapshot
+from phalanx.dialects import nodes, schema, surroundings, volcano
+from phalanx.dialects.nodes import slot_name
+from phalanx.dialects.pods import PodReader
+from phalanx.errors import SnapshotError
+from phalanx.model.queue import ROOT, Queue
+from phalanx.model.resources import Resources
+from phalanx.model.task import GangKey, TaskKey
+
+Document = Mapping[str, Any]
+Struct = TypeVar("Struct")
+
+IGNORED = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ConfigMap", "Secret", "ServiceAccount"})
+
+
+class ObjectCluster:
+    """Objects in, snapshots out."""
+
+    def __init__(self, *, ignored_provisioners: frozenset[str] = frozenset()) -> None:
+        """Start with the two queues that always exist."""
+        self.state = ClusterState()
+        self._ignored_provisioners = ignored_provisioners
+        self._pods = PodReader(self._volume_slots)
+        self._pods_with_volumes: dict[str, Document] = {}
+        self._nodes: dict[str, schema.NodeRead] = {}
+        self._tables: dict[str, dict[str, Any]] = {}
+        for name in ("default", ROOT):
+            self.state.put_queue(Queue(name))
+
+    def snapshot(self, now: float) -> Snapshot:
+        """Return the cluster as it is now."""
+        return self.state.snapshot(now)
+
+    def put(self, document: Document) -> bool:
+        """Enter an object; tell whether its kind is one we know. A broken object raises and changes nothing."""
+        handler = _HANDLERS.get(_kind_of(document))
+        if handler is None:
+            return False
+        try:
+            handler.put(self, document)
+        except msgspec.ValidationError as problem:
+            raise SnapshotError(f"{describe(document)}: {_readable(problem)}") from problem
+        except SnapshotError as problem:
+            raise SnapshotError(f"{describe(document)}: {problem}") from problem
+        return True
+
+    def remove(self, document: Document) -> bool:
+        """Take an object away; tell whether its kind is one we know."""
+        handler = _HANDLERS.get(_kind_of(document))
+        if handler is not None:
+            handler.remove(self, document)
+        return handler is not None
+
+    # --- pods and nodes ----------------------------------------------------------------------------------------------
+
+    def put_pod(self, document: Document) -> None:
+        """Enter a pod."""
+        task = self._pods.read(document)
+        self._pods_with_volumes.pop(task.key, None)
+        if task.shape.volume_claims:
+            self._pods_with_volumes[task.key] = document
+        self.state.put_task(task)
+
+    def remove_pod(self, document: Document) -> None:
+        """Take a pod away."""
+        key = TaskKey(_key(document))
+        self._pods_with_volumes.pop(key, None)
+        self.state.drop_task(key)
+
+    def put_node(self, document: Document) -> None:
+        """Enter a node."""
+        read = _convert(document, schema.NodeRead)
+        self.state.put_node(nodes.node(read, self._limits(read.metadata.name)))
+        self._nodes[read.metadata.name] = read
+
+    def remove_node(self, document: Document) -> None:
+        """Take a node away."""
+        self._nodes.pop(_name(document), None)
+        self.state.drop_node(_name(document))
+
+    def _limits(self, node: str) -> Mapping[str, int | None]:
+        limits = self._tables.get("volume_limits", {}).get(node)
+        return {} if limits is None else limits.limit_by_driver
+
+    def _volume_slots(self, namespace: str, claims: tuple[str, ...]) -> Resources:
+        """Count the volume slots of a pod, by driver; volumes that are no CSI volumes take none."""
+        slots: dict[str, int] = {}
+        for claim in claims:
+            driver = self._driver(f"{namespace}/{claim}")
+            if driver and driver not in self._ignored_provisioners:
+                slots[slot_name(driver)] = slots.get(slot_name(driver), 0) + 1000
+        return slots
+
+    def _driver(self, key: str) -> str:
+        claim = self._tables.get("volume_claims", {}).get(key)
+        if claim is None:
+            return ""
+        volume = self._tables.get("volumes", {}).get(claim.volume)
+        if volume is not None:
+            return str(volume.csi_driver)
+        found = self._tables.get("storage_classes", {}).get(claim.storage_class)
+        return "" if found is None else (found.csi_driver or found.provisioner)
+
+    # --- everything that filters read besides ------------------------------------------------------------------------
+
+    def put_entry(self, table: str, key: str, value: Any) -> None:
+        """Set one entry of the surroundings."""
+        self._tables.setdefault(table, {})[key] = value
+        self._share(table, key)
+
+    def remove_entry(self, table: str, key: str) -> None:
+        """Remove one entry of the surroundings."""
+        if self._tables.get(table, {}).pop(key, None) is not None:
+            self._share(table, key)
+
+    def _share(self, table: str, key: str) -> None:
+        entries = self._tables[table]
+        value: Any = frozenset(entries) if table == "capacity_drivers" else dict(entries)
+        self.state.surroundings = replace(self.state.surroundings, **{table: value})
+        if table == "volume_limits" and key in self._nodes:
+            self.state.put_node(nodes.node(self._nodes[key], self._limits(key)))
+        if table in ("storage_classes", "volumes", "volume_claims"):
+            for document in list(self._pods_with_volumes.values()):
+                self.state.put_task(self._pods.read(document))
+
+
+class _Handler:
+    """How one kind of object is entered and removed."""
+
+    def __init__(self, put: Callable[[ObjectCluster, Document], None], remove: Callable[[ObjectCluster, Document], None]) -> None:
+        self.put, self.remove = put, remove
+
+
+def _convert(document: Document, kind: type[Struct]) -> Struct:
+    return msgspec.convert(document, kind)
+
+
+def _meta(document: Document) -> Mapping[str, Any]:
+    meta = document.get("metadata") if isinstance(document, Mapping) else None
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _name(document: Document) -> str:
+    return str(_meta(document).get("name", ""))
+
+
+def _key(document: Document) -> str:
+    return f"{_meta(document).get('namespace') or 'default'}/{_name(document)}"
+
+
+def _kind_of(document: Document) -> tuple[str, str]:
+    group = str(document.get("apiVersion", "")).rpartition("/")[0]
+    return group, str(document.get("kind", ""))
+
+
+def describe(document: Document) -> str:
+    """Name an object for a message: ``Pod research/train-0``."""
+    meta = _meta(document)
+    name = str(meta.get("name") or "without a name")
+    return f"{document.get('kind', 'object')} {meta['namespace']}/{name}" if meta.get("namespace") else f"{document.get('kind', 'object')} {name}"
+
+
+def _readable(problem: msgspec.ValidationError) -> str:
+    text, _, place = str(problem).partition(" - at `$")
+    return f"{place.rstrip('`').lstrip('.') or 'object'}: {text[0].lower()}{text[1:]}"
+
+
+def _table(table: str, kind: type[Struct], read: Callable[[Struct], Any], *, is_namespaced: bool = False) -> _Handler:
+    key = _key if is_namespaced else _name
+
+    def put(cluster: ObjectCluster, document: Document) -> None:
+        cluster.put_entry(table, key(document), read(_convert(document, kind)))
+
+    return _Handler(put, lambda cluster, document: cluster.remove_entry(table, key(document)))
+
+
+def _put_priority(cluster: ObjectCluster, document: Document) -> None:
+    read = _convert(document, schema.PriorityClass)
+    cluster.state.put_priority(read.metadata.name, read.value, is_default=bool(read.global_default))
+
+
+def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
+    read = _convert(document, schema.CsiDriver)
+    if read.spec and read.spec.storage_capacity:
+        cluster.put_entry("capacity_drivers", read.metadata.name, True)
+    else:
+        cluster.remove_entry("capacity_drivers", read.metadata.name)
+
+
+def _put_queue(cluster: ObjectCluster, document: Document) -> None:
+    cluster.state.put_queue(volcano.queue(_convert(document, schema.QueueRead)))
+
+
+def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
+    cluster.state.drop_queue(_name(document))
+
+
+_CLASSES = ("scheduling.k8s.io", "PriorityClass")
+_HANDLERS: dict[tuple[str, str], _Handler] = {
+    ("", "Pod"): _Handler(ObjectCluster.put_pod, ObjectCluster.remove_pod),
+    ("", "Node"): _Handler(ObjectCluster.put_node, ObjectCluster.remove_node),
+    _CLASSES: _Handler(_put_priority, lambda cluster, document: cluster.state.drop_priority(_name(document))),
+    ("scheduling.volcano.sh", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.state.put_gang(volcano.gang(_convert(document, schema.PodGroup))),
+        lambda cluster, document: cluster.state.drop_gang(GangKey(_key(document))),
+    ),
+    ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
+    ("topology.volcano.sh", "HyperNode"): _Handler(
+        lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),
+        lambda cluster, document: cluster.state.drop_hypernode(_name(document)),
+    ),
+    ("shard.volcano.sh", "NodeShard"): _table("shards", schema.NodeShard, volcano.shard),
+    ("storage.k8s.io", "StorageClass"): _table("storage_classes", schema.StorageClassRead, surroundings.storage_class),
+    ("storage.k8s.io", "CSINode"): _table("volume_limits", schema.CsiNode, surroundings.volume_limits),
+    ("storage.k8s.io", "CSIDriver"): _Handler(
+        _put_csi_driver, lambda cluster, document: cluster.remove_entry("capacity_drivers", _name(document))
+    ),
+    ("storage.k8s.io", "CSIStorageCapacity"): _table(
+        "storage_capacities", schema.StorageCapacityRead, surroundings.storage_capacity, is_namespaced=True
+    ),
+    ("", "PersistentVolume"): _table("volumes", schema.VolumeRead, surroundings.volume),
+    ("", "PersistentVolumeClaim"): _table("volume_claims", schema.VolumeClaimRead, surroundings.volume_claim, is_namespaced=True),
+    ("resource.k8s.io", "ResourceClaim"): _table(
+        "resource_claims", schema.ResourceClaimRead, surroundings.resource_claim, is_namespaced=True
+    ),
+    ("resource.k8s.io", "DeviceClass"): _table("device_classes", schema.DeviceClassRead, surroundings.device_class),
+    ("resource.k8s.io", "ResourceSlice"): _table("resource_slices", schema.ResourceSliceRead, surroundings.resource_slice),
+    ("", "Namespace"): _table("namespace_labels", schema.Named, lambda read: read.metadata.labels or {}),
+    ("", "Service"): _table("service_selectors", schema.Service, surroundings.service_selector, is_namespaced=True),
+}
+"""By API group and kind; the version does not matter for the fields we read."""
+
+
+def known_kinds() -> list[str]:
+    """Return the kinds that are read, for a message."""
+    return sorted({kind for _, kind in _HANDLERS})
+
+

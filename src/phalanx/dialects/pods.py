@@ -1,0 +1,208 @@
+"""Pods to tasks: what they ask for, where they may go, what state they are in."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from phalanx.dialects import schema
+from phalanx.dialects.parts import integer, key_of, label_selector, node_term, node_terms, seconds
+from phalanx.model.resources import CPU, MEMORY, PODS, Resources, add, read_resources
+from phalanx.model.shape import (
+    AffinityTerm,
+    ClaimUse,
+    HostPort,
+    NodePreference,
+    PodAffinity,
+    Shape,
+    SpreadConstraint,
+    Toleration,
+)
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey, Task, TaskKey
+
+GROUP = "scheduling.k8s.io/group-name"
+ROLE = "volcano.sh/task-spec"
+TASK_PRIORITY = "volcano.sh/task-priority"
+PREEMPTABLE = "volcano.sh/preemptable"
+DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
+
+VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
+"""Given a namespace and volume claims: the volume slots a pod takes on its node."""
+
+
+class PodReader:
+    """Reads pods; equal shapes become one object."""
+
+    def __init__(self, volume_slots: VolumeSlots) -> None:
+        """Start with no shapes."""
+        self._volume_slots = volume_slots
+        self._shapes: dict[bytes, Shape] = {}
+
+    def read(self, document: Mapping[str, object]) -> Task:
+        """Return the task of a pod."""
+        pod = msgspec.convert(document, schema.Pod)
+        meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
+        annotations, labels = meta.annotations or {}, meta.labels or {}
+        group = annotations.get(GROUP)
+        namespace = meta.namespace or "default"
+        return Task(
+            key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=self._shape(document, meta, status),
+            gang=GangKey(f"{namespace}/{group}") if group else None, role=annotations.get(ROLE) or labels.get(ROLE) or "",
+            priority=_priority(spec, annotations), status=_status(meta, spec, status), node=spec.node_name or "",
+            created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
+            is_preemptable=(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE) or "true").lower() != "false",
+            is_gated=bool(spec.scheduling_gates), nominated_node=status.nominated_node_name or "",
+            may_preempt=spec.preemption_policy != "Never", priority_class=spec.priority_class_name or "",
+            scheduler=spec.scheduler_name or "", started=seconds(status.start_time, where="status.startTime"), annotations=annotations,
+        )  # fmt: skip
+
+    def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
+        spec = msgspec.convert(document["spec"], schema.ShapeSpec)
+        claims = _volume_claims(spec, meta.name)
+        slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
+        devices = _resource_claims(spec, status)
+        key = msgspec.json.encode((meta.namespace, sorted((meta.labels or {}).items()), spec, slots, [use.claim for use in devices], claims))
+        if key not in self._shapes:
+            self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
+        return self._shapes[key]
+
+
+def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:
+    if TASK_PRIORITY in annotations:
+        return integer(annotations[TASK_PRIORITY], where=f"metadata.annotations[{TASK_PRIORITY!r}]")
+    return 1 if spec.priority is None else spec.priority
+
+
+def _status(meta: schema.Meta, spec: schema.PodSpec, status: schema.PodStatus) -> Status:
+    phase = status.phase or "Pending"
+    if phase in ("Running", "Pending") and meta.deletion_timestamp:
+        return Status.RELEASING
+    if phase == "Pending":
+        return Status.BOUND if spec.node_name else Status.PENDING
+    return {"Running": Status.RUNNING, "Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}.get(phase, Status.UNKNOWN)
+
+
+def _volume_claims(spec: schema.ShapeSpec, pod: str) -> tuple[str, ...]:
+    claims = []
+    for volume in spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            claims.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            claims.append(f"{pod}-{volume.name}")
+    return tuple(claims)
+
+
+def _resource_claims(spec: schema.ShapeSpec, status: schema.PodStatus) -> tuple[ClaimUse, ...]:
+    made = {entry.name: entry.resource_claim_name for entry in status.resource_claim_statuses or ()}
+    uses = ((claim.name, claim.resource_claim_name or made.get(claim.name) or "") for claim in spec.resource_claims or ())
+    return tuple(ClaimUse(name, claim) for name, claim in uses)
+
+
+def _read_shape(
+    meta: schema.Meta, spec: schema.ShapeSpec, claims: tuple[str, ...], slots: Resources, devices: tuple[ClaimUse, ...]
+) -> Shape:
+    request = pod_request(spec)
+    scoring = pod_request(spec, fills_in=True, pod_level=False)
+    filled = pod_request(spec, fills_in=True)
+    level = _pod_level(spec)
+    booked = {name: request.get(name, 0) if level and name in request else filled.get(name, 0) for name in (CPU, MEMORY)}
+    affinity = spec.affinity or schema.Affinity()
+    nodes = affinity.node_affinity or schema.NodeAffinity()
+    containers = [*(spec.containers or ()), *(spec.init_containers or ())]
+    return Shape(
+        namespace=meta.namespace or "default", labels=meta.labels or {}, request={**request, **slots, PODS: 1},
+        scoring_request=(scoring.get(CPU, 0), scoring.get(MEMORY, 0)), booked_request=(booked[CPU], booked[MEMORY]),
+        node_selector=spec.node_selector or {},
+        node_terms=node_terms(nodes.required_during_scheduling_ignored_during_execution),
+        node_preferences=tuple(
+            NodePreference(item.weight, node_term(item.preference or schema.NodeTerm()))
+            for item in nodes.preferred_during_scheduling_ignored_during_execution or ()
+        ),
+        tolerations=tuple(map(_toleration, spec.tolerations or ())), affinity=_pod_affinity(affinity.pod_affinity),
+        anti_affinity=_pod_affinity(affinity.pod_anti_affinity),
+        spread=tuple(_spread(item, meta.labels or {}) for item in spec.topology_spread_constraints or ()),
+        host_ports=tuple(_host_ports(spec)), images=tuple(container.image for container in containers if container.image),
+        containers=len(containers), volume_claims=claims, resource_claims=devices,
+        annotations={key: value for key, value in (meta.annotations or {}).items() if key.startswith("volcano.sh/resource-strategy")},
+    )  # fmt: skip
+
+
+def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bool = True) -> Resources:
+    """Return what a pod asks for: containers and sidecars together, or the peak while it starts, whichever is more.
+
+    `fills_in` counts containers that name no cpu or memory as if they asked for a little.
+    """
+    running: Resources = {}
+    total: Resources = {}
+    for number, container in enumerate(spec.containers or ()):
+        total = add(total, _container_request(container, f"spec.containers[{number}]", fills_in))
+    peak: dict[str, int] = {}
+    for number, container in enumerate(spec.init_containers or ()):
+        own = _container_request(container, f"spec.initContainers[{number}]", fills_in)
+        stage = add(running, own)
+        if container.restart_policy == "Always":
+            running, total = stage, add(total, own)
+        peak = _larger(peak, stage)
+    request = _larger(total, peak)
+    if pod_level:
+        request.update(_pod_level(spec))
+    return add(request, read_resources(spec.overhead, where="spec.overhead"))
+
+
+def _container_request(container: schema.Container, where: str, fills_in: bool) -> Resources:
+    resources = container.resources or schema.ResourceRequirements()
+    request = read_resources(resources.requests, where=f"{where}.resources.requests")
+    if fills_in:
+        request.setdefault(CPU, DEFAULT_CPU_MILLI)
+        request.setdefault(MEMORY, DEFAULT_MEMORY_BYTES)
+    return request
+
+
+def _pod_level(spec: schema.ShapeSpec) -> dict[str, int]:
+    level = read_resources((spec.resources or schema.ResourceRequirements()).requests, where="spec.resources.requests")
+    return {name: amount for name, amount in level.items() if name in (CPU, MEMORY) or name.startswith("hugepages-")}
+
+
+def _larger(left: Resources, right: Resources) -> dict[str, int]:
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
+
+
+def _toleration(read: schema.TolerationRead) -> Toleration:
+    return Toleration(read.key or "", read.operator or "Equal", read.value or "", read.effect or "")
+
+
+def _pod_affinity(read: schema.PodAffinityRead | None) -> PodAffinity:
+    if read is None:
+        return PodAffinity()
+    weighted = read.preferred_during_scheduling_ignored_during_execution or ()
+    return PodAffinity(
+        tuple(_affinity_term(term) for term in read.required_during_scheduling_ignored_during_execution or ()),
+        tuple(_affinity_term(item.pod_affinity_term or schema.PodTerm(), item.weight) for item in weighted),
+    )
+
+
+def _affinity_term(read: schema.PodTerm, weight: int = 0) -> AffinityTerm:
+    return AffinityTerm(
+        read.topology_key, label_selector(read.label_selector), frozenset(read.namespaces or ()),
+        label_selector(read.namespace_selector), weight,
+    )  # fmt: skip
+
+
+def _spread(read: schema.Spread, labels: Mapping[str, str]) -> SpreadConstraint:
+    selector = label_selector(read.label_selector)
+    if selector is not None:
+        selector = selector.plus({key: labels[key] for key in read.match_label_keys or () if key in labels})
+    return SpreadConstraint(
+        read.topology_key, read.max_skew, read.when_unsatisfiable != "ScheduleAnyway", selector, read.min_domains or 1,
+        read.node_affinity_policy != "Ignore", read.node_taints_policy == "Honor",
+    )  # fmt: skip
+
+
+def _host_ports(spec: schema.ShapeSpec) -> Iterable[HostPort]:
+    sidecars = [container for container in spec.init_containers or () if container.restart_policy == "Always"]
+    for container in [*(spec.containers or ()), *sidecars]:
+        for port in container.ports or ():
+            if port.host_port:
+                yield HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")
+
+

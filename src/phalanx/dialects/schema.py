@@ -1,0 +1,542 @@
+"""The fields of Kubernetes objects that we read, as typed structs. A wrong type is an error that names the field; unknown fields are ignored."""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+Quantities: TypeAlias = dict[str, str | int | float] | None
+Strings: TypeAlias = dict[str, str] | None
+
+
+class Read(Struct, rename="camel", kw_only=True):
+    """Base of all structs: camel case outside, snake case inside."""
+
+
+class Owner(Read):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Meta(Read):
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: Strings = None
+    annotations: Strings = None
+    owner_references: list[Owner] | None = None
+
+
+class Expression(Read):
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class Selector(Read):
+    match_labels: Strings = None
+    match_expressions: list[Expression] | None = None
+
+
+class NodeTerm(Read):
+    match_expressions: list[Expression] | None = None
+    match_fields: list[Expression] | None = None
+
+
+class NodeTerms(Read):
+    node_selector_terms: list[NodeTerm] | None = None
+
+
+class WeightedNodeTerm(Read):
+    weight: int = 0
+    preference: NodeTerm | None = None
+
+
+class NodeAffinity(Read):
+    required_during_scheduling_ignored_during_execution: NodeTerms | None = None
+    preferred_during_scheduling_ignored_during_execution: list[WeightedNodeTerm] | None = None
+
+
+class PodTerm(Read):
+    topology_key: str = ""
+    label_selector: Selector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: Selector | None = None
+
+
+class WeightedPodTerm(Read):
+    weight: int = 0
+    pod_affinity_term: PodTerm | None = None
+
+
+class PodAffinityRead(Read):
+    required_during_scheduling_ignored_during_execution: list[PodTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[WeightedPodTerm] | None = None
+
+
+class Affinity(Read):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinityRead | None = None
+    pod_anti_affinity: PodAffinityRead | None = None
+
+
+class TolerationRead(Read):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class Port(Read):
+    host_port: int | None = None
+    protocol: str | None = None
+    host_ip: str | None = None
+
+
+class ClaimName(Read):
+    name: str = ""
+    request: str | None = None
+
+
+class ResourceRequirements(Read):
+    requests: Quantities = None
+    limits: Quantities = None
+    claims: list[ClaimName] | None = None
+
+
+class Container(Read):
+    name: str = ""
+    image: str | None = None
+    resources: ResourceRequirements | None = None
+    ports: list[Port] | None = None
+    restart_policy: str | None = None
+
+
+class Spread(Read):
+    topology_key: str = ""
+    max_skew: int = 1
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: Selector | None = None
+    match_label_keys: list[str] | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+
+
+class ClaimVolume(Read):
+    claim_name: str = ""
+
+
+class PodVolume(Read):
+    name: str = ""
+    persistent_volume_claim: ClaimVolume | None = None
+    ephemeral: dict[str, object] | None = None
+
+
+class PodClaim(Read):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class Gate(Read):
+    name: str = ""
+
+
+class ShapeSpec(Read):
+    """The part of a pod's spec that placement reads."""
+
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    overhead: Quantities = None
+    resources: ResourceRequirements | None = None
+    node_selector: Strings = None
+    affinity: Affinity | None = None
+    tolerations: list[TolerationRead] | None = None
+    topology_spread_constraints: list[Spread] | None = None
+    volumes: list[PodVolume] | None = None
+    resource_claims: list[PodClaim] | None = None
+
+
+class PodSpec(Read):
+    """The part of a pod's spec that says who it is and where."""
+
+    node_name: str | None = None
+    priority: int | None = None
+    priority_class_name: str | None = None
+    preemption_policy: str | None = None
+    scheduler_name: str | None = None
+    scheduling_gates: list[Gate] | None = None
+
+
+class ClaimStatus(Read):
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodStatus(Read):
+    phase: str | None = None
+    nominated_node_name: str | None = None
+    start_time: str | None = None
+    resource_claim_statuses: list[ClaimStatus] | None = None
+
+
+class Pod(Read):
+    metadata: Meta
+    spec: PodSpec
+    status: PodStatus | None = None
+
+
+class TaintRead(Read):
+    key: str = ""
+    value: str | None = None
+    effect: str = "NoSchedule"
+
+
+class Image(Read):
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
+class NodeSpec(Read):
+    taints: list[TaintRead] | None = None
+    unschedulable: bool | None = None
+
+
+class NodeStatus(Read):
+    allocatable: Quantities = None
+    capacity: Quantities = None
+    images: list[Image] | None = None
+
+
+class NodeRead(Read):
+    metadata: Meta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class PriorityClass(Read):
+    metadata: Meta
+    value: int = 0
+    global_default: bool | None = None
+
+
+class Named(Read):
+    """An object of which only the name and labels matter."""
+
+    metadata: Meta
+
+
+class ServiceSpec(Read):
+    selector: Strings = None
+
+
+class Service(Read):
+    metadata: Meta
+    spec: ServiceSpec | None = None
+
+
+class StorageClassRead(Read):
+    metadata: Meta
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    parameters: Strings = None
+    allowed_topologies: list["TopologyTerm"] | None = None
+
+
+class TopologyTerm(Read):
+    match_label_expressions: list[Expression] | None = None
+
+
+class Reference(Read):
+    namespace: str | None = None
+    name: str = ""
+
+
+class VolumeNodeAffinity(Read):
+    required: NodeTerms | None = None
+
+
+class CsiSource(Read):
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class VolumeSpec(Read):
+    capacity: Quantities = None
+    storage_class_name: str | None = None
+    access_modes: list[str] | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+    claim_ref: Reference | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CsiSource | None = None
+
+
+class PhaseStatus(Read):
+    phase: str | None = None
+
+
+class VolumeRead(Read):
+    metadata: Meta
+    spec: VolumeSpec | None = None
+    status: PhaseStatus | None = None
+
+
+class ClaimSpec(Read):
+    resources: ResourceRequirements | None = None
+    storage_class_name: str | None = None
+    volume_name: str | None = None
+    access_modes: list[str] | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+    selector: Selector | None = None
+
+
+class VolumeClaimRead(Read):
+    metadata: Meta
+    spec: ClaimSpec | None = None
+
+
+class Allocatable(Read):
+    count: int | None = None
+
+
+class CsiDriverOnNode(Read):
+    name: str = ""
+    allocatable: Allocatable | None = None
+
+
+class CsiNodeSpec(Read):
+    drivers: list[CsiDriverOnNode] | None = None
+
+
+class CsiNode(Read):
+    metadata: Meta
+    spec: CsiNodeSpec | None = None
+
+
+class CsiDriverSpec(Read):
+    storage_capacity: bool | None = None
+
+
+class CsiDriver(Read):
+    metadata: Meta
+    spec: CsiDriverSpec | None = None
+
+
+class StorageCapacityRead(Read):
+    metadata: Meta
+    storage_class_name: str = ""
+    capacity: str | int | None = None
+    node_topology: Selector | None = None
+
+
+class CelSelector(Read):
+    expression: str = ""
+
+
+class DeviceSelector(Read):
+    cel: CelSelector | None = None
+
+
+class ExactRequest(Read):
+    device_class_name: str = ""
+    count: int | None = None
+    allocation_mode: str | None = None
+    selectors: list[DeviceSelector] | None = None
+
+
+class DeviceRequestRead(Read):
+    name: str = ""
+    exactly: ExactRequest | None = None
+    device_class_name: str | None = None
+    count: int | None = None
+    allocation_mode: str | None = None
+    selectors: list[DeviceSelector] | None = None
+
+
+class DeviceClaim(Read):
+    requests: list[DeviceRequestRead] | None = None
+
+
+class ResourceClaimSpec(Read):
+    devices: DeviceClaim | None = None
+
+
+class DeviceResult(Read):
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+
+
+class DeviceAllocation(Read):
+    results: list[DeviceResult] | None = None
+
+
+class ClaimAllocation(Read):
+    devices: DeviceAllocation | None = None
+    node_selector: NodeTerms | None = None
+
+
+class Consumer(Read):
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceClaimStatus(Read):
+    allocation: ClaimAllocation | None = None
+    reserved_for: list[Consumer] | None = None
+
+
+class ResourceClaimRead(Read):
+    metadata: Meta
+    spec: ResourceClaimSpec | None = None
+    status: ResourceClaimStatus | None = None
+
+
+class DeviceClassSpec(Read):
+    selectors: list[DeviceSelector] | None = None
+
+
+class DeviceClassRead(Read):
+    metadata: Meta
+    spec: DeviceClassSpec | None = None
+
+
+class DeviceRead(Read):
+    name: str = ""
+    attributes: dict[str, dict[str, object]] | None = None
+    capacity: dict[str, dict[str, object]] | None = None
+    basic: "DeviceRead | None" = None
+
+
+class Pool(Read):
+    name: str = ""
+
+
+class ResourceSliceSpec(Read):
+    driver: str = ""
+    pool: Pool | None = None
+    node_name: str | None = None
+    all_nodes: bool | None = None
+    node_selector: NodeTerms | None = None
+    devices: list[DeviceRead] | None = None
+
+
+class ResourceSliceRead(Read):
+    metadata: Meta
+    spec: ResourceSliceSpec | None = None
+
+
+class NetworkTopology(Read):
+    mode: str | None = None
+    highest_tier_allowed: int | None = None
+    highest_tier_name: str | None = None
+
+
+class SubGroupPolicy(Read):
+    name: str = ""
+    network_topology: NetworkTopology | None = None
+    sub_group_size: int | None = None
+    min_sub_groups: int | None = None
+    label_selector: Selector | None = None
+    match_label_keys: list[str] | None = None
+
+
+class ConditionRead(Read):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
+class PodGroupSpec(Read):
+    min_member: int = 0
+    min_task_member: dict[str, int] | None = None
+    queue: str | None = None
+    priority_class_name: str | None = None
+    min_resources: Quantities = None
+    network_topology: NetworkTopology | None = None
+    sub_group_policy: list[SubGroupPolicy] | None = None
+
+
+class PodGroupStatus(Read):
+    phase: str | None = None
+    conditions: list[ConditionRead] | None = None
+
+
+class PodGroup(Read):
+    metadata: Meta
+    spec: PodGroupSpec | None = None
+    status: PodGroupStatus | None = None
+
+
+class Guarantee(Read):
+    resource: Quantities = None
+
+
+class QueueSpec(Read):
+    weight: int | None = None
+    priority: int | None = None
+    parent: str | None = None
+    capability: Quantities = None
+    deserved: Quantities = None
+    guarantee: Guarantee | None = None
+    reclaimable: bool | None = None
+
+
+class QueueStatus(Read):
+    state: str | None = None
+
+
+class QueueRead(Read):
+    metadata: Meta
+    spec: QueueSpec | None = None
+    status: QueueStatus | None = None
+
+
+class ExactMatch(Read):
+    name: str = ""
+
+
+class RegexMatch(Read):
+    pattern: str = ""
+
+
+class MemberSelector(Read):
+    exact_match: ExactMatch | None = None
+    regex_match: RegexMatch | None = None
+    label_match: Selector | None = None
+
+
+class HyperNodeMemberRead(Read):
+    type: str = "Node"
+    selector: MemberSelector | None = None
+
+
+class HyperNodeSpec(Read):
+    tier: int = 1
+    tier_name: str | None = None
+    members: list[HyperNodeMemberRead] | None = None
+
+
+class HyperNodeRead(Read):
+    metadata: Meta
+    spec: HyperNodeSpec | None = None
+
+
+class NodeShardSpec(Read):
+    nodes_desired: list[str] | None = None
+
+
+class NodeShardStatus(Read):
+    nodes_in_use: list[str] | None = None
+
+
+class NodeShard(Read):
+    metadata: Meta
+    spec: NodeShardSpec | None = None
+    status: NodeShardStatus | None = None

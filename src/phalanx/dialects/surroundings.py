@@ -1,0 +1,126 @@
+"""Volumes, claims, devices, namespaces and services: what filters read besides nodes and pods."""
+
+from phalanx.dialects import schema
+from phalanx.dialects.parts import key_of, label_selector, node_terms, requirement
+from phalanx.model.quantity import to_units
+from phalanx.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from phalanx.model.storage import (
+    Device,
+    DeviceClass,
+    DeviceRequest,
+    ResourceClaim,
+    ResourceSlice,
+    StorageCapacity,
+    StorageClass,
+    Volume,
+    VolumeClaim,
+    VolumeLimits,
+)
+
+BOUND = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
+
+
+def storage_class(read: schema.StorageClassRead) -> StorageClass:
+    """Read a storage class."""
+    terms = [NodeSelectorTerm(tuple(map(_in, term.match_label_expressions or ()))) for term in read.allowed_topologies or ()]
+    driver = (read.parameters or {}).get("csi.storage.k8s.io/csi-driver-name", "")
+    return StorageClass(
+        read.metadata.name, read.provisioner, read.volume_binding_mode == "WaitForFirstConsumer", tuple(terms), driver
+    )
+
+
+def _in(read: schema.Expression) -> Requirement:
+    return Requirement(read.key, "In", requirement(read).values)
+
+
+def volume(read: schema.VolumeRead) -> Volume:
+    """Read a persistent volume."""
+    spec = read.spec or schema.VolumeSpec()
+    affinity = spec.node_affinity.required if spec.node_affinity else None
+    claim = spec.claim_ref
+    return Volume(
+        name=read.metadata.name, storage_class=spec.storage_class_name or "",
+        capacity_bytes=to_units((spec.capacity or {}).get("storage", 0)), phase=(read.status and read.status.phase) or "Available",
+        labels=read.metadata.labels or {}, node_terms=node_terms(affinity), access_modes=frozenset(spec.access_modes or ()),
+        volume_mode=spec.volume_mode or "Filesystem", attributes_class=spec.volume_attributes_class_name or "",
+        claimed_by=f"{claim.namespace or 'default'}/{claim.name}" if claim else "", csi_driver=spec.csi.driver if spec.csi else "",
+        csi_handle=spec.csi.volume_handle if spec.csi else "",
+    )  # fmt: skip
+
+
+def volume_claim(read: schema.VolumeClaimRead) -> VolumeClaim:
+    """Read a persistent volume claim."""
+    spec, annotations = read.spec or schema.ClaimSpec(), read.metadata.annotations or {}
+    requests = (spec.resources or schema.ResourceRequirements()).requests or {}
+    return VolumeClaim(
+        key=key_of(read.metadata), storage_class=annotations.get(LEGACY_CLASS, spec.storage_class_name),
+        volume=spec.volume_name or "", is_bound=bool(spec.volume_name) and BOUND in annotations,
+        request_bytes=to_units(requests.get("storage", 0)), access_modes=frozenset(spec.access_modes or ()),
+        volume_mode=spec.volume_mode or "Filesystem", attributes_class=spec.volume_attributes_class_name or "",
+        selector=label_selector(spec.selector), selected_node=annotations.get(SELECTED_NODE, ""),
+    )  # fmt: skip
+
+
+def volume_limits(read: schema.CsiNode) -> VolumeLimits:
+    """Read how many volumes of each driver a node can attach."""
+    drivers = (read.spec or schema.CsiNodeSpec()).drivers or ()
+    return VolumeLimits(read.metadata.name, {item.name: item.allocatable.count if item.allocatable else None for item in drivers})
+
+
+def storage_capacity(read: schema.StorageCapacityRead) -> StorageCapacity:
+    """Read room for new volumes."""
+    return StorageCapacity(read.storage_class_name, to_units(read.capacity or 0), label_selector(read.node_topology))
+
+
+def resource_claim(read: schema.ResourceClaimRead) -> ResourceClaim:
+    """Read a claim on devices."""
+    devices = (read.spec or schema.ResourceClaimSpec()).devices or schema.DeviceClaim()
+    status = read.status or schema.ResourceClaimStatus()
+    allocation = status.allocation
+    results = (allocation.devices.results if allocation and allocation.devices else None) or ()
+    return ResourceClaim(
+        key_of(read.metadata), tuple(map(_device_request, devices.requests or ())), allocation is not None,
+        node_terms(allocation.node_selector) if allocation else None,
+        tuple((item.driver, item.pool, item.device) for item in results), tuple(item.uid for item in status.reserved_for or ()),
+    )  # fmt: skip
+
+
+def _device_request(read: schema.DeviceRequestRead) -> DeviceRequest:
+    exact = read.exactly or schema.ExactRequest(
+        device_class_name=read.device_class_name or "", count=read.count, allocation_mode=read.allocation_mode, selectors=read.selectors
+    )
+    count = 1 if exact.count is None else exact.count
+    return DeviceRequest(read.name, exact.device_class_name, count, exact.allocation_mode == "All", _expressions(exact.selectors))
+
+
+def _expressions(selectors: list[schema.DeviceSelector] | None) -> tuple[str, ...]:
+    return tuple(selector.cel.expression for selector in selectors or () if selector.cel)
+
+
+def device_class(read: schema.DeviceClassRead) -> DeviceClass:
+    """Read what makes a device one of a class."""
+    return DeviceClass(read.metadata.name, _expressions((read.spec or schema.DeviceClassSpec()).selectors))
+
+
+def resource_slice(read: schema.ResourceSliceRead) -> ResourceSlice:
+    """Read the devices that a driver offers."""
+    spec = read.spec or schema.ResourceSliceSpec()
+    return ResourceSlice(
+        read.metadata.name, spec.driver, spec.pool.name if spec.pool else "", spec.node_name or "", bool(spec.all_nodes),
+        node_terms(spec.node_selector), tuple(map(_device, spec.devices or ())),
+    )  # fmt: skip
+
+
+def _device(read: schema.DeviceRead) -> Device:
+    facts = read.basic or read
+    attributes = tuple((name, next(iter(value.values()), None)) for name, value in sorted((facts.attributes or {}).items()))
+    capacity = tuple((name, to_units(value.get("value", 0))) for name, value in sorted((facts.capacity or {}).items()))
+    return Device(read.name, attributes, capacity)
+
+
+def service_selector(read: schema.Service) -> tuple[str, LabelSelector]:
+    """Read the namespace of a service and the pods it selects."""
+    pairs = (read.spec or schema.ServiceSpec()).selector or {}
+    return read.metadata.namespace or "default", LabelSelector().plus(pairs)

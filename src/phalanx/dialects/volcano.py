@@ -1,0 +1,100 @@
+"""Volcano's objects: PodGroup, Queue, HyperNode, NodeShard."""
+
+import re
+
+from phalanx.dialects import schema
+from phalanx.dialects.parts import key_of, label_selector, seconds
+from phalanx.errors import SnapshotError
+from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
+from phalanx.model.node import HyperNode, HyperNodeMember, Shard
+from phalanx.model.queue import Queue
+from phalanx.model.resources import read_resources
+from phalanx.model.task import GangKey
+
+ALLOCATED_HYPERNODE = "volcano.sh/job-allocated-hypernode"
+PREEMPTABLE = "volcano.sh/preemptable"
+
+
+def gang(read: schema.PodGroup) -> Gang:
+    """Read a PodGroup."""
+    meta, spec, status = read.metadata, read.spec or schema.PodGroupSpec(), read.status or schema.PodGroupStatus()
+    annotations = meta.annotations or {}
+    minimum = None if spec.min_resources is None else read_resources(spec.min_resources, where="spec.minResources")
+    preemptable = annotations.get(PREEMPTABLE)
+    if spec.min_member < 0:
+        raise SnapshotError(f"spec.minMember: {spec.min_member} is negative; write 0 or more")
+    return Gang(
+        key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), queue=spec.queue or "default", min_member=spec.min_member,
+        role_minima=spec.min_task_member or {}, subgroups=tuple(map(_subgroup, spec.sub_group_policy or ())),
+        topology=_topology(spec.network_topology), priority_class=spec.priority_class_name or "",
+        created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), min_resources=minimum,
+        phase=status.phase or "Pending", conditions=tuple(map(_condition, status.conditions or ())),
+        is_preemptable=None if preemptable is None else preemptable.lower() == "true",
+        allocated_hypernode=annotations.get(ALLOCATED_HYPERNODE, ""), annotations=annotations,
+    )  # fmt: skip
+
+
+def _condition(read: schema.ConditionRead) -> Condition:
+    return Condition(read.type, read.status, read.reason or "", read.message or "")
+
+
+def _topology(read: schema.NetworkTopology | None) -> TopologyConstraint | None:
+    if read is None:
+        return None
+    if read.mode not in (None, "", "hard", "soft"):
+        raise SnapshotError(f"spec.networkTopology.mode: {read.mode!r} is unknown; write 'hard' or 'soft'")
+    return TopologyConstraint(read.mode != "soft", read.highest_tier_allowed, read.highest_tier_name or "")
+
+
+def _subgroup(read: schema.SubGroupPolicy) -> SubGroup:
+    return SubGroup(
+        name=read.name, min_member=1 if read.sub_group_size is None else read.sub_group_size, min_subgroups=read.min_sub_groups or 0,
+        topology=_topology(read.network_topology), selector=label_selector(read.label_selector),
+        match_keys=tuple(read.match_label_keys or ()),
+    )  # fmt: skip
+
+
+def queue(read: schema.QueueRead) -> Queue:
+    """Read a Queue; one that no controller has seen yet counts as open."""
+    meta, spec = read.metadata, read.spec or schema.QueueSpec()
+    state = read.status.state if read.status else None
+    guarantee = spec.guarantee.resource if spec.guarantee else None
+    return Queue(
+        name=meta.name, uid=meta.uid or meta.name, weight=1 if spec.weight is None else spec.weight, priority=spec.priority or 0,
+        parent=spec.parent or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
+        capability=read_resources(spec.capability, where="spec.capability") or None,
+        deserved=read_resources(spec.deserved, where="spec.deserved"),
+        guarantee=read_resources(guarantee, where="spec.guarantee.resource"),
+        is_reclaimable=spec.reclaimable is not False, state=state or "Open", annotations=meta.annotations or {},
+    )  # fmt: skip
+
+
+def hypernode(read: schema.HyperNodeRead) -> HyperNode:
+    """Read a HyperNode."""
+    spec = read.spec or schema.HyperNodeSpec()
+    return HyperNode(read.metadata.name, spec.tier, spec.tier_name or "", tuple(map(_member, spec.members or ())))
+
+
+def _member(read: schema.HyperNodeMemberRead) -> HyperNodeMember:
+    selector, is_hypernode = read.selector or schema.MemberSelector(), read.type == "HyperNode"
+    if selector.exact_match is not None:
+        return HyperNodeMember(is_hypernode, name=selector.exact_match.name)
+    if selector.regex_match is not None:
+        return HyperNodeMember(is_hypernode, pattern=_pattern(selector.regex_match.pattern))
+    labels = selector.label_match.match_labels if selector.label_match else None
+    return HyperNodeMember(is_hypernode, labels=None if labels is None else tuple(sorted(labels.items())))
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as problem:
+        raise SnapshotError(f"spec.members: regexMatch.pattern {text!r} is not a regular expression: {problem}") from problem
+    return text
+
+
+def shard(read: schema.NodeShard) -> Shard:
+    """Read a NodeShard: the nodes in use, or the desired ones before anybody uses them."""
+    in_use = read.status.nodes_in_use if read.status else None
+    desired = read.spec.nodes_desired if read.spec else None
+    return Shard(read.metadata.name, frozenset(in_use or desired or ()))

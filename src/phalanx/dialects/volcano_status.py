@@ -1,0 +1,102 @@
+"""What a session means for a PodGroup, in Volcano's words: phase, conditions, messages; and for its pods."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from phalanx.core.decision import Outcome
+from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import FitError
+from phalanx.model.gang import Condition
+from phalanx.model.status import COMPLETED, HOLDING, SCHEDULED, Status
+
+NOT_READY, READY = "pod group is not ready", "pod group is ready"
+READY_REASON = "tasks in gang are ready to be scheduled"
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """What to write on a pod that did not get a node."""
+
+    reason: str
+    message: str
+    nominated_node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """What to write on a PodGroup."""
+
+    phase: str
+    conditions: tuple[Condition, ...]
+
+
+def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
+    """Return the status after the session; `names` are the node names by number."""
+    fresh = _gang_condition(outcome.state, names) if outcome.is_guarded else None
+    kept = [old for old in outcome.state.gang.conditions if fresh is None or old.type != fresh.type]
+    return GroupStatus(_phase(outcome.state, fresh), (*kept, *([fresh] if fresh else ())))
+
+
+def _gang_condition(gang: GangState, names: list[str]) -> Condition | None:
+    if not gang.tasks:
+        return None
+    if gang.is_ready:
+        return Condition("Scheduled", "True", READY_REASON)
+    is_waiting = gang.tally.counts[Status.PENDING] or gang.tally.counts[Status.PIPELINED]
+    if _scheduled(gang) >= gang.gang.min_member and not is_waiting:
+        return None
+    missing = gang.gang.min_member - placeable(gang)
+    message = f"{missing}/{len(gang.tasks)} tasks in gang unschedulable: {fit_error(gang, names)}"
+    return Condition("Unschedulable", "True", "NotEnoughResources", message)
+
+
+def placeable(gang: GangState) -> int:
+    """Count the members that have a place or nearly had one: a place that was given back because the gang was not whole."""
+    nearly = sum(task.attempt in HOLDING for task in gang.tasks if task.status is Status.PENDING)
+    return gang.tally.ready + nearly
+
+
+def fit_error(gang: GangState, names: list[str]) -> str:
+    """Say how the gang stands: counts by status, reasons of the waiting tasks, and the first real cause."""
+    counts = Counter({status.word: count for status, count in zip(Status, gang.tally.counts, strict=True) if count})
+    counts["minAvailable"] = gang.gang.min_member
+    text = f"{READY if gang.is_ready else NOT_READY}, {_histogram(counts)}"
+    reasons = Counter(pod_condition(task, names).reason for task in gang.tasks if task.status is Status.PENDING)
+    if reasons:
+        text += f"; {Status.PENDING.word}: {_histogram(reasons)}"
+    cause = gang.error or next((f"{task.task.name}: {_error_text(task)}" for task in gang.tasks if task.error is not None), "")
+    return f"{text}. Origin reason is {cause}" if cause else text
+
+
+def _histogram(counts: Counter[str]) -> str:
+    return ", ".join(sorted(f"{count} {word}" for word, count in counts.items()))
+
+
+def _error_text(task: TaskState) -> str:
+    return task.error.text if isinstance(task.error, FitError) else str(task.error or "")
+
+
+def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
+    """Say what became of a task that is not bound: placed if only the gang were whole, promised, or without a node."""
+    status, node = (task.status, task.node) if task.attempt is None else (task.attempt, task.attempt_node)
+    if status is Status.ALLOCATED:
+        where = f"Pod {task.task.key} can possibly be assigned to {names[node]}"
+        return PodCondition("Schedulable", f"{where}, once minAvailable is satisfied")
+    if status is Status.PIPELINED:
+        where = f"Pod {task.task.key} can possibly be assigned to {names[node]}"
+        return PodCondition("Unschedulable", f"{where}, once resource is released and minAvailable is satisfied", names[node])
+    return PodCondition("Unschedulable", _error_text(task))
+
+
+def _scheduled(gang: GangState) -> int:
+    leaving = sum(task.status is Status.RELEASING and task.node >= 0 for task in gang.tasks)
+    return gang.tally.total(SCHEDULED) + leaving
+
+
+def _phase(gang: GangState, fresh: Condition | None) -> str:
+    if gang.tally.counts[Status.RUNNING] and fresh is not None and fresh.type == "Unschedulable":
+        return "Unknown"
+    scheduled = _scheduled(gang)
+    if scheduled >= gang.gang.min_member:
+        return "Completed" if scheduled == gang.tally.total(COMPLETED) else "Running"
+    return "Inqueue" if gang.phase == "Inqueue" else "Pending"

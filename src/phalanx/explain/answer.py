@@ -1,0 +1,72 @@
+"""The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from phalanx.core.decision import Decisions, Outcome
+from phalanx.core.snapshot import Snapshot
+from phalanx.dialects.volcano_status import group_status
+from phalanx.explain.why import why
+from phalanx.model.gang import Condition
+from phalanx.model.resources import scale_of
+from phalanx.model.status import Status
+from phalanx.model.task import Task
+
+
+def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
+    """Return the decisions of one cycle and the state they lead to."""
+    touched = {outcome.state.key for outcome in decisions.outcomes}
+    tasks: dict[str, Any] = {}
+    groups: dict[str, Any] = {}
+    for outcome in decisions.outcomes:
+        tasks.update(_touched_tasks(snapshot, outcome))
+        groups[outcome.state.key] = _touched_group(snapshot, outcome)
+    for key, gang in snapshot.gangs.items():
+        if key not in touched:
+            tasks.update({task.key: _task(task, task.status, task.node) for task in snapshot.members_of(key).values()})
+            groups[key] = {"phase": gang.phase, "conditions": _conditions(gang.conditions), "why": ""}
+    return {
+        "binds": dict(sorted(decisions.binds.items())),
+        "pipelined": dict(sorted(decisions.pipelined.items())),
+        "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
+        "tasks": dict(sorted(tasks.items())),
+        "groups": dict(sorted(groups.items())),
+        "queues": {name: _figures(figures) for name, figures in sorted(decisions.queues.items())},
+    }
+
+
+def _eviction(eviction: Any) -> dict[str, str]:
+    return {"action": eviction.action, "for": eviction.preemptor, "message": eviction.message}
+
+
+def _touched_tasks(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
+    names = snapshot.nodes.names
+    return {
+        state.task.key: _task(state.task, state.status, names[state.node] if state.node >= 0 else state.task.node)
+        for state in outcome.state.tasks
+    }
+
+
+def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
+    word = "Gated" if task.is_gated and status is Status.PENDING else status.word
+    return {"group": task.gang, "status": word, "node": node or None}
+
+
+def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
+    status = group_status(outcome, snapshot.nodes.names)
+    return {"phase": status.phase, "conditions": _conditions(status.conditions), "why": why(outcome)}
+
+
+def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
+    return [{"type": item.type, "status": item.status, "reason": item.reason, "message": item.message} for item in conditions]
+
+
+def _figures(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Queue figures: cpu in thousandths, memory in bytes, everything else in units."""
+    return {kind: {name: _unit(name, amount) for name, amount in amounts.items()} for kind, amounts in figures.items()}
+
+
+def _unit(name: str, amount: float) -> float:
+    return amount if name == "cpu" else amount / scale_of(name)
+
+

@@ -1,0 +1,172 @@
+"""Pod affinity and anti-affinity: required terms as a filter, preferred terms as a score.
+
+`affinityIndex: frozen-at-open` is how kube-scheduler's plugins behave inside Volcano: the lists of nodes that have pods with
+(anti-)affinity are made when the session opens. A node that gets its first such pod later is not looked at for *their* terms.
+Own terms of the incoming task are always checked everywhere.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phalanx.core.hooks import Layer, Term
+from phalanx.core.session import Session
+from phalanx.kubernetes.podindex import PodIndex
+from phalanx.model.shape import AffinityTerm, Shape
+from phalanx.placement import Counts, Index, Mask
+from phalanx.placement.score import normalise_range
+
+AFFINITY = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+class AffinityBook:
+    """Answers what pod affinity says about nodes, for one session."""
+
+    def __init__(self, session: Session, *, is_frozen: bool = True) -> None:
+        """Read the cluster through the pod index, which is made when it is first needed."""
+        self._session, self._is_frozen = session, is_frozen
+        self._table = session.snapshot.nodes
+        self._namespaces = session.snapshot.surroundings.namespace_labels
+        affine = [task.shape for task in session.snapshot.affine.values()]
+        waiting = [task.task.shape for gang in session.gangs.values() for task in gang.tasks if task.task.shape.has_affinity]
+        self._affine = list({id(shape): shape for shape in [*affine, *waiting]}.values())
+        self._concerned: dict[int, bool] = {}
+
+    @property
+    def _index(self) -> PodIndex:
+        return self._session.book(PodIndex)
+
+    def concerns(self, shape: Shape) -> bool:
+        """Tell whether the shape has terms of its own or some other pod, running or waiting, has one about it."""
+        answer = self._concerned.get(id(shape))
+        if answer is None:
+            answer = shape.has_affinity or any(self._is_about(other, shape) for other in self._affine)
+            self._concerned[id(shape)] = answer
+        return answer
+
+    def _is_about(self, other: Shape, shape: Shape) -> bool:
+        terms = (*other.anti_affinity.required, *other.affinity.preferred, *other.anti_affinity.preferred)
+        return any(self._other_term_matches(other, term, shape) for term in terms)
+
+    def layers(self, shape: Shape) -> list[Layer]:
+        """Return the filter's answers for all nodes: own affinity, own anti-affinity, other pods' anti-affinity."""
+        far = self._misses_affinity(shape)
+        near = self._hits_own_anti_affinity(shape) & ~far
+        repelled = self._is_repelled(shape) & ~far & ~near
+        answers = [Layer(far, AFFINITY, is_final=True), Layer(near, ANTI_AFFINITY), Layer(repelled, EXISTING_ANTI_AFFINITY)]
+        return [layer for layer in answers if layer.refused.any()]
+
+    def _misses_affinity(self, shape: Shape) -> Mask:
+        terms = shape.affinity.required
+        refused = np.zeros(len(self._table), dtype=np.bool_)
+        if not terms:
+            return refused
+        pods = self._index.count(("all", id(shape)), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms))
+        is_first = all(self.own_term_matches(shape, term, shape) for term in terms)
+        present = [self._table.label(term.topology_key).present for term in terms]
+        is_first = is_first and not any(pods[mask].any() for mask in present)
+        for term, mask in zip(terms, present, strict=True):
+            refused |= ~mask
+            if not is_first:
+                refused |= self._in_domain(term.topology_key, pods) <= 0
+        return refused
+
+    def _hits_own_anti_affinity(self, shape: Shape) -> Mask:
+        refused = np.zeros(len(self._table), dtype=np.bool_)
+        for term in shape.anti_affinity.required:
+            pods = self._index.count(("own", id(shape), term), lambda other, _, term=term: self.own_term_matches(shape, term, other))  # type: ignore[misc]  # term is bound per loop
+            refused |= self._table.label(term.topology_key).present & (self._in_domain(term.topology_key, pods) > 0)
+        return refused
+
+    def _is_repelled(self, shape: Shape) -> Mask:
+        refused = np.zeros(len(self._table), dtype=np.bool_)
+        listed = self._index.had_anti_affinity if self._is_frozen else None
+        for other, counts in self._index.affine.values():
+            for term in other.anti_affinity.required:
+                if counts and self._other_term_matches(other, term, shape):
+                    refused |= self._spread_out(term.topology_key, _nodes_of(counts, listed))
+        return refused
+
+    def _spread_out(self, key: str, nodes: list[int]) -> Mask:
+        """Mark every node in the same domain as one of these."""
+        column = self._table.label(key)
+        hit = np.zeros(len(column.values) + 1, dtype=np.bool_)
+        hit[column.codes[nodes]] = True
+        hit[-1] = False
+        return hit[column.codes]
+
+    def _in_domain(self, key: str, pods: Counts) -> Counts:
+        """Sum the pods over each node's domain; 0 for nodes without the key."""
+        column = self._table.label(key)
+        if not column.values:
+            return np.zeros(len(self._table), dtype=np.int64)
+        there = column.present
+        sums = np.bincount(column.codes[there], weights=pods[there], minlength=len(column.values)).astype(np.int64)
+        return np.where(there, sums[column.codes], 0)
+
+    def own_term_matches(self, owner: Shape, term: AffinityTerm, other: Shape) -> bool:
+        """Tell whether a term of the incoming task is about another pod."""
+        return self._namespace_matches(owner, term, other.namespace, is_incoming=True) and _labels_match(term, other)
+
+    def _other_term_matches(self, owner: Shape, term: AffinityTerm, incoming: Shape) -> bool:
+        return self._namespace_matches(owner, term, incoming.namespace, is_incoming=False) and _labels_match(term, incoming)
+
+    def _namespace_matches(self, owner: Shape, term: AffinityTerm, namespace: str, *, is_incoming: bool) -> bool:
+        if namespace in term.namespaces:
+            return True
+        selector = term.namespace_selector
+        if selector is None:
+            return not term.namespaces and namespace == owner.namespace
+        if selector.is_empty or (is_incoming and selector.matches({})):
+            return True
+        labels = self._namespaces.get(namespace)
+        return selector.matches(labels) if labels is not None else (not is_incoming and selector.matches({}))
+
+    def score(self, shape: Shape, weight: int) -> list[Term]:
+        """Return the preferred terms as one score relative to the candidates; nothing when no term has a say."""
+        by_key = self._preferences(shape)
+        if not by_key:
+            return []
+        raw = np.zeros(len(self._table), dtype=np.int64)
+        for key, sums in by_key.items():
+            raw += np.append(sums, 0)[self._table.label(key).codes]
+        return [Term(weight, among=lambda candidates: normalise_range(raw[candidates]), is_static=False)]
+
+    def _preferences(self, shape: Shape) -> dict[str, NDArray[np.int64]]:
+        """Sum weights per topology key and value."""
+        by_key: dict[str, NDArray[np.int64]] = {}
+        has_own = bool(shape.affinity.preferred or shape.anti_affinity.preferred)
+        for term, sign in _preferred(shape):
+            pods = self._index.count(("own", id(shape), term), lambda other, _, term=term: self.own_term_matches(shape, term, other))  # type: ignore[misc]  # term is bound per loop
+            self._add(by_key, term.topology_key, np.flatnonzero(pods), pods[np.flatnonzero(pods)] * term.weight * sign)
+        listed = None if has_own or not self._is_frozen else self._index.had_affinity
+        for other, counts in self._index.affine.values():
+            for term, sign in _preferred(other):
+                if self._other_term_matches(other, term, shape):
+                    nodes = _nodes_of(counts, listed)
+                    weights = np.array([counts[node] for node in nodes], dtype=np.int64) * term.weight * sign
+                    self._add(by_key, term.topology_key, np.array(nodes, dtype=np.int64), weights)
+        return by_key
+
+    def _add(self, by_key: dict[str, NDArray[np.int64]], key: str, nodes: Index, weights: Counts) -> None:
+        column = self._table.label(key)
+        there = column.codes[nodes] >= 0
+        if there.any():
+            sums = by_key.setdefault(key, np.zeros(len(column.values), dtype=np.int64))
+            np.add.at(sums, column.codes[nodes[there]], weights[there])
+
+
+def _preferred(shape: Shape) -> Iterator[tuple[AffinityTerm, int]]:
+    yield from ((term, 1) for term in shape.affinity.preferred)
+    yield from ((term, -1) for term in shape.anti_affinity.preferred)
+
+
+def _nodes_of(counts: dict[int, int], listed: Mask | None) -> list[int]:
+    return [node for node, count in counts.items() if count > 0 and (listed is None or listed[node])]
+
+
+def _labels_match(term: AffinityTerm, pod: Shape) -> bool:
+    return term.selector is not None and term.selector.matches(pod.labels)

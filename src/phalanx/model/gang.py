@@ -1,0 +1,90 @@
+"""A gang: the tasks that start together, how many of them are needed, and in which places they may be.
+
+One model serves every dialect. A gang has a minimum, minima per role, and sub-groups. A sub-group is either *fixed* (named
+by the group object, any depth) or a *template* that makes one sub-group per distinct value of some pod labels.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from phalanx.model.resources import Resources
+from phalanx.model.selectors import Labels, LabelSelector
+from phalanx.model.task import GangKey
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyConstraint:
+    """How close together the members must be: no wider than a tier of HyperNodes."""
+
+    is_hard: bool = True
+    highest_tier: int | None = None
+    highest_tier_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroup:
+    """A part of a gang with a minimum and a place of its own."""
+
+    name: str
+    parent: str = ""
+    min_member: int = 1
+    min_subgroups: int = 0
+    topology: TopologyConstraint | None = None
+    selector: LabelSelector | None = None
+    match_keys: tuple[str, ...] | None = None
+    """Label keys of a template; None for a fixed sub-group."""
+
+    def instance(self, labels: Labels) -> tuple[str, ...] | None:
+        """Return the label values that name the sub-group a task belongs to, or None when the template does not match."""
+        if not self.match_keys or (self.selector is not None and not self.selector.matches(labels)):
+            return None
+        values = tuple(labels.get(key, "") for key in self.match_keys)
+        return values if all(values) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A statement about a group that is kept on its object."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gang:
+    """The group object, read."""
+
+    key: GangKey
+    uid: str = ""
+    queue: str = "default"
+    min_member: int = 1
+    role_minima: Mapping[str, int] = field(default_factory=dict)
+    subgroups: tuple[SubGroup, ...] = ()
+    topology: TopologyConstraint | None = None
+    priority: int = 0
+    priority_class: str = ""
+    created: float = 0.0
+    min_resources: Resources | None = None
+    phase: str = "Pending"
+    conditions: tuple[Condition, ...] = ()
+    is_preemptable: bool | None = None
+    allocated_hypernode: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    dialect: str = "volcano"
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the group."""
+        return self.key.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the group."""
+        return self.key.partition("/")[2]
+
+    @property
+    def roles_count(self) -> bool:
+        """Tell whether minima per role are in force: they are ignored when they add up to more than the gang's own."""
+        return bool(self.role_minima) and self.min_member >= sum(self.role_minima.values())

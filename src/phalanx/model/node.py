@@ -1,0 +1,52 @@
+"""A node, and what else of the cluster placement reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from phalanx.model.resources import Resources
+from phalanx.model.selectors import Labels
+from phalanx.model.shape import Taint
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A machine that runs tasks."""
+
+    name: str
+    labels: Labels = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    is_unschedulable: bool = False
+    allocatable: Resources = field(default_factory=dict)
+    """What tasks may use, oversubscription and volume slots included."""
+    reported: Resources = field(default_factory=dict)
+    """What the node itself reports as allocatable."""
+    image_bytes: Mapping[str, int] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HyperNodeMember:
+    """One line of a HyperNode's member list."""
+
+    is_hypernode: bool = False
+    name: str = ""
+    pattern: str = ""
+    labels: tuple[tuple[str, str], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HyperNode:
+    """A network domain: nodes or smaller domains that are close to each other."""
+
+    name: str
+    tier: int
+    tier_name: str = ""
+    members: tuple[HyperNodeMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shard:
+    """The nodes that one of several schedulers may use."""
+
+    name: str
+    nodes: frozenset[str] = frozenset()

@@ -1,0 +1,31 @@
+"""A queue: whose turn it is, and how much it may have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from phalanx.model.resources import Resources
+
+ROOT = "root"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Queue:
+    """One queue, a leaf or an inner node of the queue tree."""
+
+    name: str
+    uid: str = ""
+    weight: int = 1
+    priority: int = 0
+    parent: str = ""
+    created: float = 0.0
+    capability: Resources | None = None
+    deserved: Resources = field(default_factory=dict)
+    guarantee: Resources = field(default_factory=dict)
+    is_reclaimable: bool = True
+    state: str = "Open"
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the queue takes new work."""
+        return self.state == "Open"

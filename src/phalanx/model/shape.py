@@ -1,0 +1,131 @@
+"""What placement sees of a task. Tasks with the same shape are interchangeable for every node, so they are fitted,
+scored and placed as one class. Shapes are interned by the dialects: equal shapes are one object, compared by identity."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from phalanx.model.resources import Resources
+from phalanx.model.selectors import Labels, LabelSelector, NodeSelectorTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """Permission to use nodes with a matching taint."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A mark on a node that keeps tasks away."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port of the node itself."""
+
+    port: int
+    protocol: str = "TCP"
+    address: str = "0.0.0.0"
+
+    def conflicts(self, other: "HostPort") -> bool:
+        """Tell whether both cannot be open on one node."""
+        same = self.port == other.port and self.protocol == other.protocol
+        return same and (self.address == other.address or "0.0.0.0" in (self.address, other.address))
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityTerm:
+    """Pods that matter, and the label key that says what counts as the same place."""
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: frozenset[str] = frozenset()
+    namespace_selector: LabelSelector | None = None
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PodAffinity:
+    """Terms that attract to, or repel from, places where other pods run."""
+
+    required: tuple[AffinityTerm, ...] = ()
+    preferred: tuple[AffinityTerm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodePreference:
+    """A weighted wish about node labels."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """How unevenly matching pods may be spread over the values of one node label."""
+
+    topology_key: str
+    max_skew: int
+    hard: bool
+    selector: LabelSelector | None
+    min_domains: int = 1
+    honor_node_affinity: bool = True
+    honor_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimUse:
+    """A resource claim that a task names, under the name its containers use."""
+
+    name: str
+    claim: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """Everything about a task that a filter or a score can read."""
+
+    namespace: str = "default"
+    labels: Labels = field(default_factory=dict)
+    request: Resources = field(default_factory=dict)
+    scoring_request: tuple[int, int] = (0, 0)
+    """cpu and memory for the least and most requested scores: containers without a request count 100m and 200Mi."""
+    booked_request: tuple[int, int] = (0, 0)
+    """The same once the task is on a node; differs only for pods with pod-level requests."""
+    node_selector: Labels = field(default_factory=dict)
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None
+    node_preferences: tuple[NodePreference, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    affinity: PodAffinity = PodAffinity()
+    anti_affinity: PodAffinity = PodAffinity()
+    spread: tuple[SpreadConstraint, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    images: tuple[str, ...] = ()
+    containers: int = 1
+    volume_claims: tuple[str, ...] = ()
+    resource_claims: tuple[ClaimUse, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_best_effort(self) -> bool:
+        """Tell whether the task asks for nothing but a place."""
+        return not any(amount for name, amount in self.request.items() if name != "pods")
+
+    @property
+    def has_affinity(self) -> bool:
+        """Tell whether the task has any pod affinity or anti-affinity term."""
+        mine = (self.affinity, self.anti_affinity)
+        return any(terms.required or terms.preferred for terms in mine)
+
+    @property
+    def is_self_contained(self) -> bool:
+        """Tell whether placing one such task changes the outlook of the next one only on the node that took it."""
+        return not (self.has_affinity or self.spread or self.host_ports or self.volume_claims or self.resource_claims)

@@ -1,0 +1,23 @@
+"""The array kernel: fit, score and place classes of identical tasks on all nodes at once.
+
+Arrays are resource-major, shape (resource, node), whole numbers. Nothing here knows a pod, a plugin or a session.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Amounts: TypeAlias = NDArray[np.int64]
+"""Amounts of resources: (resource, node), or (resource,) for one request."""
+Counts: TypeAlias = NDArray[np.int64]
+"""A whole number per node."""
+Index: TypeAlias = NDArray[np.int64]
+"""Node numbers."""
+Mask: TypeAlias = NDArray[np.bool_]
+"""A yes or no per node."""
+Scores: TypeAlias = NDArray[np.float64]
+"""A score per node."""
+
+NO_LIMIT = 1 << 40
+"""How many tasks a node can take when nothing bounds it."""

@@ -1,0 +1,58 @@
+"""Place a run of identical tasks, one after the other, each on the node that scores best at that moment.
+
+The score of a node changes only when it takes a task, so a run costs one look for the highest score per task, and one
+evaluation per node that takes more than one; not one evaluation of all nodes per task.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from phalanx.placement import Counts, Index, Scores
+
+NOT_A_CANDIDATE = -np.inf
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The nodes a class of tasks may go to, and what they score before and after the next task."""
+
+    scores: Scores
+    """Now; nodes that are out hold `NOT_A_CANDIDATE`. Changed by `fill`."""
+    after_one: Scores
+    """The score once the node has taken one more task."""
+    room: Counts
+    """How many tasks each node can take."""
+    after_more: Callable[[int, int], Scores]
+    """Given a node and k: its scores after 2 to k tasks."""
+
+
+def fill(candidates: Candidates, count: int, *, stops_when_full: bool = False) -> Index:
+    """Return the node of each task, at most `count`; fewer when no node has room left.
+
+    Equal scores go to the lower node number. With `stops_when_full` the run ends as soon as a node has no room left, for
+    scores that depend on which nodes are candidates.
+    """
+    chosen: list[int] = []
+    taken: dict[int, int] = {}
+    ahead: dict[int, list[float]] = {}
+    scores, room = candidates.scores, candidates.room
+    while len(chosen) < count:
+        node = int(scores.argmax())
+        if scores[node] == NOT_A_CANDIDATE:
+            break
+        chosen.append(node)
+        taken[node] = tasks = taken.get(node, 0) + 1
+        if tasks >= room[node]:
+            scores[node] = NOT_A_CANDIDATE
+            if stops_when_full:
+                break
+        elif tasks == 1:
+            scores[node] = candidates.after_one[node]
+        else:
+            if node not in ahead:
+                last = min(int(room[node]), tasks + count - len(chosen))
+                ahead[node] = candidates.after_more(node, last)[::-1].tolist()
+            scores[node] = ahead[node].pop()
+    return np.array(chosen, dtype=np.int64)

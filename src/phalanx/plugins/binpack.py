@@ -1,0 +1,37 @@
+"""Fill nodes up: the fuller a node would be with the task, the better."""
+
+from phalanx.core.hooks import Site
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.model.shape import Shape
+from phalanx.placement import Scores
+from phalanx.placement.score import TOP, pack
+
+
+class BinpackPlugin:
+    """Scores by how full a node would be, weighted by resource."""
+
+    name = "binpack"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the weights; only listed resources count."""
+        settings = Arguments(self.name, policy.arguments, prefixes=("binpack.resources.",))
+        self.weight = settings.integer("binpack.weight", 1)
+        self.weights = {"cpu": settings.integer("binpack.cpu", 1), "memory": settings.integer("binpack.memory", 1)}
+        listed = settings.text("binpack.resources", "")
+        for name in filter(None, (part.strip() for part in listed.split(","))):
+            self.weights[name] = settings.integer(f"binpack.resources.{name}", 1)
+        settings.done()
+        self.weights = {name: 1 if weight < 0 else weight for name, weight in self.weights.items()}
+
+    def node_scores(self, session: Session, shape: Shape, site: Site) -> Scores:
+        """Return the score of each node of the site."""
+        request, ledger = session.request_of(shape), session.ledger
+        names = session.snapshot.space.names
+        parts = [(row, amount) for row, amount in request.rows if names[row] in self.weights]
+        weights = [float(self.weights[names[row]]) for row, _ in parts]
+        rows = [row for row, _ in parts]
+        used = ledger.used[rows][:, site.nodes] + request.amounts[rows][:, None] * site.extra
+        local = [(place, amount) for place, (_, amount) in enumerate(parts)]
+        return pack(ledger.allocatable[rows][:, site.nodes], used, local, weights) * float(TOP * self.weight)

@@ -1,0 +1,232 @@
+"""Queues with fixed shares: each queue deserves what it says, may use up to its capability, and belongs to a tree.
+
+Without `enableHierarchy` every queue stands alone. With it, a queue's limit also bounds everything below it, and a queue that
+has children takes no gangs itself.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from phalanx.core.arith import Vector, as_amounts, bounded, covers_requested, dominant_share, room_or_reason, short_of
+from phalanx.core.hooks import Room
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.snapshot import Totals
+from phalanx.core.statement import Kind, Operation
+from phalanx.core.states import GangState
+from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.model.queue import ROOT, Queue
+from phalanx.model.shape import Shape
+
+
+@dataclass(slots=True)
+class Account:
+    """What a queue and everything below it has, wants, deserves and may use."""
+
+    queue: Queue
+    allocated: Vector
+    requested: Vector
+    inqueue: Vector
+    elastic: Vector
+    guarantee: Vector
+    deserved: Vector
+    capability: Vector
+    limit: Vector
+    parent: "Account | None" = None
+    children: list["Account"] = field(default_factory=list)
+
+    def line(self) -> list["Account"]:
+        """Return the queue and its ancestors, the queue first."""
+        found: list[Account] = []
+        account: Account | None = self
+        while account is not None:
+            found.append(account)
+            account = account.parent
+        return found
+
+    @property
+    def share(self) -> float:
+        """The largest part of what it deserves that it has; 1 for a queue that deserves nothing."""
+        return dominant_share(self.allocated, self.deserved) if self.deserved.any() else 1.0
+
+
+class CapacityPlugin:
+    """Keeps queues to their capability and orders them by how much of their own they have."""
+
+    name = "capacity"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings."""
+        settings = Arguments(self.name, policy.arguments)
+        self.ancestor_level = settings.integer("ancestorReclaimLevel", 0)
+        settings.switch("capacity.DynamicResourceAllocationEnable", False)
+        settings.switch("capacity.DRAConsumableCapacityEnable", False)
+        settings.done()
+        self._is_tree = "enableHierarchy" in policy.enabled
+        self._accounts: dict[str, Account] = {}
+        self._fault: Verdict = YES
+
+    def open(self, session: Session) -> None:
+        """Open an account for each queue and settle what each may use."""
+        total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
+        for queue in session.queues.values():
+            self._accounts[queue.name] = self._account(session, queue, session.snapshot.totals.get(queue.name, Totals()))
+        if self._is_tree:
+            self._fault = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
+        else:
+            _settle_flat(self._accounts, total)
+        space = session.snapshot.space
+        for name in session.snapshot.totals:
+            if name in self._accounts:
+                account = self._accounts[name]
+                session.decisions.queues[name] = {
+                    "deserved": as_amounts(account.deserved, space), "allocated": as_amounts(account.allocated, space),
+                }  # fmt: skip
+
+    def _account(self, session: Session, queue: Queue, totals: Totals) -> Account:
+        space = session.snapshot.space
+        capability = bounded(queue.capability, space, unbounded_zero=True)
+        return Account(
+            queue, session.vector(totals.allocated), session.vector(totals.requested), session.vector(totals.inqueue),
+            session.vector(totals.elastic), session.vector(queue.guarantee), session.vector(queue.deserved), capability, capability,
+        )  # fmt: skip
+
+    def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
+        """Higher priority first, then the smaller share, then queues that deserve something; in a tree below the common ancestor."""
+        mine, its = _diverging(self._accounts[left.name], self._accounts[right.name])
+        return _compare(mine, its)
+
+    def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
+        """Return how many tasks the queue and all its ancestors may still take."""
+        if not self._fault.ok:
+            return Room(0, self._fault)
+        if not queue.is_open:
+            return Room(0, _closed(queue))
+        account = self._accounts[queue.name]
+        if account.children:
+            message = f"queue {queue.name} has queues below it; submit to one of them"
+            return Room(0, Verdict.refuse(self.name, "QueueNotLeaf", message, queue=queue.name))
+        request = session.request_of(shape).amounts.astype(np.float64)
+        rooms = [
+            room_or_reason(self.name, each.queue.name, each.limit, each.allocated, request, session.snapshot.space, "it may use")
+            for each in account.line()
+        ]
+        return min(rooms, key=lambda room: room.tasks)
+
+    def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
+        """Vote against a gang whose minimum would lift its queue or an ancestor over its limit."""
+        queue, space = session.queues[gang.gang.queue], session.snapshot.space
+        if not self._fault.ok:
+            return Vote(-1, self._fault)
+        if not queue.is_open:
+            return Vote(-1, _closed(queue))
+        wanted = session.vector(gang.gang.min_resources)
+        for account in self._accounts[queue.name].line():
+            taken = account.allocated + account.inqueue - account.elastic
+            if not covers_requested(account.limit, taken + wanted, wanted, space):
+                return Vote(-1, short_of(self.name, account.queue.name, account.limit, taken, wanted, space, "it may use"))
+        return PERMITTED
+
+    def gang_enqueued(self, session: Session, gang: GangState) -> None:
+        """Count an admitted gang, up to the root."""
+        gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
+        wanted = session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(session.snapshot.space)))
+        for account in self._accounts[gang.gang.queue].line():
+            account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
+
+    def changed(self, session: Session, operation: Operation, undone: bool) -> None:
+        """Follow what queues hold, promises included, up to the root."""
+        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        amounts = session.request_of(operation.shape).amounts * (sign * len(operation.tasks))
+        for account in self._accounts[operation.gang.gang.queue].line():
+            account.allocated = account.allocated + amounts
+
+
+def _closed(queue: Queue) -> Verdict:
+    return Verdict.refuse("capacity", "QueueNotOpen", f"queue {queue.name} is {queue.state or 'not open'}", queue=queue.name)
+
+
+def _compare(left: Account, right: Account) -> int:
+    if left.queue.priority != right.queue.priority:
+        return -1 if left.queue.priority > right.queue.priority else 1
+    if left.share != right.share:
+        return -1 if left.share < right.share else 1
+    return int(bool(right.deserved.any())) - int(bool(left.deserved.any()))
+
+
+def _diverging(left: Account, right: Account) -> tuple[Account, Account]:
+    """Return the ancestors just below the lowest common one, or the queues themselves."""
+    if left.parent is None or right.parent is None:
+        return left, right
+    for mine, its in zip(reversed(left.line()), reversed(right.line()), strict=False):
+        if mine is not its:
+            return mine, its
+    return left, right
+
+
+def _settle_flat(accounts: dict[str, Account], total: Vector) -> None:
+    guaranteed = sum((account.guarantee for account in accounts.values()), np.zeros(len(total)))
+    for account in accounts.values():
+        _settle(account, total - guaranteed + account.guarantee)
+
+
+def _settle(account: Account, available: Vector) -> None:
+    account.limit = np.minimum(np.maximum(available, 0.0), account.capability)
+    account.deserved = np.maximum(np.minimum(account.deserved, account.limit), account.guarantee)
+
+
+def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[str]) -> Verdict:
+    """Link queues, hand limits down and sums up; refuse a tree that cannot be one, or gangs in an inner queue."""
+    root = accounts[ROOT]
+    for account in accounts.values():
+        if account is not root:
+            parent = accounts.get(account.queue.parent or ROOT)
+            if parent is None:
+                return _broken(f"queue {account.queue.name} names the parent {account.queue.parent!r}, which does not exist")
+            account.parent = parent
+            parent.children.append(account)
+    for account in accounts.values():
+        if not _reaches(account, root, len(accounts)):
+            return _broken(f"queue {account.queue.name} is its own ancestor")
+    _sum_up(root)
+    root.limit = np.minimum(total, root.capability)
+    _hand_down(root)
+    inner = sorted(name for name in used_queues if name in accounts and accounts[name].children and accounts[name] is not root)
+    if inner:
+        return _broken(f"queue {inner[0]} has queues below it and gangs of its own; move the gangs to a leaf queue")
+    return YES
+
+
+def _broken(message: str) -> Verdict:
+    return Verdict.refuse("capacity", "QueueTreeInvalid", message)
+
+
+def _reaches(account: Account, root: Account, steps: int) -> bool:
+    current: Account | None = account
+    for _ in range(steps + 1):
+        if current is root:
+            return True
+        current = current.parent if current else None
+    return False
+
+
+def _sum_up(account: Account) -> None:
+    for child in account.children:
+        _sum_up(child)
+        account.allocated = account.allocated + child.allocated
+        account.requested = account.requested + child.requested
+        account.inqueue = account.inqueue + child.inqueue
+        account.elastic = account.elastic + child.elastic
+    if account.parent is None and account.children:
+        account.deserved = sum((child.deserved for child in account.children), np.zeros(len(account.deserved)))
+        account.guarantee = sum((child.guarantee for child in account.children), np.zeros(len(account.guarantee)))
+
+
+def _hand_down(account: Account) -> None:
+    guaranteed = sum((child.guarantee for child in account.children), np.zeros(len(account.guarantee)))
+    for child in account.children:
+        child.capability = np.where(np.isinf(child.capability), account.capability, child.capability)
+        _settle(child, account.limit - guaranteed + child.guarantee)
+        _hand_down(child)

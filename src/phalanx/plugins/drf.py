@@ -1,0 +1,155 @@
+"""Dominant resource fairness: the gang with the smallest share of the cluster comes first.
+
+With `enableHierarchy` the same between queues, along the path that their annotations give them.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phalanx.core.arith import EPSILON, Vector, dominant_share, share
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.statement import Kind, Operation
+from phalanx.core.states import GangState
+from phalanx.model.queue import Queue
+from phalanx.model.status import HOLDING, Status
+
+
+class DrfPlugin:
+    """Orders gangs by dominant share, and queues by hierarchical share when asked to."""
+
+    name = "drf"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings; there are none but the hierarchy switch."""
+        Arguments(self.name, policy.arguments).done()
+        self._is_hierarchical = "enableHierarchy" in policy.enabled
+        self._total: Vector = np.zeros(0)
+        self._held: dict[str, Vector] = {}
+        self._tree: _Tree | None = None
+
+    def open(self, session: Session) -> None:
+        """Take the size of the cluster."""
+        self._total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
+        if self._is_hierarchical:
+            self._tree = _Tree(session, self._total, self.held)
+
+    def held(self, session: Session, gang: GangState) -> Vector:
+        """Return what a gang holds, promises included."""
+        if gang.key not in self._held:
+            total = np.zeros(len(self._total))
+            for task in gang.tasks:
+                if task.status in HOLDING or task.status is Status.PIPELINED:
+                    total += session.request_of(task.task.shape).amounts
+            self._held[gang.key] = total
+        return self._held[gang.key]
+
+    def gang_order(self, session: Session, gang: GangState) -> float:
+        """The smaller share first."""
+        return dominant_share(self.held(session, gang), self._total)
+
+    def changed(self, session: Session, operation: Operation, undone: bool) -> None:
+        """Follow what gangs hold."""
+        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        amounts = session.request_of(operation.shape).amounts
+        gang = operation.gang.key
+        if gang in self._held:
+            self._held[gang] = self._held[gang] + sign * len(operation.tasks) * amounts
+        if self._tree is not None:
+            self._tree.is_stale = True
+
+    def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
+        """Compare queues along their paths."""
+        return self._tree.compare(left, right) if self._tree is not None else 0
+
+
+class _Branch:
+    """A node of the queue tree: a part of a path, or a gang as a leaf."""
+
+    __slots__ = ("allocated", "children", "is_saturated", "request", "share", "weight")
+
+    def __init__(self, size: int, weight: float) -> None:
+        self.children: dict[str, _Branch] = {}
+        self.weight, self.share, self.is_saturated = weight, 0.0, False
+        self.allocated, self.request = np.zeros(size), np.zeros(size)
+
+
+class _Tree:
+    """Hierarchical shares: a parent's share counts its hungry children at the level of the hungriest."""
+
+    def __init__(self, session: Session, total: Vector, held: Callable[[Session, GangState], Vector]) -> None:
+        self._session, self._total, self._held = session, total, held
+        self.is_stale = True
+        self._root = _Branch(len(total), 1.0)
+
+    def compare(self, left: Queue, right: Queue) -> int:
+        if self.is_stale:
+            self._rebuild()
+        node, other = self._root, self._root
+        for name, twin in zip(_path(left)[1:], _path(right)[1:], strict=False):
+            node, other = node.children[name], other.children[twin]
+            if node.is_saturated != other.is_saturated:
+                return -1 if other.is_saturated else 1
+            mine, its = node.share / node.weight, other.share / other.weight
+            if mine != its:
+                return -1 if mine < its else 1
+        return 0
+
+    def _rebuild(self) -> None:
+        size = len(self._total)
+        self._root = _Branch(size, 1.0)
+        used = np.zeros(size)
+        for queue in self._session.queues.values():
+            self._descend(queue)
+        for gang in self._session.gangs.values():
+            leaf = _Branch(size, 1.0)
+            leaf.allocated = self._held(self._session, gang)
+            for task in gang.tasks:
+                leaf.request += self._session.request_of(task.task.shape).amounts
+            self._descend(self._session.queues[gang.gang.queue]).children[f"gang {gang.key}"] = leaf
+            used += leaf.allocated
+        demanding = used < self._total - EPSILON
+        self._settle(self._root, demanding)
+        self.is_stale = False
+
+    def _descend(self, queue: Queue) -> _Branch:
+        node = self._root
+        for name, weight in zip(_path(queue)[1:], _weights(queue)[1:], strict=False):
+            node = node.children.setdefault(name, _Branch(len(self._total), weight))
+        return node
+
+    def _settle(self, node: _Branch, demanding: NDArray[np.bool_]) -> None:
+        if not node.children:
+            self._settle_leaf(node, demanding)
+            return
+        for child in node.children.values():
+            self._settle(child, demanding)
+        hungry = [child.share for child in node.children.values() if child.share != 0 and not child.is_saturated]
+        level = min([1.0, *hungry])
+        node.allocated = np.zeros(len(self._total))
+        for child in node.children.values():
+            factor = 1.0 if child.is_saturated or child.share == 0 else level / child.share
+            node.allocated = node.allocated + child.allocated * factor
+        node.share = self._share(node.allocated, demanding)
+        node.is_saturated = all(child.is_saturated for child in node.children.values())
+
+    def _settle_leaf(self, leaf: _Branch, demanding: NDArray[np.bool_]) -> None:
+        met = (leaf.allocated >= leaf.request) & (leaf.allocated > 0) & (leaf.request > 0)
+        blocked = (leaf.request > 0) & ~demanding
+        leaf.share = self._share(leaf.allocated, demanding)
+        leaf.is_saturated = bool(met.any() or blocked.any())
+
+    def _share(self, allocated: Vector, demanding: NDArray[np.bool_]) -> float:
+        return max((share(allocated[row], self._total[row]) for row in np.flatnonzero(demanding)), default=0.0)
+
+
+def _path(queue: Queue) -> list[str]:
+    return queue.annotations.get("volcano.sh/hierarchy", f"root/{queue.name}").split("/")
+
+
+def _weights(queue: Queue) -> list[float]:
+    text = queue.annotations.get("volcano.sh/hierarchy-weights", f"1/{queue.weight}")
+    return [max(float(part), 1.0) if part.replace(".", "", 1).isdigit() else 1.0 for part in text.split("/")]

@@ -1,0 +1,71 @@
+"""All or nothing: a gang starts only when enough of its tasks have a node."""
+
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState, SubGroupState
+from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
+
+
+class GangPlugin:
+    """Guards the minima of gangs, roles and sub-groups."""
+
+    name = "gang"
+    counts_members = True
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, policy.arguments).done()
+
+    def open(self, session: Session) -> None:
+        """Promise to say at the end whether each gang is whole."""
+        session.is_guarded = True
+
+    def gang_valid(self, session: Session, gang: GangState) -> Verdict:
+        """Refuse a gang that cannot become whole with the tasks it has."""
+        if not gang.roles_are_valid():
+            return self._refuse("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling")
+        if not gang.subgroups_are_valid():
+            return self._refuse("NotEnoughPodsOfTask", "Not enough valid subGroups of each task for gang-scheduling")
+        valid, minimum = gang.valid, gang.gang.min_member
+        if valid < minimum:
+            message = f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {minimum}"
+            return Verdict.refuse(self.name, "NotEnoughTasks", message, valid=valid, needed=minimum)
+        return YES
+
+    def _refuse(self, reason: str, message: str) -> Verdict:
+        return Verdict.refuse(self.name, reason, message)
+
+    def gang_order(self, session: Session, gang: GangState) -> int:
+        """Gangs that are not whole yet come first."""
+        return int(gang.is_ready)
+
+    def subgroup_order(self, session: Session, subgroup: SubGroupState) -> int:
+        """Sub-groups that are not whole yet come first."""
+        return int(subgroup.is_ready)
+
+    def gang_ready(self, session: Session, gang: GangState) -> Verdict:
+        """Agree when every minimum is met."""
+        if gang.roles_are_ready() and gang.subgroups_are_ready() and gang.is_ready:
+            return YES
+        ready, minimum = gang.tally.ready, gang.gang.min_member
+        message = f"{ready} of {minimum} tasks have a node"
+        return Verdict.refuse(self.name, "NotEnoughTasks", message, ready=ready, needed=minimum)
+
+    def subgroup_ready(self, session: Session, subgroup: SubGroupState) -> Verdict:
+        """Agree when the sub-group's minimum is met."""
+        return YES if subgroup.is_ready else Verdict.refuse(self.name, "NotEnoughTasks", needed=subgroup.min_member)
+
+    def gang_pipelined(self, session: Session, gang: GangState) -> Vote:
+        """Vote for a gang whose minima are met once promises are kept."""
+        if gang.roles_are_pipelined() and gang.subgroups_are_pipelined() and gang.is_pipelined:
+            return PERMITTED
+        return Vote.reject(self.name, "NotEnoughTasks", needed=gang.gang.min_member)
+
+    def subgroup_pipelined(self, session: Session, subgroup: SubGroupState) -> Vote:
+        """Vote for a sub-group whose minimum is met once promises are kept."""
+        return PERMITTED if subgroup.is_pipelined else Vote.reject(self.name, "NotEnoughTasks", needed=subgroup.min_member)
+
+    def gang_starving(self, session: Session, gang: GangState) -> Verdict:
+        """Agree when promises included the minimum is not met."""
+        return YES if gang.is_starving else Verdict.refuse(self.name, "NotStarving", ready=gang.tally.ready)

@@ -1,0 +1,187 @@
+"""Keep gangs close together in the network: which HyperNodes to try, which suit best, and which node of one.
+
+Only gangs with a constraint are bound by it. Other tasks are steered towards HyperNodes that are full already, so that whole
+ones stay free for gangs that need them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phalanx.core.arith import EPSILON, Vector
+from phalanx.core.hooks import Scope
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.model.shape import Shape
+from phalanx.model.status import HOLDING, Status
+from phalanx.placement import Scores
+
+FULL = 100.0
+
+
+class NetworkTopologyAwarePlugin:
+    """Searches narrow HyperNodes before wide ones and prefers full ones."""
+
+    name = "network-topology-aware"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the weights."""
+        settings = Arguments(self.name, policy.arguments, prefixes=("hypernode.binpack.resources.",))
+        self.weight = settings.integer("weight", 1)
+        self.weights = {
+            "cpu": settings.integer("hypernode.binpack.cpu", 1), "memory": settings.integer("hypernode.binpack.memory", 1),
+        }  # fmt: skip
+        for name in filter(None, (part.strip() for part in settings.text("hypernode.binpack.resources", "").split(","))):
+            self.weights[name] = settings.integer(f"hypernode.binpack.resources.{name}", 1)
+        self.steers_others = settings.switch("hypernode.binpack.normal-pod.enable", True)
+        self.fading = settings.number("hypernode.binpack.normal-pod.fading", 0.8)
+        self.most_evicted_domains = settings.integer("hypernode.gradient.evict.max-hypernodes", 8)
+        settings.done()
+        self._sums_version = -1
+        self._used: NDArray[np.float64] = np.zeros((0, 0))
+        self._idle: NDArray[np.float64] = np.zeros((0, 0))
+        self._future: NDArray[np.float64] = np.zeros((0, 0))
+
+    def open(self, session: Session) -> None:
+        """Sum up what each HyperNode offers."""
+        tree = session.snapshot.hypernodes
+        self._tree = tree
+        self._allocatable = tree.domains.sums(session.ledger.allocatable)
+        self._leaf = np.full(len(session.snapshot.nodes), tree.top, dtype=np.int64)
+        for number in reversed(range(tree.top)):
+            self._leaf[tree.members[number]] = number
+
+    def _sum_up(self, session: Session) -> None:
+        if self._sums_version != session.version:
+            self._sums_version = session.version
+            self._used = self._tree.domains.sums(session.ledger.used)
+            self._idle = self._tree.domains.sums(session.ledger.idle)
+            self._future = self._tree.domains.sums(session.ledger.future)
+
+    def couples_nodes(self, session: Session, shape: Shape) -> bool:
+        """Tell whether a placement elsewhere changes a node's score: through the HyperNode they share it does."""
+        return False
+
+    def hypernode_gradients(self, session: Session, scope: Scope, root: int, purpose: str) -> list[list[int]] | None:
+        """Return the HyperNodes that are narrow enough and could have room, narrow tiers first."""
+        if scope.allowed_tier is None:
+            return None
+        tree = self._tree
+        start = self._search_root(scope, root)
+        if start is None:
+            return []
+        allowed = [number for number in tree.descendants(start) if tree.tiers[number] <= scope.allowed_tier]
+        if not scope.allocated_hypernode:
+            allowed = self._with_room(session, scope, allowed)
+        by_tier: dict[int, list[int]] = {}
+        for number in allowed:
+            by_tier.setdefault(tree.tiers[number], []).append(number)
+        return [by_tier[tier] for tier in sorted(by_tier)]
+
+    def _search_root(self, scope: Scope, root: int) -> int | None:
+        """Return where to search: the widest allowed ancestor of what is occupied already, inside the given domain."""
+        occupied = self._tree.number_by_name.get(scope.allocated_hypernode)
+        if occupied is None:
+            return root
+        assert scope.allowed_tier is not None
+        within = [number for number in self._tree.ancestors(occupied) if self._tree.tiers[number] <= scope.allowed_tier]
+        if not within:
+            return None
+        widest = within[-1]
+        if root in self._tree.ancestors(widest):
+            return widest
+        return root if widest in self._tree.ancestors(root) else None
+
+    def _with_room(self, session: Session, scope: Scope, hypernodes: list[int]) -> list[int]:
+        wanted = self._wanted(session, scope)
+        if wanted is None or not hypernodes:
+            return hypernodes
+        self._sum_up(session)
+        numbers = np.array(hypernodes, dtype=np.int64)
+        rows = wanted > 0
+        fits = np.zeros(len(numbers), dtype=np.bool_)
+        for room in (self._idle, self._future):
+            fits |= (wanted[rows, None] - room[rows][:, numbers] < EPSILON).all(axis=0)
+        return numbers[fits].tolist()
+
+    def _wanted(self, session: Session, scope: Scope) -> Vector | None:
+        if isinstance(scope, GangState):
+            return None if scope.gang.min_resources is None else session.vector(scope.gang.min_resources)
+        return self._pending(session, scope)
+
+    def _pending(self, session: Session, subgroup: SubGroupState) -> Vector:
+        total = np.zeros(len(session.snapshot.space))
+        for task in subgroup.tasks:
+            if task.status is Status.PENDING:
+                total += session.request_of(task.task.shape).amounts
+        return total
+
+    def hypernode_scores(self, session: Session, subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]:
+        """Score how full each HyperNode would be; among equals the one with most members of the gang."""
+        self._sum_up(session)
+        numbers = np.array(hypernodes, dtype=np.int64)
+        scores = self._fullness(session, self._pending(session, subgroup), numbers)
+        return scores * FULL * self.weight, self._members_there(subgroup, numbers) * FULL * self.weight
+
+    def _fullness(self, session: Session, request: Vector, numbers: NDArray[np.int64]) -> Scores:
+        total, overflow, weights = np.zeros(len(numbers)), np.zeros(len(numbers), dtype=np.bool_), 0
+        for name, weight in self.weights.items():
+            row = session.snapshot.space.row_by_name.get(name)
+            if row is None or request[row] <= 0:
+                continue
+            capacity, wanted = self._allocatable[row, numbers], self._used[row, numbers] + request[row]
+            overflow |= wanted > capacity
+            total += np.where(capacity > 0, wanted * weight / np.where(capacity > 0, capacity, 1.0), 0.0)
+            weights += weight
+        return np.where(overflow, 0.0, total / weights if weights else total)
+
+    def _members_there(self, subgroup: SubGroupState, numbers: NDArray[np.int64]) -> Scores:
+        tasks = subgroup.tasks
+        places = [task.node for task in tasks if task.node >= 0 and task.status in HOLDING]
+        if not places:
+            return np.zeros(len(numbers))
+        there = [int(np.isin(places, self._tree.members[number]).sum()) for number in numbers.tolist()]
+        return np.array(there, dtype=np.float64) / len(tasks)
+
+    def task_scores(self, session: Session, task: TaskState) -> Scores | None:
+        """Score nodes by how close they are to the members that are placed; other tasks by how full their HyperNodes are."""
+        if self._tree.is_empty:
+            return None
+        if task.subgroup.allowed_tier is None and task.gang.allowed_tier is None:
+            return self._steered(session, task.task.shape) if self.steers_others else None
+        occupied = self._tree.number_by_name.get(task.subgroup.allocated_hypernode)
+        if occupied is None:
+            return None
+        return self._closeness(task, occupied)
+
+    def _closeness(self, task: TaskState, occupied: int) -> Scores:
+        tree = self._tree
+        tiers = tree.tiers[: tree.top]
+        low, high = min(tiers), max(tiers)
+        score = np.zeros(tree.top + 1)
+        for number in np.unique(self._leaf).tolist():
+            common = tree.common(number, occupied)
+            if number == occupied:
+                score[number] = 1.0
+            elif high > low and common != tree.top:
+                score[number] = (high - tree.tiers[common]) / (high - low)
+        scores = score[self._leaf]
+        best = scores.max(initial=0.0)
+        if best > 0 and int((scores == best).sum()) > 1:
+            scores = scores + np.where(scores == best, self._members_there(task.subgroup, np.arange(tree.top + 1))[self._leaf], 0.0)
+        return np.asarray(scores * FULL * self.weight)
+
+    def _steered(self, session: Session, shape: Shape) -> Scores:
+        self._sum_up(session)
+        tree, request = self._tree, session.vector(shape.request)
+        fullness = self._fullness(session, request, np.arange(tree.top, dtype=np.int64))
+        total, weights = np.zeros(len(session.snapshot.nodes)), np.zeros(len(session.snapshot.nodes))
+        for number in range(tree.top):
+            factor = self.fading ** (tree.tiers[number] - 1)
+            total[tree.members[number]] += factor * fullness[number]
+            weights[tree.members[number]] += factor
+        scores = np.where(weights > 0, total / np.where(weights > 0, weights, 1.0), 1.0)
+        return np.asarray(scores * FULL * self.weight)

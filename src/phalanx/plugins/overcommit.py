@@ -1,0 +1,66 @@
+"""Admit more gangs than fit right now, but not without bound: minimum resources of all admitted gangs stay under a multiple of the cluster."""
+
+import numpy as np
+
+from phalanx.core.arith import Vector, requested_rows
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState
+from phalanx.core.verdict import PERMITTED, Vote
+from phalanx.model.status import HOLDING
+
+DEFAULT_FACTOR = 1.2
+
+
+class OvercommitPlugin:
+    """Votes on admission."""
+
+    name = "overcommit"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the factor; less than 1 means the default."""
+        settings = Arguments(self.name, policy.arguments)
+        factor = settings.number("overcommit-factor", DEFAULT_FACTOR)
+        self.factor = factor if factor >= 1.0 else DEFAULT_FACTOR
+        settings.done()
+        self._idle: Vector = np.zeros(0)
+        self._inqueue: Vector = np.zeros(0)
+
+    def open(self, session: Session) -> None:
+        """Sum up what there is and what was promised."""
+        total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
+        self._idle = total * self.factor - session.ledger.used.sum(axis=1, dtype=np.float64)
+        self._inqueue = np.zeros(len(session.snapshot.space))
+        for gang in session.gangs.values():
+            self._inqueue += self._promised(session, gang)
+
+    def _promised(self, session: Session, gang: GangState) -> Vector:
+        if gang.gang.min_resources is None:
+            return np.zeros(len(session.snapshot.space))
+        if gang.phase == "Inqueue":
+            return minimum_without_gated(session, gang)
+        if gang.phase == "Running" and gang.tally.total(HOLDING) >= gang.gang.min_member:
+            held = sum((session.vector(task.task.shape.request) for task in gang.tasks if task.status in HOLDING), np.zeros(len(self._idle)))
+            return np.maximum(minimum_without_gated(session, gang) - held, 0.0)
+        return np.zeros(len(session.snapshot.space))
+
+    def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
+        """Vote against a gang whose minimum does not fit into what is left."""
+        wanted = session.vector(gang.gang.min_resources)
+        short = requested_rows(wanted, session.snapshot.space) & (self._inqueue + wanted > self._idle)
+        if not short.any():
+            return PERMITTED
+        names = [session.snapshot.space.names[row] for row in np.flatnonzero(short)]
+        message = f"resource in cluster is overused: {', '.join(f'overused {name}' for name in names)}"
+        return Vote.reject(self.name, "ClusterOverused", message, factor=self.factor)
+
+    def gang_enqueued(self, session: Session, gang: GangState) -> None:
+        """Count an admitted gang."""
+        self._inqueue = self._inqueue + minimum_without_gated(session, gang)
+
+
+def minimum_without_gated(session: Session, gang: GangState) -> Vector:
+    """Return a gang's minimum resources less what its gated tasks ask for."""
+    gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
+    return np.maximum(session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(session.snapshot.space))), 0.0)

@@ -1,0 +1,131 @@
+"""Kubernetes' filters: which nodes a task may go to at all. Loading this plugin also makes placements of the session visible to
+Kubernetes' filters and scores."""
+
+from collections.abc import Iterator
+
+from phalanx.core.hooks import Layer
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import TaskState
+from phalanx.core.verdict import YES, Verdict
+from phalanx.kubernetes.claims import ClaimBook
+from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
+from phalanx.kubernetes.podaffinity import AffinityBook
+from phalanx.kubernetes.ports import TAKEN, PortBook
+from phalanx.kubernetes.spread import SpreadBook
+from phalanx.kubernetes.taints import closed_by_cordon, closed_by_taint
+from phalanx.kubernetes.volumes import VolumeBook
+from phalanx.model.shape import Shape
+from phalanx.placement import Counts, Index, Mask
+
+TOO_MANY_PODS = "node(s) pod number exceeded"
+CORDONED = "node(s) were unschedulable"
+WRONG_NODE = "node(s) didn't match Pod's node affinity/selector"
+TAINTED = "node(s) had untolerated taint(s)"
+
+SWITCHES = ("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "NodeVolumeLimits", "VolumeZone", "PodTopologySpread",
+            "VolumeBinding", "DynamicResourceAllocation")  # fmt: skip
+
+
+class PredicatesPlugin:
+    """Asks the filters in kube-scheduler's order."""
+
+    name = "predicates"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read which filters are on."""
+        settings = Arguments(self.name, policy.arguments)
+        self._on = {name for name in SWITCHES if settings.switch(f"predicate.{name}Enable", True)}
+        settings.switch("predicate.CacheEnable", False)
+        settings.done()
+        self._static: dict[int, list[Layer]] = {}
+
+    def open(self, session: Session) -> None:
+        """Let the session's placements count in the book of Kubernetes' filters."""
+        session.books_are_live = True
+        self._affinity = AffinityBook(session)
+        self._spread = SpreadBook(session)
+
+    def couples_nodes(self, session: Session, shape: Shape) -> bool:
+        """Tell whether a placement elsewhere can change what the filters say about a node."""
+        affinity = "PodAffinity" in self._on and self._affinity.concerns(shape)
+        return affinity or ("PodTopologySpread" in self._on and bool(shape.spread))
+
+    def prefilter(self, session: Session, task: TaskState) -> Verdict:
+        """Refuse what no node can take, in the words users know."""
+        for name, verdict in self._prefilters(session, task.task.shape):
+            if not verdict.ok:
+                message = f"plugin {name} pre-predicates failed {verdict.message}"
+                return Verdict.refuse(self.name, verdict.reason, message, **verdict.numbers)
+        return YES
+
+    def _prefilters(self, session: Session, shape: Shape) -> Iterator[tuple[str, Verdict]]:
+        if "NodeAffinity" in self._on and shape.node_terms:
+            yield "NodeAffinity", _node_names(shape)
+        if shape.volume_claims and "VolumeZone" in self._on:
+            yield "VolumeZone", session.book(VolumeBook).zone_prefilter(shape)
+        if shape.volume_claims and "VolumeBinding" in self._on:
+            yield "VolumeBinding", session.book(VolumeBook).binding_prefilter(shape)
+        if shape.resource_claims and "DynamicResourceAllocation" in self._on:
+            yield "DynamicResources", session.book(ClaimBook).prefilter(shape)
+
+    def screen(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
+        """Return the filters' answers in order."""
+        full = session.ledger.pods[nodes] >= session.snapshot.nodes.max_pods[nodes]
+        layers = [Layer(full, TOO_MANY_PODS), *_at(self._stable(session, shape), nodes)]
+        if shape.host_ports and "NodePorts" in self._on:
+            layers.append(Layer(session.book(PortBook).taken(shape)[nodes], TAKEN))
+        if "PodAffinity" in self._on and self._affinity.concerns(shape):
+            layers += _at(self._affinity.layers(shape), nodes)
+        if shape.volume_claims:
+            layers += self._volume_layers(session, shape, nodes)
+        if shape.spread and "PodTopologySpread" in self._on:
+            layers += _at(self._spread.layers(shape), nodes)
+        if shape.volume_claims and "VolumeBinding" in self._on:
+            layers += session.book(VolumeBook).binding_layers(shape, nodes)
+        if shape.resource_claims and "DynamicResourceAllocation" in self._on:
+            layers += session.book(ClaimBook).layers(shape, nodes)
+        return layers
+
+    def _volume_layers(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
+        book, layers = session.book(VolumeBook), list[Layer]()
+        if "NodeVolumeLimits" in self._on:
+            layers += book.limit_layers(shape, nodes)
+        if "VolumeZone" in self._on:
+            layers += book.zone_layers(shape, nodes)
+        return layers
+
+    def node_room(self, session: Session, shape: Shape, nodes: Index | slice) -> Counts:
+        """Return how many more pods each node may run."""
+        return session.snapshot.nodes.max_pods[nodes] - session.ledger.pods[nodes]
+
+    def _stable(self, session: Session, shape: Shape) -> list[Layer]:
+        """Return the filters whose answers do not change during the session."""
+        if id(shape) not in self._static:
+            table = session.snapshot.nodes
+            layers = [Layer(closed_by_cordon(shape, table), CORDONED, is_final=True)]
+            if "NodeAffinity" in self._on:
+                layers.append(Layer(~allowed_by_labels(session, shape), WRONG_NODE, is_final=True))
+            if "TaintToleration" in self._on:
+                layers.append(Layer(closed_by_taint(shape, table), TAINTED, is_final=True))
+            self._static[id(shape)] = [layer for layer in layers if layer.refused.any()]
+        return self._static[id(shape)]
+
+
+def allowed_by_labels(session: Session, shape: Shape) -> Mask:
+    """Mark the nodes that the task's node selector and required node affinity allow."""
+    table = session.snapshot.nodes
+    mask = selector_mask(shape.node_selector, table)
+    return mask if shape.node_terms is None else mask & matching_nodes(shape.node_terms, table)
+
+
+def _node_names(shape: Shape) -> Verdict:
+    names = [term.names() for term in shape.node_terms or ()]
+    if all(found is not None for found in names) and not frozenset().union(*(found or () for found in names)):
+        return Verdict.refuse("predicates", "NodeAffinityConflict", "pod affinity terms conflict")
+    return YES
+
+
+def _at(layers: list[Layer], nodes: Index | slice) -> list[Layer]:
+    return [Layer(layer.refused[nodes], layer.reason, layer.is_final) for layer in layers]

@@ -1,0 +1,34 @@
+"""Higher priority first: tasks, sub-groups and gangs."""
+
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.core.verdict import YES, Verdict
+
+
+class PriorityPlugin:
+    """Orders by priority, and calls a gang starving while any of its tasks waits."""
+
+    name = "priority"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, policy.arguments).done()
+
+    def task_order(self, session: Session, task: TaskState) -> int:
+        """Higher task priority first."""
+        return -task.task.priority
+
+    def gang_order(self, session: Session, gang: GangState) -> int:
+        """Higher gang priority first."""
+        return -gang.gang.priority
+
+    def subgroup_order(self, session: Session, subgroup: SubGroupState) -> int:
+        """The sub-group with the most important task first."""
+        return -max((task.task.priority for task in subgroup.tasks), default=0)
+
+    def gang_starving(self, session: Session, gang: GangState) -> Verdict:
+        """Agree while some task has no place and no promise."""
+        placed = gang.tally.ready + gang.tally.waiting
+        return YES if placed < len(gang.tasks) else Verdict.refuse(self.name, "NotStarving", placed=placed)

@@ -1,0 +1,154 @@
+"""Divide the cluster between queues by weight: each queue deserves its part, less what it does not ask for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from phalanx.core.arith import (
+    EPSILON,
+    Vector,
+    as_amounts,
+    bounded,
+    covers,
+    covers_requested,
+    dominant_share,
+    room_or_reason,
+    short_of,
+)
+from phalanx.core.hooks import Room
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.snapshot import Totals
+from phalanx.core.statement import Kind, Operation
+from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+
+
+@dataclass(slots=True)
+class _Account:
+    """What a queue has, wants and deserves."""
+
+    queue: Queue
+    allocated: Vector
+    requested: Vector
+    inqueue: Vector
+    elastic: Vector
+    guarantee: Vector
+    limit: Vector
+    deserved: Vector
+
+
+class ProportionPlugin:
+    """Keeps queues to what they deserve."""
+
+    name = "proportion"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, policy.arguments).done()
+        self._accounts: dict[str, _Account] = {}
+
+    def open(self, session: Session) -> None:
+        """Open an account for each queue that has gangs and divide the cluster."""
+        total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
+        guaranteed = sum((session.vector(queue.guarantee) for queue in session.queues.values()), np.zeros(len(total)))
+        for name, totals in session.snapshot.totals.items():
+            if name in session.queues:
+                self._accounts[name] = self._account(session, session.queues[name], totals, total - guaranteed)
+        _divide(list(self._accounts.values()), total)
+        space = session.snapshot.space
+        for name, account in self._accounts.items():
+            session.decisions.queues[name] = {
+                "deserved": as_amounts(account.deserved, space), "allocated": as_amounts(account.allocated, space),
+            }  # fmt: skip
+
+    def _account(self, session: Session, queue: Queue, totals: Totals, unguaranteed: Vector) -> _Account:
+        guarantee = session.vector(queue.guarantee)
+        capability = bounded(queue.capability, session.snapshot.space, unbounded_zero=True)
+        return _Account(
+            queue, session.vector(totals.allocated), session.vector(totals.requested), session.vector(totals.inqueue),
+            session.vector(totals.elastic), guarantee, np.minimum(unguaranteed + guarantee, capability), np.zeros(len(guarantee)),
+        )  # fmt: skip
+
+    def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
+        """Higher priority first, then the smaller share of what it deserves."""
+        if left.priority != right.priority:
+            return -1 if left.priority > right.priority else 1
+        mine, its = self._share(left), self._share(right)
+        return 0 if mine == its else (-1 if mine < its else 1)
+
+    def _share(self, queue: Queue) -> float:
+        account = self._accounts.get(queue.name)
+        return 0.0 if account is None else dominant_share(account.allocated, account.deserved)
+
+    def queue_overused(self, session: Session, queue: Queue) -> Verdict:
+        """Refuse a queue that has all it deserves."""
+        account = self._accounts.get(queue.name)
+        if account is None or not covers(account.allocated, account.deserved):
+            return YES
+        return Verdict.refuse(self.name, "QueueOverused", f"queue {queue.name} has all it deserves", queue=queue.name)
+
+    def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
+        """Return how many tasks the queue may still take under what it deserves."""
+        account = self._accounts[queue.name]
+        if not queue.is_open:
+            return Room(0, _closed(self.name, queue))
+        request = session.request_of(shape).amounts.astype(np.float64)
+        return room_or_reason(self.name, queue.name, account.deserved, account.allocated, request, session.snapshot.space, "it deserves")
+
+    def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
+        """A queue may take from others only up to what it deserves."""
+        return self.queue_room(session, queue, task.task.shape).verdict
+
+    def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
+        """Vote against a gang whose minimum would lift its queue over its limit."""
+        queue = session.queues[gang.gang.queue]
+        account, space = self._accounts[queue.name], session.snapshot.space
+        if not queue.is_open:
+            return Vote(-1, _closed(self.name, queue))
+        wanted = session.vector(gang.gang.min_resources)
+        taken = account.allocated + account.inqueue - account.elastic
+        if covers_requested(account.limit, taken + wanted, wanted, space):
+            return PERMITTED
+        return Vote(-1, short_of(self.name, queue.name, account.limit, taken, wanted, space, "it may use"))
+
+    def gang_enqueued(self, session: Session, gang: GangState) -> None:
+        """Count an admitted gang."""
+        gated = [session.vector(task.task.shape.request) for task in gang.tasks if task.task.is_gated]
+        account = self._accounts[gang.gang.queue]
+        wanted = session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(account.limit)))
+        account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
+
+    def changed(self, session: Session, operation: Operation, undone: bool) -> None:
+        """Follow what queues hold, promises included."""
+        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        amounts = session.request_of(operation.shape).amounts
+        account = self._accounts[operation.gang.gang.queue]
+        account.allocated = account.allocated + sign * len(operation.tasks) * amounts
+
+
+def _closed(plugin: str, queue: Queue) -> Verdict:
+    return Verdict.refuse(plugin, "QueueNotOpen", f"queue {queue.name} is {queue.state or 'not open'}", queue=queue.name)
+
+
+def _divide(accounts: list[_Account], total: Vector) -> None:
+    """Give each queue its weight's part of what is left, clamp it, and hand the rest round until nobody wants more."""
+    remaining, unmet = total.copy(), list(accounts)
+    while unmet:
+        weight = sum(account.queue.weight for account in unmet)
+        if weight == 0:
+            return
+        before, change, left = remaining.copy(), np.zeros(len(total)), []
+        for account in unmet:
+            old = account.deserved
+            grown = old + remaining * (account.queue.weight / weight)
+            account.deserved = np.maximum(np.minimum(np.minimum(grown, account.limit), account.requested), account.guarantee)
+            change += account.deserved - old
+            if not covers(account.deserved, account.requested) and not np.array_equal(account.deserved, old):
+                left.append(account)
+        unmet, remaining = left, remaining - change
+        if np.all(remaining < EPSILON) or np.array_equal(remaining, before):
+            return

@@ -1,0 +1,114 @@
+"""The command line before a command runs: help, version, completion, errors."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import phalanx
+from phalanx import cli
+from phalanx.errors import ConfigError, SnapshotError
+
+HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "phalanx.cli.schedule")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.main, arguments, prog_name="phalanx")
+
+
+def run_in_a_new_interpreter(program: str, *arguments: str) -> str:
+    finished = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    return finished.stdout
+
+
+def test_help_shows_every_command_with_its_summary() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    for name, entry in cli.ENTRIES_BY_NAME.items():
+        assert f"  {name} " in result.stdout
+        assert entry.summary in result.stdout
+
+
+def test_help_shows_two_examples_under_the_name_of_the_program() -> None:
+    assert "  phalanx schedule -f examples/deadlock" in run("--help").stdout
+    assert "  phalanx config show --profile volcano" in run("-h").stdout
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = (
+        "import sys; from phalanx.cli import main; main(['--help'], standalone_mode=False); print(*sorted(sys.modules))"
+    )
+    modules = run_in_a_new_interpreter(program).splitlines()[-1].split()
+    assert "click" in modules
+    assert not set(HEAVY_MODULES).intersection(modules)
+
+
+@pytest.mark.parametrize(
+    ("started_as", "name"),
+    [
+        ("/usr/local/bin/phalanx", "phalanx"),
+        ("/usr/local/bin/kubectl-phalanx", "kubectl phalanx"),
+        ("src/phalanx/__main__.py", "phalanx"),
+    ],
+)
+def test_usage_names_the_program_as_it_was_started(
+    started_as: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [started_as, "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        cli.main()
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Usage: {name} ")
+    assert f"  {name} schedule -f examples/deadlock" in shown
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").stdout == f"phalanx {phalanx.__version__}\n"
+    assert phalanx.__version__ == importlib.metadata.version("phalanx")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_script_of_the_shell(shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert f"{cli.COMPLETE_VARIABLE}={shell}_complete" in result.stdout
+
+
+def test_completion_offers_the_commands_without_importing_them() -> None:
+    context = click.Context(cli.main)
+    items = cli.main.shell_complete(context, "co")
+    assert [(item.value, item.help) for item in items] == [
+        ("config", cli.ENTRIES_BY_NAME["config"].summary),
+        ("completion", cli.ENTRIES_BY_NAME["completion"].summary),
+    ]
+    assert [item.value for item in cli.main.shell_complete(context, "--v")] == ["--version"]
+
+
+@pytest.mark.parametrize("arguments", [("unheard-of",), ("--frobnicate",), ("completion", "tcsh")])
+def test_wrong_usage_exits_with_2(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Usage: phalanx" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (ConfigError("actions: unknown action 'alocate'"), "actions: unknown action 'alocate'"),
+        (SnapshotError("Pod a/b", "spec: missing"), "Pod a/b: spec: missing"),
+    ],
+)
+def test_our_own_errors_are_one_line_on_stderr_and_exit_with_1(
+    problem: Exception, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @click.command()
+    def fail() -> None:
+        raise problem
+
+    monkeypatch.setattr(cli, "_load", lambda target: fail)
+    result = run("schedule")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"error: {sentence}\n")
