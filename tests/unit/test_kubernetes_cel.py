@@ -48,7 +48,7 @@ def evaluate(text: str) -> bool:
         'semver("1.0.0-rc.2").isLessThan(semver("1.0.0-rc.10"))',
         'device.attributes["gpu.example.com"].model.startsWith("A100")',
         'device.attributes["gpu.example.com"].model.lowerAscii().matches("^.*a100.*$")',
-        'size(device.attributes["gpu.example.com"].model) == 9',
+        'device.attributes["gpu.example.com"].driverVersion == semver("550.54.15+build")',
         'has(device.attributes["gpu.example.com"].model)',
         '!has(device.attributes["other.example.com"].model)',
         '"numa" in device.attributes["topology.example.com"]',
@@ -57,7 +57,7 @@ def evaluate(text: str) -> bool:
         "!!true && (false || true)",
         "false ? false : true",
         'cel.bind(gpu, device.attributes["gpu.example.com"], gpu.healthy && gpu.cores == 108)',
-        '[1, 2][1] == 2 && "a\\"b" == \'a"b\'',
+        '[1, 2] == [1, 2.0] && "a\\"b" == \'a"b\'',
     ],
 )
 def test_the_device_is_selected_by(text: str) -> None:
@@ -95,7 +95,7 @@ def test_the_device_is_not_selected_by(text: str) -> None:
         ("!-1", "expected true or false, got -1"),
         ('device.attributes["x"] in device.attributes["x"]', "no such overload"),
         ('device.attributes["x"][device.attributes["x"]]', "no such overload"),
-        ("[true][1]", "index out of bounds: 1"),
+        ("[true][0]", "no such overload"),
     ],
 )
 def test_an_expression_without_an_answer_is_an_error(text: str, message: str) -> None:
@@ -158,9 +158,9 @@ def test_a_long_chain_is_fine_and_deep_nesting_is_refused() -> None:
         compile_selector("true" + " " * 20000)
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "a|b", "a{9}", ".*.*.*.*x", "[", "(?i)a"])
+@pytest.mark.parametrize("pattern", ["(a+)+$", "a|b", "a{9}", ".*.*.*.*x", "a?a?a?a?", "[", "(?i)a", "[z-a]"])
 def test_a_pattern_that_could_run_away_is_refused(pattern: str) -> None:
-    with pytest.raises(CelError, match="patterns have no groups"):
+    with pytest.raises(CelError, match="matches"):
         evaluate(f'device.attributes["gpu.example.com"].model.matches("{pattern}")')
 
 

@@ -77,24 +77,28 @@ class DomainSearch:
         """Return the solution with the highest score, the first name among equals."""
         best: Solution | None = None
         for hypernode, bound in self._by_promise(gang, gradient):
-            if best is not None and bound is not None and bound <= best.score:
+            if best is not None and not self._could_win(hypernode, bound, best):
                 break
             solution = self._try_gang(gang, queue, hypernode)
-            if solution is not None and (best is None or solution.score > best.score):
+            if solution is not None and (best is None or self._could_win(hypernode, solution.score, best)):
                 best = solution
         return best
 
-    def _by_promise(self, gang: GangState, gradient: list[int]) -> list[tuple[int, float | None]]:
-        """Order domains by the most they could score where that is known: a gang of one sub-group scores what it scores."""
+    def _could_win(self, hypernode: int, score: float, best: Solution) -> bool:
+        names = self._tree.names
+        return (-score, names[hypernode]) < (-best.score, names[best.hypernode])
+
+    def _by_promise(self, gang: GangState, gradient: list[int]) -> list[tuple[int, float]]:
+        """Order domains by the most they could score; that is known for a gang of one sub-group, which scores what it scores."""
+        names = self._tree.names
         if len(gang.subgroups) != 1 or len(gradient) == 1:
-            return [(hypernode, None) for hypernode in gradient]
-        subgroup = next(iter(gang.subgroups.values()))
+            return [(hypernode, np.inf) for hypernode in sorted(gradient, key=lambda number: names[number])]
         below = [self._tree.descendants(hypernode) for hypernode in gradient]
-        scores, bonus = self._session.hypernode_scores(subgroup, sorted({number for line in below for number in line}))
-        known = dict(zip(sorted({number for line in below for number in line}), (scores + bonus).tolist(), strict=True))
-        bounds = [max(known[number] for number in line) for line in below]
-        order = sorted(range(len(gradient)), key=lambda place: (-bounds[place], self._tree.names[gradient[place]]))
-        return [(gradient[place], bounds[place]) for place in order]
+        numbers = sorted({number for line in below for number in line})
+        scores, bonus = self._session.hypernode_scores(next(iter(gang.subgroups.values())), numbers)
+        known = dict(zip(numbers, (scores + bonus).tolist(), strict=True))
+        bounds = [(hypernode, max(known[number] for number in line)) for hypernode, line in zip(gradient, below, strict=True)]
+        return sorted(bounds, key=lambda entry: (-entry[1], names[entry[0]]))
 
     def _try_gang(self, gang: GangState, queue: Queue, hypernode: int) -> Solution | None:
         """Dry run: place sub-groups one after the other inside the domain until the gang is ready."""
@@ -152,20 +156,20 @@ class DomainSearch:
         return None
 
     def _best_in_gradient(self, subgroup: SubGroupState, queue: Queue, gradient: list[int]) -> Solution | None:
-        """Return the best domain of the group: highest score; among equals most members there, then the first name."""
+        """Return the best domain of the group: the highest score; of several that share it the one with most members, then the first name."""
         scores, bonus = self._session.hypernode_scores(subgroup, gradient)
-        order = np.lexsort(([self._tree.names[number] for number in gradient], -scores)).tolist()
-        best: Solution | None = None
-        top = 0.0
+        order = sorted(range(len(gradient)), key=lambda place: (-scores[place], self._tree.names[gradient[place]]))
+        found: list[tuple[int, Solution]] = []
         for place in order:
-            if best is not None and (scores[place] < top or not bonus.any()):
+            if found and (scores[place] < scores[found[0][0]] or not bonus.any()):
                 break
             solution = self._try_subgroup(subgroup, queue, gradient[place])
-            if solution is None:
-                continue
-            solution.score, top = float(scores[place] + bonus[place]), float(scores[place])
-            if best is None or solution.score > best.score:
-                best = solution
+            if solution is not None:
+                found.append((place, solution))
+        if not found:
+            return None
+        place, best = max(found, key=lambda entry: bonus[entry[0]])
+        best.score = float(scores[place] + (bonus[place] if len(found) > 1 else 0.0))
         return best
 
     def _try_subgroup(self, subgroup: SubGroupState, queue: Queue, hypernode: int) -> Solution | None:

@@ -37,8 +37,9 @@ def _no_such_tier(constraint: TopologyConstraint | None) -> Verdict:
 
 
 def _occupied(subgroup: SubGroupState, tree: HyperTree) -> str:
+    """Return the lowest HyperNode that holds all placed tasks; unknown when one of them is in no HyperNode at all."""
     nodes = {task.node for task in subgroup.tasks if task.status in HOLDING and task.node >= 0}
-    return tree.names[tree.lowest_with(nodes)] if nodes else ""
+    return tree.names[tree.lowest_with(nodes)] if nodes and nodes <= tree.covered else ""
 
 
 def _locate_whole(gang: GangState, tree: HyperTree) -> None:

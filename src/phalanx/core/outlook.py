@@ -109,61 +109,67 @@ class Outlook:
 
     def place(self, count: int, *, within: Mask | None = None) -> tuple[list[int], list[int]]:
         """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later."""
-        now: list[int] = []
-        later: list[int] = []
+        run = _Run(self, len(self._allowed))
         for is_now, mask in self.groups(within=within):
-            missing = count - len(now) - len(later)
-            if missing and mask.any():
-                (now if is_now else later).extend(self._place_in(mask.copy(), missing, is_now))
-        return now, later
+            missing = count - len(run.now) - len(run.later)
+            if missing:
+                room = self._idle_room if is_now else self._future_room - run.taken
+                self._place_in(mask & (room > 0), room.copy(), missing, is_now, run)
+        return run.now, run.later
 
-    def _place_in(self, mask: Mask, count: int, is_now: bool) -> list[int]:
-        room = (self._idle_room if is_now else self._future_room).copy()
-        chosen: list[int] = []
-        while len(chosen) < count and mask.any():
-            if count - len(chosen) == 1 or not self._is_local:
+    def _place_in(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> None:
+        while count > 0 and mask.any():
+            if count == 1 and not run.taken.any():
                 node = self.best(mask)
-                return chosen if node is None else [*chosen, node]
-            part = self._run(mask, room, count - len(chosen), is_now)
-            if part is None or not part.size:
-                break
-            chosen.extend(part.tolist())
+                part = np.array([] if node is None else [node], dtype=np.int64)
+            else:
+                part = self._fill(mask, room, count, is_now, run)
+            if not part.size:
+                return
+            run.take(part, is_now)
+            count -= len(part)
             np.subtract.at(room, part, 1)
             mask &= room > 0
-        return chosen
 
-    def _run(self, mask: Mask, room: Counts, count: int, is_now: bool) -> Index | None:
+    def _fill(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> Index:
         """Place a run; a relative score ends it when a node drops out of the candidates."""
         if int(mask.sum()) == 1:
             return np.full(min(count, int(room[mask][0])), int(np.flatnonzero(mask)[0]), dtype=np.int64)
         valuation = self._valuation()
         if valuation is None:
-            return None
+            return np.zeros(0, dtype=np.int64)
         relative = self._relative_scores(mask)
-        scores = np.where(mask, valuation.total() + relative, NOT_A_CANDIDATE)
-        after = self._after_one if is_now else self._value(Site(EVERYWHERE, 0, int(self._session.books_are_live)))
-        assert after is not None
-        after_one = after.total() + relative
-        candidates = Candidates(scores, after_one, room, lambda node, last: self._after_more(node, last, is_now) + relative[node])
+        touched = np.flatnonzero(run.taken)
+        scores = run.overlay(valuation.total(), touched, 0, is_now)
+        after_one = run.overlay(self._next_valuation(is_now).total(), touched, 1, is_now) + relative
+        candidates = Candidates(
+            np.where(mask, scores + relative, NOT_A_CANDIDATE), after_one, room,
+            lambda node, last: run.ahead(node, last, is_now) + relative[node],
+        )  # fmt: skip
         return fill(candidates, count, stops_when_full=bool(self._relative))
 
-    def _after_more(self, node: int, last: int, is_now: bool) -> Scores:
-        extra = np.arange(2, last + 1, dtype=np.int64)
-        booked = extra if self._session.books_are_live else 0
-        nodes = np.full(len(extra), node, dtype=np.int64)
-        return self._value(Site(nodes, extra if is_now else 0, booked)).total()
+    def _next_valuation(self, is_now: bool) -> Valuation:
+        if is_now and self._after_one is not None:
+            return self._after_one
+        return self.value_at(Site(EVERYWHERE, int(is_now), int(self._session.books_are_live)))
 
-    def _value(self, site: Site) -> Valuation:
+    def value_at(self, site: Site) -> Valuation:
+        """Return the scores of a site; scoring is known to work."""
         valuation, _ = self._session.value(self.shape, site)
         assert valuation is not None
         return valuation
+
+    @property
+    def books_are_live(self) -> bool:
+        """Tell whether placements count in the book of Kubernetes' scores."""
+        return self._session.books_are_live
 
     def _valuation(self) -> Valuation | None:
         if self._now is None and not self.scoring_failed:
             self._now, self._relative = self._session.value(self.shape, Site(EVERYWHERE))
             self.scoring_failed = self._now is None
             if self._now is not None and self._is_local:
-                self._after_one = self._value(Site(EVERYWHERE, 1, int(self._session.books_are_live)))
+                self._after_one = self.value_at(Site(EVERYWHERE, 1, int(self._session.books_are_live)))
         return self._now
 
     def _relative_scores(self, mask: Mask) -> Scores:
@@ -214,6 +220,38 @@ class Outlook:
         for layers in self.layers():
             asked, final = _count_layers(layers, asked, final, counts)
         return FitError(total, counts, prefix, final)
+
+
+class _Run:
+    """The places chosen so far in one call, which the books do not know yet."""
+
+    def __init__(self, outlook: Outlook, nodes: int) -> None:
+        self._outlook = outlook
+        self.now: list[int] = []
+        self.later: list[int] = []
+        self._held = np.zeros(nodes, dtype=np.int64)
+        self.taken = np.zeros(nodes, dtype=np.int64)
+
+    def take(self, nodes: Index, is_now: bool) -> None:
+        (self.now if is_now else self.later).extend(nodes.tolist())
+        np.add.at(self.taken, nodes, 1)
+        if is_now:
+            np.add.at(self._held, nodes, 1)
+
+    def overlay(self, scores: Scores, touched: Index, more: int, is_now: bool) -> Scores:
+        """Correct scores where places were chosen already, as if `more` tasks came on top."""
+        if touched.size:
+            scores[touched] = self._outlook.value_at(self._site(touched, more, is_now)).total()
+        return scores
+
+    def ahead(self, node: int, last: int, is_now: bool) -> Scores:
+        """Return the scores of a node after 2 to `last` more tasks."""
+        extra = np.arange(2, last + 1, dtype=np.int64)
+        return self._outlook.value_at(self._site(np.full(len(extra), node, dtype=np.int64), extra, is_now)).total()
+
+    def _site(self, nodes: Index, more: Counts | int, is_now: bool) -> Site:
+        booked = self.taken[nodes] + more if self._outlook.books_are_live else 0
+        return Site(nodes, self._held[nodes] + (more if is_now else 0), booked)
 
 
 def _count_layers(layers: Sequence[Layer], asked: Mask, final: Mask, counts: Counter[str]) -> tuple[Mask, Mask]:

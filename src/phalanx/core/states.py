@@ -211,8 +211,8 @@ class GangState:
         return all(count(self.role_tallies[role]) >= minimum for role, minimum in self.gang.role_minima.items())
 
     def subgroups_are_valid(self) -> bool:
-        """Tell whether each template has enough sub-groups that could start."""
-        return self._templates_have(lambda subgroup: subgroup.tally.total(VALID) >= subgroup.min_member)
+        """Tell whether each template has enough sub-groups with a task that could start; how many tasks is not asked here."""
+        return self._templates_have(lambda subgroup: subgroup.tally.total(VALID) > 0)
 
     def subgroups_are_ready(self) -> bool:
         """Tell whether each template has enough sub-groups that are ready."""

@@ -29,6 +29,8 @@ class HyperTree:
         self.children: list[list[int]] = [[] for _ in self.names]
         members = self._resolve(ordered, nodes)
         self.domains = Domains(members)
+        self.covered = {int(number) for nodes_of_one in members[: self.top] for number in nodes_of_one}
+        """The nodes that are in some HyperNode besides the virtual top."""
         self._adopt_orphans()
 
     @property

@@ -148,10 +148,6 @@ def _lookup(value: object, key: object) -> object:
         if key not in value:
             raise MissingKey(f"no such key: {key}")
         return value[key]
-    if isinstance(value, tuple) and isinstance(key, int) and not isinstance(key, bool):
-        if not 0 <= key < len(value):
-            raise CelError(f"index out of bounds: {key}")
-        return value[key]
     raise CelError("no such overload")
 
 
@@ -159,6 +155,11 @@ def _truth(value: object) -> bool:
     if not isinstance(value, bool):
         raise CelError(f"expected true or false, got {value!r}")
     return value
+
+
+def _as_version(value: object, other: object) -> object:
+    """Read a text that meets a version: attributes of type version arrive as text."""
+    return Version.parse(value) if isinstance(value, str) and isinstance(other, Version) else value
 
 
 def _is_number(value: object) -> bool:
@@ -171,10 +172,7 @@ def _equal(left: object, right: object) -> bool:
         return len(left) == len(right) and all(map(_equal, left, right))
     if _is_number(left) and _is_number(right):
         return left == right
-    if isinstance(left, str) and isinstance(right, Version):
-        left = Version.parse(left)
-    if isinstance(right, str) and isinstance(left, Version):
-        right = Version.parse(right)
+    left, right = _as_version(left, right), _as_version(right, left)
     return type(left) is type(right) and left == right
 
 
@@ -213,9 +211,8 @@ def _text(value: object) -> str:
 
 
 def _difference(left: object, right: object) -> int:
-    """Compare two amounts or two versions; an attribute of type version arrives as text."""
-    if isinstance(left, str) and isinstance(right, Version):
-        left = Version.parse(left)
+    """Return the sign of the difference of two amounts or two versions."""
+    left = _as_version(left, right)
     if isinstance(left, Quantity) and isinstance(right, Quantity):
         return (left.amount > right.amount) - (left.amount < right.amount)
     if isinstance(left, Version) and isinstance(right, Version):
@@ -230,24 +227,18 @@ _MOST_REPEATS = 3
 
 def _pattern_matches(text: str, pattern: str) -> bool:
     """Search for a pattern. Without groups and with few repeats the time is a small power of the length of the text."""
-    repeats = len(re.findall(r"(?<!\\)[*+]", pattern))
-    if not _TAME_PATTERN.fullmatch(pattern) or repeats > _MOST_REPEATS or len(text) > LONGEST_MATCHED_TEXT:
-        raise CelError(
-            f"matches({pattern!r}): patterns have no groups or alternatives and at most {_MOST_REPEATS} repeats"
-        )
-    return re.search(pattern, text) is not None
-
-
-def _size(value: object) -> int:
-    if not isinstance(value, str | tuple | dict):
-        raise CelError("no such overload")
-    return len(value)
+    is_tame = _TAME_PATTERN.fullmatch(pattern) and len(re.findall(r"(?<!\\)[*+?]", pattern)) <= _MOST_REPEATS
+    if not is_tame or len(text) > LONGEST_MATCHED_TEXT:
+        raise CelError(f"matches({pattern!r}): only short patterns without groups and alternatives are supported")
+    try:
+        return re.search(pattern, text) is not None
+    except re.error as error:
+        raise CelError(f"matches({pattern!r}): {error}") from error
 
 
 _FUNCTIONS: dict[str, Callable[[object], object]] = {
     "quantity": lambda text: Quantity.parse(_text(text)),
     "semver": lambda text: Version.parse(_text(text)),
-    "size": _size,
 }
 
 _METHODS: dict[tuple[str, int], Callable[..., object]] = {
@@ -260,7 +251,6 @@ _METHODS: dict[tuple[str, int], Callable[..., object]] = {
     ("matches", 1): lambda text, pattern: _pattern_matches(_text(text), _text(pattern)),
     ("lowerAscii", 0): lambda text: _text(text).lower(),
     ("upperAscii", 0): lambda text: _text(text).upper(),
-    ("size", 0): _size,
 }
 
 

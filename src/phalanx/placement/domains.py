@@ -27,3 +27,7 @@ class Domains:
         if filled.any():
             total[:, filled] = np.add.reduceat(amounts[:, self._flat].astype(np.float64), self._starts[filled], axis=1)
         return total
+
+    def spread(self, values: NDArray[np.float64], nodes: int) -> NDArray[np.float64]:
+        """Return per node the sum of the values of all domains it is in."""
+        return np.bincount(self._flat, weights=np.repeat(values, self.sizes), minlength=nodes)

@@ -4,6 +4,7 @@ Only gangs with a constraint are bound by it. Other tasks are steered towards Hy
 ones stay free for gangs that need them.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,7 +18,7 @@ from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.model.shape import Shape
 from phalanx.model.status import HOLDING, Status
-from phalanx.placement import Scores
+from phalanx.placement import Counts, Scores
 
 FULL = 100.0
 
@@ -50,6 +51,8 @@ class NetworkTopologyAwarePlugin:
         tree = session.snapshot.hypernodes
         self._tree = tree
         self._allocatable = tree.domains.sums(session.ledger.allocatable)
+        self._idle = tree.domains.sums(session.ledger.idle)
+        self._future = tree.domains.sums(session.ledger.future)
         self._leaf = np.full(len(session.snapshot.nodes), tree.top, dtype=np.int64)
         for number in reversed(range(tree.top)):
             self._leaf[tree.members[number]] = number
@@ -58,12 +61,6 @@ class NetworkTopologyAwarePlugin:
         if self._sums_version != session.version:
             self._sums_version = session.version
             self._used = self._tree.domains.sums(session.ledger.used)
-            self._idle = self._tree.domains.sums(session.ledger.idle)
-            self._future = self._tree.domains.sums(session.ledger.future)
-
-    def couples_nodes(self, session: Session, shape: Shape) -> bool:
-        """Tell whether a placement elsewhere changes a node's score: through the HyperNode they share it does."""
-        return False
 
     def hypernode_gradients(self, session: Session, scope: Scope, root: int, purpose: str) -> list[list[int]] | None:
         """Return the HyperNodes that are narrow enough and could have room, narrow tiers first."""
@@ -99,7 +96,6 @@ class NetworkTopologyAwarePlugin:
         wanted = self._wanted(session, scope)
         if wanted is None or not hypernodes:
             return hypernodes
-        self._sum_up(session)
         numbers = np.array(hypernodes, dtype=np.int64)
         rows = wanted > 0
         fits = np.zeros(len(numbers), dtype=np.bool_)
@@ -110,20 +106,19 @@ class NetworkTopologyAwarePlugin:
     def _wanted(self, session: Session, scope: Scope) -> Vector | None:
         if isinstance(scope, GangState):
             return None if scope.gang.min_resources is None else session.vector(scope.gang.min_resources)
-        return self._pending(session, scope)
+        return self._sum_of(session, [task for task in scope.tasks if task.status is Status.PENDING])
 
-    def _pending(self, session: Session, subgroup: SubGroupState) -> Vector:
+    def _sum_of(self, session: Session, tasks: Sequence[TaskState]) -> Vector:
         total = np.zeros(len(session.snapshot.space))
-        for task in subgroup.tasks:
-            if task.status is Status.PENDING:
-                total += session.request_of(task.task.shape).amounts
+        for shape, count in Counter(task.task.shape for task in tasks).items():
+            total += session.request_of(shape).amounts * count
         return total
 
     def hypernode_scores(self, session: Session, subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]:
-        """Score how full each HyperNode would be; among equals the one with most members of the gang."""
+        """Score how full each HyperNode would be with all tasks of the sub-group; among equals the one with most of them."""
         self._sum_up(session)
         numbers = np.array(hypernodes, dtype=np.int64)
-        scores = self._fullness(session, self._pending(session, subgroup), numbers)
+        scores = self._fullness(session, self._sum_of(session, subgroup.tasks), numbers)
         return scores * FULL * self.weight, self._members_there(subgroup, numbers) * FULL * self.weight
 
     def _fullness(self, session: Session, request: Vector, numbers: NDArray[np.int64]) -> Scores:
@@ -139,12 +134,15 @@ class NetworkTopologyAwarePlugin:
         return np.where(overflow, 0.0, total / weights if weights else total)
 
     def _members_there(self, subgroup: SubGroupState, numbers: NDArray[np.int64]) -> Scores:
-        tasks = subgroup.tasks
-        places = [task.node for task in tasks if task.node >= 0 and task.status in HOLDING]
-        if not places:
+        places = self._places(subgroup)
+        if not places.any():
             return np.zeros(len(numbers))
-        there = [int(np.isin(places, self._tree.members[number]).sum()) for number in numbers.tolist()]
-        return np.array(there, dtype=np.float64) / len(tasks)
+        return np.asarray(self._tree.domains.sums(places[None, :])[0, numbers] / len(subgroup.tasks))
+
+    def _places(self, subgroup: SubGroupState) -> Counts:
+        """Count the placed members per node."""
+        places = [task.node for task in subgroup.tasks if task.node >= 0 and task.status in HOLDING]
+        return np.bincount(np.array(places, dtype=np.int64), minlength=len(self._leaf)).astype(np.int64)
 
     def task_scores(self, session: Session, task: TaskState) -> Scores | None:
         """Score nodes by how close they are to the members that are placed; other tasks by how full their HyperNodes are."""
@@ -153,35 +151,29 @@ class NetworkTopologyAwarePlugin:
         if task.subgroup.allowed_tier is None and task.gang.allowed_tier is None:
             return self._steered(session, task.task.shape) if self.steers_others else None
         occupied = self._tree.number_by_name.get(task.subgroup.allocated_hypernode)
-        if occupied is None:
-            return None
-        return self._closeness(task, occupied)
+        return None if occupied is None else self._closeness(task, occupied)
 
     def _closeness(self, task: TaskState, occupied: int) -> Scores:
+        """Score by the tier of the narrowest HyperNode shared with what is occupied; of several best nodes more members nearby win."""
         tree = self._tree
         tiers = tree.tiers[: tree.top]
         low, high = min(tiers), max(tiers)
-        score = np.zeros(tree.top + 1)
-        for number in np.unique(self._leaf).tolist():
-            common = tree.common(number, occupied)
-            if number == occupied:
-                score[number] = 1.0
-            elif high > low and common != tree.top:
-                score[number] = (high - tree.tiers[common]) / (high - low)
-        scores = score[self._leaf]
-        best = scores.max(initial=0.0)
-        if best > 0 and int((scores == best).sum()) > 1:
-            scores = scores + np.where(scores == best, self._members_there(task.subgroup, np.arange(tree.top + 1))[self._leaf], 0.0)
+        scores = np.zeros(len(self._leaf))
+        for number in reversed(tree.ancestors(occupied)):
+            if number != tree.top and high > low:
+                scores[tree.members[number]] = (high - tree.tiers[number]) / (high - low)
+        scores[self._leaf == occupied] = 1.0
+        best = scores == scores.max(initial=0.0)
+        if scores.any() and int(best.sum()) > 1:
+            nearby = np.bincount(self._leaf, weights=self._places(task.subgroup), minlength=tree.top + 1)
+            scores = scores + np.where(best, nearby[self._leaf] / len(task.subgroup.tasks), 0.0)
         return np.asarray(scores * FULL * self.weight)
 
     def _steered(self, session: Session, shape: Shape) -> Scores:
+        """Average how full the HyperNodes of a node would be, the whole cluster included; wider ones count less."""
         self._sum_up(session)
-        tree, request = self._tree, session.vector(shape.request)
-        fullness = self._fullness(session, request, np.arange(tree.top, dtype=np.int64))
-        total, weights = np.zeros(len(session.snapshot.nodes)), np.zeros(len(session.snapshot.nodes))
-        for number in range(tree.top):
-            factor = self.fading ** (tree.tiers[number] - 1)
-            total[tree.members[number]] += factor * fullness[number]
-            weights[tree.members[number]] += factor
-        scores = np.where(weights > 0, total / np.where(weights > 0, weights, 1.0), 1.0)
-        return np.asarray(scores * FULL * self.weight)
+        tree, nodes = self._tree, len(self._leaf)
+        fullness = self._fullness(session, session.vector(shape.request), np.arange(tree.top + 1, dtype=np.int64))
+        factors = self.fading ** (np.array(tree.tiers, dtype=np.float64) - 1)
+        mean = tree.domains.spread(factors * fullness, nodes) / tree.domains.spread(factors, nodes)
+        return np.asarray(np.where(self._leaf == tree.top, 1.0, mean) * FULL * self.weight)
