@@ -38,9 +38,7 @@ def test_help_shows_two_examples_under_the_name_of_the_program() -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    program = (
-        "import sys; from phalanx.cli import main; main(['--help'], standalone_mode=False); print(*sorted(sys.modules))"
-    )
+    program = "import sys; from phalanx.cli import main; main(['--help'], standalone_mode=False); print(*sorted(sys.modules))"
     modules = run_in_a_new_interpreter(program).splitlines()[-1].split()
     assert "click" in modules
     assert not set(HEAVY_MODULES).intersection(modules)

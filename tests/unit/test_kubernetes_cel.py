@@ -136,9 +136,7 @@ def test_what_is_not_supported_does_not_compile(text: str) -> None:
 MISSING = 'device.attributes["d"].x'
 
 
-@pytest.mark.parametrize(
-    "text", [f"!(false && {MISSING})", f"!({MISSING} && false)", f"{MISSING} || true", f"true || {MISSING}"]
-)
+@pytest.mark.parametrize("text", [f"!(false && {MISSING})", f"!({MISSING} && false)", f"{MISSING} || true", f"true || {MISSING}"])
 def test_an_error_vanishes_when_the_other_side_decides(text: str) -> None:
     assert evaluate(text) is True
 

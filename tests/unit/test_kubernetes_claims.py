@@ -36,9 +36,7 @@ def devices(*names: str, size: int = 0) -> tuple[Device, ...]:
 
 
 def slice_on(node: str, *names: str, driver: str = "gpu.example.com", size: int = 0) -> ResourceSlice:
-    return ResourceSlice(
-        f"{node}-{driver}-{size}", driver, f"{node}-{size}", node=node, devices=devices(*names, size=size)
-    )
+    return ResourceSlice(f"{node}-{driver}-{size}", driver, f"{node}-{size}", node=node, devices=devices(*names, size=size))
 
 
 def request(count: int = 1, *expressions: str, of: str = "gpu", takes_all: bool = False) -> DeviceRequest:
@@ -247,9 +245,7 @@ def test_many_separate_kinds_are_fine_and_many_overlapping_ones_find_no_node() -
 def slow_fit(wanted: Sequence[tuple[int, int]], sizes: Sequence[int]) -> bool:
     """Tell whether devices of these sizes serve requests (count, smallest size), by trying every order."""
     units = [smallest for count, smallest in wanted for _ in range(count)]
-    return any(
-        all(size >= need for size, need in zip(order, units, strict=True)) for order in permutations(sizes, len(units))
-    )
+    return any(all(size >= need for size, need in zip(order, units, strict=True)) for order in permutations(sizes, len(units)))
 
 
 REQUESTS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 2)), min_size=1, max_size=3)
@@ -262,9 +258,7 @@ def test_a_node_is_allowed_exactly_when_devices_can_be_dealt_out(
 ) -> None:
     parts = [replace(slice_on("a", "g0", size=size), name=f"s{n}", pool=f"p{n}") for n, size in enumerate(sizes)]
     parts = [replace(part, node="", for_all_nodes=True) if n < shared else part for n, part in enumerate(parts)]
-    requests = [
-        request(count, f'device.attributes["gpu.example.com"].size >= {smallest}') for count, smallest in wanted
-    ]
+    requests = [request(count, f'device.attributes["gpu.example.com"].size >= {smallest}') for count, smallest in wanted]
     book = book_with(*parts, claim("x", *requests), claim("probe", request(takes_all=True)))
     fits = slow_fit(wanted, sizes)
     assert ("a" not in refused(book, "x")) == fits

@@ -60,9 +60,7 @@ def surroundings(*things: StorageClass | Volume | VolumeClaim | VolumeLimits | S
     )
 
 
-def book_on(
-    world: Surroundings, nodes: Mapping[str, Labels] | Sequence[str] = "abc", tasks: Iterable[Task] = ()
-) -> VolumeBook:
+def book_on(world: Surroundings, nodes: Mapping[str, Labels] | Sequence[str] = "abc", tasks: Iterable[Task] = ()) -> VolumeBook:
     state = ClusterState()
     for name in nodes:
         labels = nodes[name] if isinstance(nodes, Mapping) else {}
@@ -292,9 +290,7 @@ def test_two_claims_need_two_volumes_on_the_same_node() -> None:
 
 
 def test_the_smaller_claim_takes_the_smaller_volume_whatever_the_order() -> None:
-    book = book_on(
-        surroundings(local("small", 2), local("big", 9), claim("x", request_bytes=8), claim("y", request_bytes=1))
-    )
+    book = book_on(surroundings(local("small", 2), local("big", 9), claim("x", request_bytes=8), claim("y", request_bytes=1)))
     assert binding(book, "x", "y") == {}
 
 
@@ -396,12 +392,10 @@ CLAIMS = st.builds(
 
 def slow_pick(wanted: VolumeClaim, volumes: Sequence[Volume], node: str, used: set[str]) -> Volume | None:
     best: Volume | None = None
-    for volume in volumes:
-        if (
-            volume.name in used
-            or volume.claimed_by not in ("", wanted.key)
-            or volume.storage_class != wanted.storage_class
-        ):
+    for volume in sorted(volumes, key=lambda volume: (volume.capacity_bytes, volume.name)):
+        if volume.name in used or volume.claimed_by not in ("", wanted.key):
+            continue
+        if volume.storage_class != wanted.storage_class:
             continue
         if volume.capacity_bytes < wanted.request_bytes:
             continue
@@ -428,9 +422,7 @@ def slow_answer(claims: Sequence[VolumeClaim], volumes: Sequence[Volume], node: 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(VOLUMES, max_size=6), st.lists(CLAIMS, min_size=1, max_size=4), st.integers(0, 2))
-def test_the_arrays_agree_with_kubernetes_loop_over_nodes(
-    volumes: list[Volume], claims: list[VolumeClaim], node: int
-) -> None:
+def test_the_arrays_agree_with_kubernetes_loop_over_nodes(volumes: list[Volume], claims: list[VolumeClaim], node: int) -> None:
     volumes = [replace(volume, name=f"v{number}") for number, volume in enumerate(volumes)]
     claims = [replace(each, key=f"default/c{number}") for number, each in enumerate(claims)]
     book = book_on(surroundings(*volumes, *claims, claim("probe"), claim("probe2", request_bytes=3)))

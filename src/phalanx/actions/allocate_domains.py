@@ -103,7 +103,10 @@ class DomainSearch:
     def _try_gang(self, gang: GangState, queue: Queue, hypernode: int) -> Solution | None:
         """Dry run: place sub-groups one after the other inside the domain until the gang is ready."""
         session, solution = self._session, Solution(hypernode)
-        before = {subgroup.id: (list(self._placer.tasks_left(subgroup)), subgroup.allocated_hypernode) for subgroup in gang.subgroups.values()}
+        before = {
+            subgroup.id: (list(self._placer.tasks_left(subgroup)), subgroup.allocated_hypernode)
+            for subgroup in gang.subgroups.values()
+        }
         statement = session.statement()
         line = self._subgroups_in_order(gang)
         while line:
@@ -156,7 +159,8 @@ class DomainSearch:
         return None
 
     def _best_in_gradient(self, subgroup: SubGroupState, queue: Queue, gradient: list[int]) -> Solution | None:
-        """Return the best domain of the group: the highest score; of several that share it the one with most members, then the first name."""
+        """Return the best domain of the group: the highest score; of several that share it the one with most
+        members, then the first name."""
         scores, bonus = self._session.hypernode_scores(subgroup, gradient)
         order = sorted(range(len(gradient)), key=lambda place: (-scores[place], self._tree.names[gradient[place]]))
         found: list[tuple[int, Solution]] = []

@@ -4,6 +4,11 @@ Runs of identical tasks are placed together. A run ends where something must be 
 queue may be full, or no node is left. The result is that of placing the tasks one by one.
 """
 
+from collections import Counter
+
+import numpy as np
+
+from phalanx.core.outlook import Outlook
 from phalanx.core.session import Session, pending_tasks
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
@@ -62,6 +67,7 @@ class _Run:
         self._session, self._subgroup, self._queue = session, subgroup, queue
         self._within, self._prefix, self._remembers = within, prefix, remembers
         self._failed_roles: set[str] = set()
+        self._refusals: dict[str, _Refusals] = {}
         self.goes_on = True
 
     def step(self, tasks: list[TaskState], statement: Statement) -> None:
@@ -113,14 +119,23 @@ class _Run:
         if nominated is not None:
             return nominated
         extra = self._session.task_scores(first)
+        within = self._not_refused(first, outlook)
         if extra is None:
-            return outlook.place(len(batch), within=self._within)
-        for is_now, mask in outlook.groups(within=self._within):
+            return outlook.place(len(batch), within=within)
+        for is_now, mask in outlook.groups(within=within):
             if mask.any():
                 node = outlook.best(mask, extra=extra)
                 chosen = [] if node is None else [node]
                 return (chosen, []) if is_now else ([], chosen)
         return [], []
+
+    def _not_refused(self, task: TaskState, outlook: Outlook) -> Mask | None:
+        """Leave out nodes that refused another task of the same role before, and remember those that refuse this one."""
+        role = task.task.role
+        if not role or not self._remembers:
+            return self._within
+        refusals = self._refusals.setdefault(role, _Refusals(self._within, len(self._session.snapshot.nodes)))
+        return refusals.without(outlook)
 
     def _nominated(self, task: TaskState) -> tuple[list[int], list[int]] | None:
         """Return the nominated node alone if the task may go there."""
@@ -134,9 +149,12 @@ class _Run:
 
     def _no_node(self, task: TaskState) -> None:
         outlook = self._session.outlook(task.task.shape)
-        if outlook.scoring_failed and any(mask.any() for _, mask in outlook.groups(within=self._within)):
+        within = self._not_refused(task, outlook)
+        if outlook.scoring_failed and any(mask.any() for _, mask in outlook.groups(within=within)):
             return
-        self._fail(task, outlook.error(within=self._within, prefix=self._prefix))
+        refusals = self._refusals.get(task.task.role)
+        error = refusals.error(outlook, self._prefix) if refusals else outlook.error(within=within, prefix=self._prefix)
+        self._fail(task, error)
 
     def _fail(self, task: TaskState, error: FitError) -> None:
         task.error = error
@@ -155,6 +173,33 @@ class _Run:
 
     def _asked_nodes(self) -> int:
         return len(self._session.snapshot.nodes) if self._within is None else int(self._within.sum())
+
+
+class _Refusals:
+    """Nodes that refused a task of a role. Tasks of one role are taken to be alike, so these nodes are not asked again in this
+    attempt, even if they would take a later one.
+    """
+
+    def __init__(self, within: Mask | None, nodes: int) -> None:
+        self._open: Mask = np.ones(nodes, dtype=np.bool_) if within is None else within.copy()
+        self._nodes = int(self._open.sum())
+        self._counts: Counter[str] = Counter()
+        self._shapes: set[int] = set()
+
+    def without(self, outlook: Outlook) -> Mask:
+        """Return the nodes still open. One shape whose nodes only fill up gets the same answer when asked again: nothing is kept."""
+        self._shapes.add(id(outlook.shape))
+        if len(self._shapes) > 1 or not outlook.is_local:
+            refusing = self._open & ~outlook.feasible
+            if refusing.any():
+                self._counts.update(outlook.error(within=refusing).counts)
+                self._open &= ~refusing
+        return self._open
+
+    def error(self, outlook: Outlook, prefix: str) -> FitError:
+        """Say why no node fits, those that refused before included."""
+        rest = outlook.error(within=self._open, prefix=prefix)
+        return FitError(self._nodes, self._counts + Counter(rest.counts), prefix, rest.final)
 
 
 def _same_class(left: Task, right: Task) -> bool:

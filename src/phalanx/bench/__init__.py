@@ -1,0 +1,1 @@
+"""What we claim about speed, as programs."""

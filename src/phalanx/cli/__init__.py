@@ -62,9 +62,7 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         commands = [
-            CompletionItem(name, help=entry.summary)
-            for name, entry in ENTRIES_BY_NAME.items()
-            if name.startswith(incomplete)
+            CompletionItem(name, help=entry.summary) for name, entry in ENTRIES_BY_NAME.items() if name.startswith(incomplete)
         ]
         # Not super(): click.Group would import every command to read its help.
         return commands + click.Command.shell_complete(self, ctx, incomplete)

@@ -1,0 +1,1 @@
+"""One scheduling cycle: session, statement, hooks and how they combine."""

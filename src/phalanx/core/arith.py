@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from phalanx.core.hooks import Room
 from phalanx.core.verdict import YES, Verdict
-from phalanx.model.resources import PODS, ResourceSpace, Resources, readable
+from phalanx.model.resources import PODS, Resources, ResourceSpace, readable
 from phalanx.placement import NO_LIMIT
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -86,7 +86,8 @@ def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vec
         if taken[row] + request[row] > limit[row]:
             name = space.names[row]
             numbers: dict[str, Any] = {
-                "queue": queue, "resource": name, "limit": float(limit[row]), "taken": float(taken[row]), "wanted": float(request[row]),
+                "queue": queue, "resource": name, "limit": float(limit[row]),
+                "taken": float(taken[row]), "wanted": float(request[row]),
             }  # fmt: skip
             message = (
                 f"queue {queue} has {readable(name, float(taken[row]))} of {readable(name, float(limit[row]))} {name} {word};"

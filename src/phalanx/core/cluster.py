@@ -135,7 +135,9 @@ class ClusterState:
         return self._priorities.get(gang.priority_class, default)
 
     def _reprice(self, name: str) -> None:
-        concerned = self._gangs.keys() if self._default_priority or name in self._default_priority else self._gangs_by_class.get(name, ())
+        concerned = (
+            self._gangs.keys() if self._default_priority or name in self._default_priority else self._gangs_by_class.get(name, ())
+        )
         for key in tuple(concerned):
             gang = self._gangs[key]
             if gang.priority != self._priority(gang):

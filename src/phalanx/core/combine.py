@@ -3,15 +3,16 @@
 A hook is asked only of plugins whose switch for it is on (no switch: always). Plugins are asked tier by tier, in order.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Protocol
 
 from phalanx.core.hooks import Room
 from phalanx.core.verdict import PERMIT, REJECT, YES, Verdict, Vote
 from phalanx.placement import NO_LIMIT
 
 Rule = Literal[
-    "first difference", "first refusal", "all agree", "vote", "told", "first tier agrees", "any refusal", "smallest", "collected", "sum",
+    "first difference", "first refusal", "all agree", "vote", "told", "first tier agrees",
+    "any refusal", "smallest", "collected", "sum",
     "first answer", "victims",
 ]  # fmt: skip
 
@@ -46,11 +47,20 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "changed": (None, "told"),
 }
 
-Tiers = Sequence[Sequence[Callable[..., Any]]]
+
+class Asked(Protocol):
+    """A method of a plugin."""
+
+    __self__: Any
+
+    def __call__(self, *question: Any) -> Any: ...
+
+
+Tiers = Sequence[Sequence[Asked]]
 """The methods to ask, tier by tier."""
 
 
-def flat(tiers: Tiers) -> Iterable[Callable[..., Any]]:
+def flat(tiers: Tiers) -> Iterable[Asked]:
     """Return every method in order."""
     return (method for tier in tiers for method in tier)
 

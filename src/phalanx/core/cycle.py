@@ -1,4 +1,7 @@
-"""One cycle: open a session on a snapshot, run the actions, close it, return the decisions. Pure: the same input gives the same output."""
+"""One cycle: open a session on a snapshot, run the actions, close it, return the decisions.
+
+Pure: the same input gives the same output.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -210,9 +210,7 @@ class HyperNodeGradients(Protocol):
 class HyperNodeScores(Protocol):
     """A score for each of these domains as the place of the sub-group, and what to add where several share the highest score."""
 
-    def hypernode_scores(
-        self, session: "Session", subgroup: SubGroupState, hypernodes: Sequence[int]
-    ) -> tuple[Scores, Scores]: ...
+    def hypernode_scores(self, session: "Session", subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]: ...
 
 
 Scope = GangState | SubGroupState

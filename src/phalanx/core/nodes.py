@@ -1,4 +1,7 @@
-"""All nodes as columns: names, labels, taints and what they offer. Built when a node changes, shared by every snapshot until then."""
+"""All nodes as columns: names, labels, taints and what they offer.
+
+Built when a node changes, shared by every snapshot until then.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phalanx.model.node import Node
-from phalanx.model.resources import PODS, ResourceSpace, Resources
+from phalanx.model.resources import PODS, Resources, ResourceSpace
 from phalanx.model.shape import Taint
 from phalanx.placement import Amounts, Mask
 from phalanx.placement.ledger import Request

@@ -44,7 +44,7 @@ class Outlook:
         """Look at every node."""
         self._session, self.shape = session, shape
         self.request = session.request_of(shape)
-        self._is_local = session.is_local(shape)
+        self.is_local = session.is_local(shape)
         self._look_everywhere()
 
     def _look_everywhere(self) -> None:
@@ -59,12 +59,17 @@ class Outlook:
         self._look_at(EVERYWHERE)
         self._position = self._session.ledger.position
 
+    @property
+    def feasible(self) -> Mask:
+        """Mark the nodes that can take a task, now or later."""
+        return self._future_room > 0
+
     def refresh(self) -> None:
         """Bring the outlook in line with the books."""
         ledger = self._session.ledger
         if ledger.position == self._position:
             return
-        if not self._is_local or ledger.changes_since(self._position) > len(self._allowed):
+        if not self.is_local or ledger.changes_since(self._position) > len(self._allowed):
             self._look_everywhere()
             return
         touched = ledger.touched_since(self._position)
@@ -168,7 +173,7 @@ class Outlook:
         if self._now is None and not self.scoring_failed:
             self._now, self._relative = self._session.value(self.shape, Site(EVERYWHERE))
             self.scoring_failed = self._now is None
-            if self._now is not None and self._is_local:
+            if self._now is not None and self.is_local:
                 self._after_one = self.value_at(Site(EVERYWHERE, 1, int(self._session.books_are_live)))
         return self._now
 

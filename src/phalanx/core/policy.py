@@ -53,7 +53,11 @@ class Policy:
 def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[str]) -> Policy:
     """Read a configuration; `actions` and `plugins` are the names that exist."""
     config = _mapping(document, "configuration")
-    _known_keys(config, ("apiVersion", "kind", "profile", "actions", "tiers", "configurations", "flags", "metrics"), "configuration")
+    _known_keys(
+        config,
+        ("apiVersion", "kind", "profile", "actions", "tiers", "configurations", "flags", "metrics"),
+        "configuration",
+    )
     policy = Policy(
         actions=_read_actions(config.get("actions", "enqueue, allocate, backfill"), actions),
         tiers=_read_tiers(config.get("tiers", []), plugins),

@@ -13,11 +13,11 @@ from phalanx.core import combine
 from phalanx.core.course import Course
 from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
+from phalanx.core.located import locate_gang
 from phalanx.core.nodes import request_of
 from phalanx.core.outlook import Outlook, Valuation
 from phalanx.core.policy import PluginPolicy, Policy
 from phalanx.core.snapshot import Snapshot
-from phalanx.core.located import locate_gang
 from phalanx.core.statement import Kind, Operation, Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import Verdict, Vote
@@ -28,7 +28,6 @@ from phalanx.model.status import Status
 from phalanx.model.task import GangKey
 from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores
 from phalanx.placement.ledger import Ledger, Request
-
 
 
 class Book(Protocol):
@@ -73,14 +72,16 @@ class Session:
         self._read_gangs()
         for state in self.gangs.values():
             locate_gang(state, snapshot.hypernodes)
-        self.plugins = [(tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(policy.tiers) for plugin in plugins]
+        self.plugins = [
+            (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(policy.tiers) for plugin in plugins
+        ]
         self._hooks = {hook: self._collect(hook, flag) for hook, (flag, _) in combine.RULES.items()}
         for _, _, plugin in self.plugins:
             if hasattr(plugin, "open"):
                 plugin.open(self)
 
     def _collect(self, hook: str, flag: str | None) -> combine.Tiers:
-        tiers: list[list[Callable[..., Any]]] = [[] for _ in self.policy.tiers]
+        tiers: list[list[combine.Asked]] = [[] for _ in self.policy.tiers]
         for tier, plugin, instance in self.plugins:
             if hasattr(instance, hook) and (flag is None or flag in plugin.enabled):
                 tiers[tier].append(getattr(instance, hook))
@@ -227,7 +228,10 @@ class Session:
     def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         """Return tasks in the order in which they are placed."""
         orders = list(combine.flat(self._hooks["task_order"]))
-        keyed = [(tuple(order(self, task) for order in orders), task.task.ordinal, task.task.created, task.task.uid, task) for task in tasks]
+        keyed = [
+            (tuple(order(self, task) for order in orders), task.task.ordinal, task.task.created, task.task.uid, task)
+            for task in tasks
+        ]
         if all(entry[1] is not None for entry in keyed):
             return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:-1])]
         return [entry[-1] for entry in sorted(keyed, key=cmp_to_key(_compare_tasks))]

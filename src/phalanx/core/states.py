@@ -110,7 +110,8 @@ class GangState:
     """A gang in this session."""
 
     __slots__ = (
-        "allocated_hypernode", "allowed_tier", "error", "gang", "phase", "role_tallies", "subgroups", "tally", "tasks", "topology", "verdicts",
+        "allocated_hypernode", "allowed_tier", "error", "gang", "phase", "role_tallies", "subgroups",
+        "tally", "tasks", "topology", "verdicts",
     )  # fmt: skip
 
     def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]]) -> None:
@@ -257,6 +258,7 @@ class GangState:
             hopeful = sum(1 for state in self.tasks if state.status is Status.PENDING and state.task.role not in failed_roles)
             return self.tally.ready + hopeful >= gang.min_member
         return all(
-            self.role_tallies[role].total(HOLDING) >= gang.role_minima.get(role, 0) for role in failed_roles if role in self.role_tallies
+            self.role_tallies[role].total(HOLDING) >= gang.role_minima.get(role, 0)
+            for role in failed_roles
+            if role in self.role_tallies
         )
-

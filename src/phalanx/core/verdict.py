@@ -1,4 +1,7 @@
-"""Answers with reasons. Every refusal carries the plugin, a reason code and numbers; `explain` reads them and recomputes nothing."""
+"""Answers with reasons.
+
+Every refusal carries the plugin, a reason code and numbers; `explain` reads them and recomputes nothing.
+"""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -149,7 +149,7 @@ def _convert(document: Document, kind: type[Struct]) -> Struct:
 
 
 def _meta(document: Document) -> Mapping[str, Any]:
-    meta = document.get("metadata") if isinstance(document, Mapping) else None
+    meta = document.get("metadata")
     return meta if isinstance(meta, Mapping) else {}
 
 
@@ -170,7 +170,11 @@ def describe(document: Document) -> str:
     """Name an object for a message: ``Pod research/train-0``."""
     meta = _meta(document)
     name = str(meta.get("name") or "without a name")
-    return f"{document.get('kind', 'object')} {meta['namespace']}/{name}" if meta.get("namespace") else f"{document.get('kind', 'object')} {name}"
+    return (
+        f"{document.get('kind', 'object')} {meta['namespace']}/{name}"
+        if meta.get("namespace")
+        else f"{document.get('kind', 'object')} {name}"
+    )
 
 
 def _readable(problem: msgspec.ValidationError) -> str:
@@ -247,5 +251,3 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
 def known_kinds() -> list[str]:
     """Return the kinds that are read, for a message."""
     return sorted({kind for _, kind in _HANDLERS})
-
-

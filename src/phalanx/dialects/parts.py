@@ -38,9 +38,7 @@ def label_selector(read: schema.Selector | None) -> LabelSelector | None:
 
 def node_term(read: schema.NodeTerm) -> NodeSelectorTerm:
     """Return one term of a node selector."""
-    return NodeSelectorTerm(
-        tuple(map(requirement, read.match_expressions or ())), tuple(map(requirement, read.match_fields or ()))
-    )
+    return NodeSelectorTerm(tuple(map(requirement, read.match_expressions or ())), tuple(map(requirement, read.match_fields or ())))
 
 
 def node_terms(read: schema.NodeTerms | None) -> tuple[NodeSelectorTerm, ...] | None:

@@ -24,6 +24,7 @@ GROUP = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
+STRATEGY = "volcano.sh/resource-strategy"
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
@@ -53,7 +54,8 @@ class PodReader:
             is_preemptable=(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE) or "true").lower() != "false",
             is_gated=bool(spec.scheduling_gates), nominated_node=status.nominated_node_name or "",
             may_preempt=spec.preemption_policy != "Never", priority_class=spec.priority_class_name or "",
-            scheduler=spec.scheduler_name or "", started=seconds(status.start_time, where="status.startTime"), annotations=annotations,
+            scheduler=spec.scheduler_name or "",
+            started=seconds(status.start_time, where="status.startTime"), annotations=annotations,
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -61,7 +63,9 @@ class PodReader:
         claims = _volume_claims(spec, meta.name)
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
-        key = msgspec.json.encode((meta.namespace, sorted((meta.labels or {}).items()), spec, slots, [use.claim for use in devices], claims))
+        key = msgspec.json.encode(
+            (meta.namespace, sorted((meta.labels or {}).items()), spec, slots, [use.claim for use in devices], claims)
+        )
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
         return self._shapes[key]
@@ -123,7 +127,7 @@ def _read_shape(
         spread=tuple(_spread(item, meta.labels or {}) for item in spec.topology_spread_constraints or ()),
         host_ports=tuple(_host_ports(spec)), images=tuple(container.image for container in containers if container.image),
         containers=len(containers), volume_claims=claims, resource_claims=devices,
-        annotations={key: value for key, value in (meta.annotations or {}).items() if key.startswith("volcano.sh/resource-strategy")},
+        annotations={key: text for key, text in (meta.annotations or {}).items() if key.startswith(STRATEGY)},
     )  # fmt: skip
 
 
@@ -204,5 +208,3 @@ def _host_ports(spec: schema.ShapeSpec) -> Iterable[HostPort]:
         for port in container.ports or ():
             if port.host_port:
                 yield HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")
-
-

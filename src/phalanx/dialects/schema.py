@@ -1,4 +1,7 @@
-"""The fields of Kubernetes objects that we read, as typed structs. A wrong type is an error that names the field; unknown fields are ignored."""
+"""The fields of Kubernetes objects that we read, as typed structs.
+
+A wrong type is an error that names the field; unknown fields are ignored.
+"""
 
 from typing import TypeAlias
 

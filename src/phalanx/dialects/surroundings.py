@@ -89,7 +89,10 @@ def resource_claim(read: schema.ResourceClaimRead) -> ResourceClaim:
 
 def _device_request(read: schema.DeviceRequestRead) -> DeviceRequest:
     exact = read.exactly or schema.ExactRequest(
-        device_class_name=read.device_class_name or "", count=read.count, allocation_mode=read.allocation_mode, selectors=read.selectors
+        device_class_name=read.device_class_name or "",
+        count=read.count,
+        allocation_mode=read.allocation_mode,
+        selectors=read.selectors,
     )
     count = 1 if exact.count is None else exact.count
     return DeviceRequest(read.name, exact.device_class_name, count, exact.allocation_mode == "All", _expressions(exact.selectors))

@@ -48,7 +48,8 @@ def _topology(read: schema.NetworkTopology | None) -> TopologyConstraint | None:
 
 def _subgroup(read: schema.SubGroupPolicy) -> SubGroup:
     return SubGroup(
-        name=read.name, min_member=1 if read.sub_group_size is None else read.sub_group_size, min_subgroups=read.min_sub_groups or 0,
+        name=read.name, min_member=1 if read.sub_group_size is None else read.sub_group_size,
+        min_subgroups=read.min_sub_groups or 0,
         topology=_topology(read.network_topology), selector=label_selector(read.label_selector),
         match_keys=tuple(read.match_label_keys or ()),
     )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Verdicts to sentences, tables and plain data."""

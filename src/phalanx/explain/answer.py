@@ -68,5 +68,3 @@ def _figures(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, 
 
 def _unit(name: str, amount: float) -> float:
     return amount if name == "cpu" else amount / scale_of(name)
-
-

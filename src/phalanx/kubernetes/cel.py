@@ -95,9 +95,7 @@ class Version:
             raise CelError(f"semver({text!r}): not a semantic version")
         numbers, before = tuple(map(int, match.group(1, 2, 3))), match[4]
         parts = before.split(".") if before else []
-        return cls(
-            (*numbers, not parts, tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts))
-        )
+        return cls((*numbers, not parts, tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)))
 
 
 class _DeviceView:

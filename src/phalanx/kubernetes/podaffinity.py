@@ -56,7 +56,11 @@ class AffinityBook:
         far = self._misses_affinity(shape)
         near = self._hits_own_anti_affinity(shape) & ~far
         repelled = self._is_repelled(shape) & ~far & ~near
-        answers = [Layer(far, AFFINITY, is_final=True), Layer(near, ANTI_AFFINITY), Layer(repelled, EXISTING_ANTI_AFFINITY)]
+        answers = [
+            Layer(far, AFFINITY, is_final=True),
+            Layer(near, ANTI_AFFINITY),
+            Layer(repelled, EXISTING_ANTI_AFFINITY),
+        ]
         return [layer for layer in answers if layer.refused.any()]
 
     def _misses_affinity(self, shape: Shape) -> Mask:
@@ -64,7 +68,9 @@ class AffinityBook:
         refused = np.zeros(len(self._table), dtype=np.bool_)
         if not terms:
             return refused
-        pods = self._index.count(("all", id(shape)), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms))
+        pods = self._index.count(
+            ("all", id(shape)), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms)
+        )
         is_first = all(self.own_term_matches(shape, term, shape) for term in terms)
         present = [self._table.label(term.topology_key).present for term in terms]
         is_first = is_first and not any(pods[mask].any() for mask in present)
@@ -77,9 +83,13 @@ class AffinityBook:
     def _hits_own_anti_affinity(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
         for term in shape.anti_affinity.required:
-            pods = self._index.count(("own", id(shape), term), lambda other, _, term=term: self.own_term_matches(shape, term, other))  # type: ignore[misc]  # term is bound per loop
+            pods = self._pods_of(shape, term)
             refused |= self._table.label(term.topology_key).present & (self._in_domain(term.topology_key, pods) > 0)
         return refused
+
+    def _pods_of(self, shape: Shape, term: AffinityTerm) -> Counts:
+        """Count per node the pods that a term of the incoming task is about."""
+        return self._index.count(("own", id(shape), term), lambda other, _: self.own_term_matches(shape, term, other))
 
     def _is_repelled(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
@@ -140,7 +150,7 @@ class AffinityBook:
         by_key: dict[str, NDArray[np.int64]] = {}
         has_own = bool(shape.affinity.preferred or shape.anti_affinity.preferred)
         for term, sign in _preferred(shape):
-            pods = self._index.count(("own", id(shape), term), lambda other, _, term=term: self.own_term_matches(shape, term, other))  # type: ignore[misc]  # term is bound per loop
+            pods = self._pods_of(shape, term)
             self._add(by_key, term.topology_key, np.flatnonzero(pods), pods[np.flatnonzero(pods)] * term.weight * sign)
         listed = None if has_own or not self._is_frozen else self._index.had_affinity
         for other, counts in self._index.affine.values():

@@ -84,9 +84,7 @@ class VolumeBook:
         storage_class = self._world.storage_classes.get(claim.storage_class)
         if storage_class is None:
             return _refuse("StorageClassNotFound", f'storageclass.storage.k8s.io "{claim.storage_class}" not found')
-        return (
-            YES if storage_class.waits_for_consumer else _refuse("UnboundVolumeClaim", "PersistentVolume had no name")
-        )
+        return YES if storage_class.waits_for_consumer else _refuse("UnboundVolumeClaim", "PersistentVolume had no name")
 
     def binding_prefilter(self, shape: Shape) -> Verdict:
         """Refuse claims that are missing, lost or going away, then those that must be bound first and are not."""
@@ -133,11 +131,7 @@ class VolumeBook:
         volume = self._world.volumes.get(claim.volume)
         if volume is None:
             return []
-        zones = [
-            (key, [part.strip() for part in volume.labels[key].split("__")])
-            for key in _NEWER_KEY
-            if key in volume.labels
-        ]
+        zones = [(key, [part.strip() for part in volume.labels[key].split("__")]) for key in _NEWER_KEY if key in volume.labels]
         return [(key, frozenset(parts)) for key, parts in zones if all(parts)]
 
     def _in_zone(self, key: str, values: frozenset[str]) -> Mask:

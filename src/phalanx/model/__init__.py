@@ -1,0 +1,1 @@
+"""The nouns: frozen dataclasses, no decisions, no arrays."""

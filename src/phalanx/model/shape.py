@@ -1,5 +1,6 @@
 """What placement sees of a task. Tasks with the same shape are interchangeable for every node, so they are fitted,
-scored and placed as one class. Shapes are interned by the dialects: equal shapes are one object, compared by identity."""
+scored and placed as one class. Shapes are interned by the dialects: equal shapes are one object, compared by identity.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -30,4 +30,4 @@ class Domains:
 
     def spread(self, values: NDArray[np.float64], nodes: int) -> NDArray[np.float64]:
         """Return per node the sum of the values of all domains it is in."""
-        return np.bincount(self._flat, weights=np.repeat(values, self.sizes), minlength=nodes)
+        return np.asarray(np.bincount(self._flat, weights=np.repeat(values, self.sizes), minlength=nodes), dtype=np.float64)

@@ -88,7 +88,9 @@ def pack(capacity: Amounts, used: Amounts, request: Sequence[tuple[int, int]], w
     return np.where(overflow, 0.0, total)
 
 
-def free_share(capacity: Amounts, used: Amounts, request: Sequence[tuple[int, int]], weights: Sequence[float]) -> NDArray[np.float64]:
+def free_share(
+    capacity: Amounts, used: Amounts, request: Sequence[tuple[int, int]], weights: Sequence[float]
+) -> NDArray[np.float64]:
     """Score how empty a node would stay: weighted mean over the requested rows of (capacity - used - wanted) / capacity."""
     total = np.zeros(capacity.shape[1], dtype=np.float64)
     for (row, amount), weight in zip(request, weights, strict=True):

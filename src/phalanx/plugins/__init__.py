@@ -1,0 +1,1 @@
+"""What has a say in a session, one file each."""

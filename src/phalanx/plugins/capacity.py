@@ -94,7 +94,7 @@ class CapacityPlugin:
         )  # fmt: skip
 
     def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
-        """Higher priority first, then the smaller share, then queues that deserve something; in a tree below the common ancestor."""
+        """Higher priority, then the smaller share, then queues that deserve something; in a tree below the common ancestor."""
         mine, its = _diverging(self._accounts[left.name], self._accounts[right.name])
         return _compare(mine, its)
 

@@ -101,7 +101,7 @@ class NetworkTopologyAwarePlugin:
         fits = np.zeros(len(numbers), dtype=np.bool_)
         for room in (self._idle, self._future):
             fits |= (wanted[rows, None] - room[rows][:, numbers] < EPSILON).all(axis=0)
-        return numbers[fits].tolist()
+        return [int(number) for number in numbers[fits]]
 
     def _wanted(self, session: Session, scope: Scope) -> Vector | None:
         if isinstance(scope, GangState):
@@ -154,7 +154,7 @@ class NetworkTopologyAwarePlugin:
         return None if occupied is None else self._closeness(task, occupied)
 
     def _closeness(self, task: TaskState, occupied: int) -> Scores:
-        """Score by the tier of the narrowest HyperNode shared with what is occupied; of several best nodes more members nearby win."""
+        """Score by the tier of the narrowest HyperNode shared with what is occupied; among equals more members nearby."""
         tree = self._tree
         tiers = tree.tiers[: tree.top]
         low, high = min(tiers), max(tiers)

@@ -95,7 +95,12 @@ class NodeOrderPlugin:
         rows = [rows_by_name[name] for name in BALANCED if name in ("cpu", "memory") or shape.request.get(name)]
         request = session.request_of(shape).amounts[rows][:, None]
         before: Amounts = ledger.booked[rows][:, site.nodes] + request * site.extra_booked
-        return [Term(self.weights["balancedresource"], balanced(ledger.reported[rows][:, site.nodes], before, before + request))]
+        return [
+            Term(
+                self.weights["balancedresource"],
+                balanced(ledger.reported[rows][:, site.nodes], before, before + request),
+            )
+        ]
 
     def _static_terms(self, session: Session, shape: Shape) -> list[Term] | None:
         """Return the scores that only depend on labels and taints, made once per shape."""

@@ -1,4 +1,7 @@
-"""Admit more gangs than fit right now, but not without bound: minimum resources of all admitted gangs stay under a multiple of the cluster."""
+"""Admit more gangs than fit right now, but not without bound.
+
+The minimum resources of all admitted gangs together stay under a multiple of the cluster.
+"""
 
 import numpy as np
 
@@ -41,7 +44,10 @@ class OvercommitPlugin:
         if gang.phase == "Inqueue":
             return minimum_without_gated(session, gang)
         if gang.phase == "Running" and gang.tally.total(HOLDING) >= gang.gang.min_member:
-            held = sum((session.vector(task.task.shape.request) for task in gang.tasks if task.status in HOLDING), np.zeros(len(self._idle)))
+            held = sum(
+                (session.vector(task.task.shape.request) for task in gang.tasks if task.status in HOLDING),
+                np.zeros(len(self._idle)),
+            )
             return np.maximum(minimum_without_gated(session, gang) - held, 0.0)
         return np.zeros(len(session.snapshot.space))
 

@@ -1,7 +1,10 @@
 """Kubernetes' filters: which nodes a task may go to at all. Loading this plugin also makes placements of the session visible to
-Kubernetes' filters and scores."""
+Kubernetes' filters and scores.
+"""
 
 from collections.abc import Iterator
+
+import numpy as np
 
 from phalanx.core.hooks import Layer
 from phalanx.core.policy import PluginPolicy
@@ -98,7 +101,7 @@ class PredicatesPlugin:
 
     def node_room(self, session: Session, shape: Shape, nodes: Index | slice) -> Counts:
         """Return how many more pods each node may run."""
-        return session.snapshot.nodes.max_pods[nodes] - session.ledger.pods[nodes]
+        return np.asarray(session.snapshot.nodes.max_pods[nodes] - session.ledger.pods[nodes], dtype=np.int64)
 
     def _stable(self, session: Session, shape: Shape) -> list[Layer]:
         """Return the filters whose answers do not change during the session."""

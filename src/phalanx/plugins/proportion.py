@@ -97,7 +97,9 @@ class ProportionPlugin:
         if not queue.is_open:
             return Room(0, _closed(self.name, queue))
         request = session.request_of(shape).amounts.astype(np.float64)
-        return room_or_reason(self.name, queue.name, account.deserved, account.allocated, request, session.snapshot.space, "it deserves")
+        return room_or_reason(
+            self.name, queue.name, account.deserved, account.allocated, request, session.snapshot.space, "it deserves"
+        )
 
     def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
         """A queue may take from others only up to what it deserves."""

@@ -68,7 +68,9 @@ class ResourceStrategyFitPlugin:
         return self._proportional.layers(session, shape, nodes)
 
 
-def _score(kind: str, capacity: "np.ndarray[Any, np.dtype[np.int64]]", used: "np.ndarray[Any, np.dtype[np.int64]]", amount: int) -> Scores:
+def _score(
+    kind: str, capacity: "np.ndarray[Any, np.dtype[np.int64]]", used: "np.ndarray[Any, np.dtype[np.int64]]", amount: int
+) -> Scores:
     present = capacity > 0
     wanted = used + amount
     part = wanted if kind == MOST else capacity - wanted
@@ -86,7 +88,9 @@ def _read_strategies(value: Any) -> dict[str, Strategy]:
             raise ConfigError(f"plugin 'resource-strategy-fit', argument 'resources.{name}.type': write {MOST!r} or {LEAST!r}")
         weight = entry.get("weight", 1)
         if not isinstance(weight, int) or weight < 0:
-            raise ConfigError(f"plugin 'resource-strategy-fit', argument 'resources.{name}.weight': {weight!r} is not a whole number")
+            raise ConfigError(
+                f"plugin 'resource-strategy-fit', argument 'resources.{name}.weight': {weight!r} is not a whole number"
+            )
         found[str(name)] = (kind, weight)
     return found
 

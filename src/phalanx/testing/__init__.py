@@ -1,0 +1,1 @@
+"""Public helpers for tests: builders of clusters, gangs and nodes."""
