@@ -3,6 +3,8 @@
 from phalanx.actions.allocate import AllocateAction
 from phalanx.actions.backfill import BackfillAction
 from phalanx.actions.enqueue import EnqueueAction
+from phalanx.actions.preempt import PreemptAction
+from phalanx.actions.reclaim import ReclaimAction
 from phalanx.core.cycle import Catalogue
 from phalanx.plugins.binpack import BinpackPlugin
 from phalanx.plugins.capacity import CapacityPlugin
@@ -16,14 +18,15 @@ from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
+from phalanx.plugins.sla import SlaPlugin
 
 CATALOGUE = Catalogue(
-    actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction)},
+    actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction)},
     plugins={
         plugin.name: plugin
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
-            BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin,
+            BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
         )
     },
 )  # fmt: skip

@@ -110,3 +110,39 @@ def first_difference(tiers: Tiers, *question: object) -> int:
         if answer:
             return answer
     return 0
+
+
+def victims(tiers: Tiers, *question: object) -> list[Any]:
+    """The first tier that agrees on somebody decides.
+
+    Inside a tier the answers are intersected; no say is skipped. A plugin that answers with nobody ends its tier, and the next
+    tier is asked. An intersection that becomes empty is forgotten: the next plugin of the tier starts anew.
+    """
+    for tier in tiers:
+        chosen: list[Any] | None = None
+        for method in tier:
+            answer: list[Any] | None = method(*question)
+            if answer is None:
+                continue
+            if not answer:
+                chosen = None
+                break
+            if chosen is None:
+                chosen = answer
+            else:
+                allowed = set(map(id, answer))
+                chosen = [item for item in chosen if id(item) in allowed] or None
+        if chosen is not None:
+            return chosen
+    return []
+
+
+def victims_all_agree(tiers: Tiers, *question: object) -> list[Any]:
+    """Everybody who has a say must agree, in every tier; nobody has a say: nobody is a victim."""
+    chosen: list[Any] | None = None
+    for method in flat(tiers):
+        answer: list[Any] | None = method(*question)
+        if answer is not None:
+            allowed = set(map(id, answer))
+            chosen = list(answer) if chosen is None else [item for item in chosen if id(item) in allowed]
+    return chosen or []

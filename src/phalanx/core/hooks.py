@@ -28,6 +28,8 @@ class Layer:
     reason: str
     is_final: bool = False
     """No eviction can help, and later filters are not asked about these nodes."""
+    is_prepared: bool = False
+    """Made from counts of other pods that were taken before any eviction; evictions for the task do not change it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,28 @@ class TaskScores(Protocol):
     """A score per node that depends on the task itself and not only on its shape."""
 
     def task_scores(self, session: "Session", task: TaskState) -> Scores | None: ...
+
+
+class Victims(Protocol):
+    """Which of these running tasks may be evicted for the task, in preempt and in reclaim; None to have no say."""
+
+    def preemptable(self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None: ...
+
+    def reclaimable(self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None: ...
+
+
+class Evictable(Protocol):
+    """The same for the gang-aware actions; `purpose` is preempt or reclaim."""
+
+    def evictable(
+        self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
+    ) -> list[TaskState] | None: ...
+
+
+class VictimQueueOrder(Protocol):
+    """Whose tasks go first when several queues can give: negative when the left one does."""
+
+    def victim_queue_order(self, session: "Session", left: Queue, right: Queue, preemptor: Queue) -> int: ...
 
 
 class HyperNodeGradients(Protocol):

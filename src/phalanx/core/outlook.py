@@ -64,6 +64,10 @@ class Outlook:
         """Mark the nodes that can take a task, now or later."""
         return self._future_room > 0
 
+    def allows(self, node: int) -> bool:
+        """Tell whether the filters let a task onto the node, room aside."""
+        return bool(self._allowed[node])
+
     def refresh(self) -> None:
         """Bring the outlook in line with the books."""
         ledger = self._session.ledger

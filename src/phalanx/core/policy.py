@@ -15,6 +15,7 @@ FLAGS = (
 )  # fmt: skip
 OFF_UNLESS_SET = frozenset({"enableHierarchy", "enabledClusterOrder"})
 SHARDING_MODES = ("none", "hard", "soft")
+VICTIM_RULES = ("first-tier", "all-agree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Policy:
     arguments_by_action: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     flags: ProcessFlags = ProcessFlags()
     profile: str = "volcano"
+    victim_rule: str = "first-tier"
+    """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
 
     def plugins(self) -> list[PluginPolicy]:
         """Return every plugin in the order in which it is opened."""
@@ -55,7 +58,7 @@ def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[s
     config = _mapping(document, "configuration")
     _known_keys(
         config,
-        ("apiVersion", "kind", "profile", "actions", "tiers", "configurations", "flags", "metrics"),
+        ("apiVersion", "kind", "profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule"),
         "configuration",
     )
     policy = Policy(
@@ -64,6 +67,7 @@ def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[s
         arguments_by_action=_read_configurations(config.get("configurations") or [], actions),
         flags=_read_flags(config.get("flags") or {}),
         profile=_text(config.get("profile", "volcano"), "profile"),
+        victim_rule=_read_victim_rule(config.get("victimRule", "first-tier")),
     )
     _reject_clashes(policy)
     return policy
@@ -118,6 +122,12 @@ def _read_configurations(value: object, known: Sequence[str]) -> dict[str, Mappi
         _known(name, known, f"{where}.name", "action")
         found[name] = _mapping(entry.get("arguments") or {}, f"{where}.arguments")
     return found
+
+
+def _read_victim_rule(value: object) -> str:
+    rule = _text(value, "victimRule")
+    _known(rule, VICTIM_RULES, "victimRule", "rule")
+    return rule
 
 
 def _read_flags(value: object) -> ProcessFlags:

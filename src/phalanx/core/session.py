@@ -17,14 +17,14 @@ from phalanx.core.located import locate_gang
 from phalanx.core.nodes import request_of
 from phalanx.core.outlook import Outlook, Valuation
 from phalanx.core.policy import PluginPolicy, Policy
-from phalanx.core.snapshot import Snapshot
+from phalanx.core.snapshot import EMPTY, Snapshot
 from phalanx.core.statement import Kind, Operation, Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import Verdict, Vote
 from phalanx.model.queue import Queue
 from phalanx.model.resources import Resources
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
+from phalanx.model.status import EVICTABLE, Status
 from phalanx.model.task import GangKey
 from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores
 from phalanx.placement.ledger import Ledger, Request
@@ -301,6 +301,59 @@ class Session:
     def queue_preemptive(self, queue: Queue, task: TaskState) -> Verdict:
         """Tell whether the queue may take room from other queues."""
         return combine.first_refusal(self._hooks["queue_preemptive"], self, queue, task)
+
+    # --- victims ---------------------------------------------------------------------------------------------------
+
+    def running_on(self, node: int) -> list[TaskState]:
+        """Return the tasks of known gangs that are on a node since before this session and may be evicted by their status."""
+        found = []
+        for task in self.snapshot.on_node.get(self.node_name(node), EMPTY).values():
+            gang = self.gang(task.gang) if task.gang is not None else None
+            state = gang.task(task.key) if gang is not None else None
+            if state is not None and state.status in EVICTABLE:
+                found.append(state)
+        return found
+
+    def preemptable(self, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Return the candidates that may be evicted for a task of their own queue."""
+        return self._victims("preemptable", self, preemptor, candidates)
+
+    def reclaimable(self, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Return the candidates that may be evicted for a task of another queue."""
+        return self._victims("reclaimable", self, preemptor, candidates)
+
+    def evictable(self, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
+        """Return the candidates that may be evicted by a gang-aware action."""
+        return self._victims("evictable", self, preemptor, candidates, purpose)
+
+    def _victims(self, hook: str, *question: object) -> list[TaskState]:
+        rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else combine.victims
+        return rule(self._hooks[hook], *question)
+
+    def victims_in_order(self, victims: Iterable[TaskState], preemptor: TaskState) -> list[TaskState]:
+        """Return victims in the order in which they go: the least important first."""
+        tasks = list(victims)
+        place = {id(task): number for number, task in enumerate(reversed(self.sorted_tasks(tasks)))}
+
+        def compare(left: TaskState, right: TaskState) -> int:
+            return self._victim_compare(left, right, preemptor) or place[id(left)] - place[id(right)]
+
+        return sorted(tasks, key=cmp_to_key(compare))
+
+    def _victim_compare(self, left: TaskState, right: TaskState, preemptor: TaskState) -> int:
+        mine, its = left.gang, right.gang
+        if mine is its:
+            return 0
+        if mine.gang.queue != its.gang.queue and mine.gang.queue in self.queues and its.gang.queue in self.queues:
+            return self.victim_queue_compare(mine.gang.queue, its.gang.queue, preemptor.gang.gang.queue)
+        keys = [tuple(order(self, gang) for order in combine.flat(self._hooks["gang_order"])) for gang in (mine, its)]
+        return 0 if keys[0] == keys[1] else (-1 if keys[0] > keys[1] else 1)
+
+    def victim_queue_compare(self, left: str, right: str, preemptor: str) -> int:
+        """Return which of two queues gives first for the preemptor's queue; the one that is served last by default."""
+        first, second = self.queues[left], self.queues[right]
+        answer = combine.first_difference(self._hooks["victim_queue_order"], self, first, second, self.queues[preemptor])
+        return answer or (1 if self.queue_comes_first(first, second) else -1)
 
     # --- nodes -----------------------------------------------------------------------------------------------------
 

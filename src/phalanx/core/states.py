@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from phalanx.core.verdict import FitError, Verdict
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.status import HOLDING, READY, VALID, Status
-from phalanx.model.task import Task
+from phalanx.model.task import Task, TaskKey
 
 
 class TaskState:
@@ -110,7 +110,7 @@ class GangState:
     """A gang in this session."""
 
     __slots__ = (
-        "allocated_hypernode", "allowed_tier", "error", "gang", "phase", "role_tallies", "subgroups",
+        "_by_key", "allocated_hypernode", "allowed_tier", "error", "gang", "phase", "role_tallies", "subgroups",
         "tally", "tasks", "topology", "verdicts",
     )  # fmt: skip
 
@@ -126,6 +126,7 @@ class GangState:
         self.role_tallies: dict[str, Tally] = {role: Tally() for role in gang.role_minima}
         self.subgroups: dict[str, SubGroupState] = {}
         self.tasks: list[TaskState] = []
+        self._by_key: dict[TaskKey, TaskState] | None = None
         self.error = ""
         self.verdicts: list[Verdict] = []
         for task, node in tasks:
@@ -163,6 +164,12 @@ class GangState:
         role = self.role_tallies.get(state.task.role)
         if role is not None:
             role.add(state.status, best_effort, amount)
+
+    def task(self, key: TaskKey) -> TaskState | None:
+        """Return the member of this key."""
+        if self._by_key is None:
+            self._by_key = {state.task.key: state for state in self.tasks}
+        return self._by_key.get(key)
 
     @property
     def key(self) -> str:

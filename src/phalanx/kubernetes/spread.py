@@ -41,7 +41,7 @@ class SpreadBook:
             undecided = ~lacking & ~skewed
             lacking |= undecided & ~present
             skewed |= undecided & present & self._is_skewed(shape, constraint, constraints)
-        answers = [Layer(lacking, MISSING_LABEL, is_final=True), Layer(skewed, SKEW)]
+        answers = [Layer(lacking, MISSING_LABEL, is_final=True, is_prepared=True), Layer(skewed, SKEW, is_prepared=True)]
         return [layer for layer in answers if layer.refused.any()]
 
     def _is_skewed(self, shape: Shape, constraint: SpreadConstraint, constraints: list[SpreadConstraint]) -> Mask:

@@ -4,20 +4,32 @@ Without `enableHierarchy` every queue stands alone. With it, a queue's limit als
 has children takes no gangs itself.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.core.arith import Vector, as_amounts, bounded, covers_requested, dominant_share, room_or_reason, short_of
+from phalanx.core.arith import (
+    Vector,
+    as_amounts,
+    bounded,
+    covers,
+    covers_requested,
+    dominant_share,
+    requested_rows,
+    room_or_reason,
+    short_of,
+)
 from phalanx.core.hooks import Room
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.snapshot import Totals
 from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState
+from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
 from phalanx.model.queue import ROOT, Queue
+from phalanx.model.resources import PODS
 from phalanx.model.shape import Shape
 
 
@@ -136,6 +148,43 @@ class CapacityPlugin:
         for account in self._accounts[gang.gang.queue].line():
             account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
 
+    def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
+        """A queue may take from others while it or an ancestor near enough stays within what it deserves in some resource."""
+        room = self.queue_room(session, queue, task.task.shape)
+        if room.tasks <= 0:
+            return room.verdict
+        request = session.request_of(task.task.shape).amounts.astype(np.float64)
+        for account in self._accounts[queue.name].line()[: 1 + self.ancestor_level]:
+            if account.parent is None and account.queue.name == ROOT and self._is_tree:
+                break
+            if self._deserves(session, account, request):
+                return YES
+        return Verdict.refuse(self.name, "QueueQuotaExceeded", f"queue {queue.name} has all it deserves", queue=queue.name)
+
+    def _deserves(self, session: Session, account: Account, request: Vector) -> bool:
+        rows = requested_rows(request, session.snapshot.space)
+        return bool((account.allocated[rows] + request[rows] <= account.deserved[rows]).any())
+
+    def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Let go, least important first, what queues have beyond what they deserve, never below their guarantee."""
+        if not self._fault.ok:
+            return []
+        walk = _ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
+        return [task for task in session.victims_in_order(candidates, preemptor) if walk.takes(task, preemptor)]
+
+    def evictable(
+        self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
+    ) -> list[TaskState] | None:
+        """The same between queues; inside a queue it has no say."""
+        return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
+
+    def victim_queue_order(self, session: Session, left: Queue, right: Queue, preemptor: Queue) -> int:
+        """In a tree, queues that share a nearer ancestor with the preemptor give first."""
+        if not self._is_tree:
+            return 0
+        mine = self._accounts[preemptor.name]
+        return _shared_depth(self._accounts[right.name], mine) - _shared_depth(self._accounts[left.name], mine)
+
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, promises included, up to the root."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
@@ -230,3 +279,51 @@ def _hand_down(account: Account) -> None:
         child.capability = np.where(np.isinf(child.capability), account.capability, child.capability)
         _settle(child, account.limit - guaranteed + child.guarantee)
         _hand_down(child)
+
+
+def _shared_depth(left: Account, right: Account) -> int:
+    """Return how many queues from the root down both lines share."""
+    depth = 0
+    for mine, its in zip(reversed(left.line()), reversed(right.line()), strict=False):
+        if mine is not its:
+            break
+        depth += 1
+    return depth
+
+
+class _ReclaimWalk:
+    """Walks over victims and remembers what their queues would be left with."""
+
+    def __init__(self, accounts: dict[str, Account], reclaimer: Account, level: int, session: Session) -> None:
+        self._accounts, self._level, self._session = accounts, level, session
+        self._line = {id(account) for account in reclaimer.line()}
+        self._left: dict[str, Vector] = {}
+
+    def takes(self, task: TaskState, preemptor: TaskState) -> bool:
+        """Tell whether the task may go; if so it is counted as gone."""
+        account, space = self._accounts[task.gang.gang.queue], self._session.snapshot.space
+        request = self._session.request_of(task.task.shape).amounts.astype(np.float64)
+        wanted = self._session.request_of(preemptor.task.shape).amounts.astype(np.float64)
+        if not (requested_rows(request, space) & requested_rows(wanted, space)).any():
+            return False
+        if not covers(self._allocated(account) - request, account.guarantee) or not self._is_over(account, request):
+            return False
+        if not all(self._is_over(ancestor, request) for ancestor in self._unshared_ancestors(account)):
+            return False
+        for each in account.line():
+            self._left[each.queue.name] = self._allocated(each) - request
+        return True
+
+    def _unshared_ancestors(self, account: Account) -> list[Account]:
+        return [each for each in account.line()[1 : 1 + self._level] if id(each) not in self._line]
+
+    def _allocated(self, account: Account) -> Vector:
+        return self._left.get(account.queue.name, account.allocated)
+
+    def _is_over(self, account: Account, request: Vector) -> bool:
+        """A queue that deserves nothing of what the victim uses lets it go; else it must have more than it deserves of it."""
+        rows = (request > 0) & (account.deserved > 0)
+        rows[self._session.snapshot.space.row_by_name[PODS]] = False
+        if not rows.any():
+            return True
+        return bool((self._allocated(account)[rows] > account.deserved[rows]).any())

@@ -1,14 +1,35 @@
-"""Leaves what the cluster itself needs alone. Its say is about evictions; without an evicting action it has none."""
+"""Leaves what the cluster itself needs alone."""
+
+from collections.abc import Sequence
 
 from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
+from phalanx.core.states import TaskState
+
+SYSTEM_NAMESPACE = "kube-system"
+SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
 class ConformancePlugin:
-    """Protects system tasks."""
+    """Protects system tasks from eviction."""
 
     name = "conformance"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none."""
         Arguments(self.name, policy.arguments).done()
+
+    def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Let go everything but system tasks."""
+        return [task for task in candidates if not _is_system(task)]
+
+    reclaimable = preemptable
+
+    def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
+        """The same for gang-aware actions."""
+        return self.preemptable(session, preemptor, candidates)
+
+
+def _is_system(task: TaskState) -> bool:
+    return task.task.namespace == SYSTEM_NAMESPACE or task.task.priority_class in SYSTEM_CLASSES

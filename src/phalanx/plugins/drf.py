@@ -3,7 +3,7 @@
 With `enableHierarchy` the same between queues, along the path that their annotations give them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,12 @@ from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState
+from phalanx.core.states import GangState, TaskState
 from phalanx.model.queue import Queue
 from phalanx.model.status import HOLDING, Status
+
+
+SHARE_DELTA = 1e-6
 
 
 class DrfPlugin:
@@ -60,6 +63,20 @@ class DrfPlugin:
             self._held[gang] = self._held[gang] + sign * len(operation.tasks) * amounts
         if self._tree is not None:
             self._tree.is_stale = True
+
+    def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Let go what leaves its gang with at least the share that the preemptor's gang would then have."""
+        mine = self.held(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
+        wanted = dominant_share(mine, self._total)
+        left: dict[str, Vector] = {}
+        victims = []
+        for task in candidates:
+            rest = left.get(task.gang.key, self.held(session, task.gang)) - session.request_of(task.task.shape).amounts
+            left[task.gang.key] = rest
+            its = dominant_share(rest, self._total)
+            if wanted < its or abs(wanted - its) <= SHARE_DELTA:
+                victims.append(task)
+        return victims
 
     def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
         """Compare queues along their paths."""

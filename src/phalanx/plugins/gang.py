@@ -1,9 +1,11 @@
 """All or nothing: a gang starts only when enough of its tasks have a node."""
 
+from collections.abc import Sequence
+
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, SubGroupState
+from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
 
 
@@ -65,6 +67,23 @@ class GangPlugin:
     def subgroup_pipelined(self, session: Session, subgroup: SubGroupState) -> Vote:
         """Vote for a sub-group whose minimum is met once promises are kept."""
         return PERMITTED if subgroup.is_pipelined else Vote.reject(self.name, "NotEnoughTasks", needed=subgroup.min_member)
+
+    def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Let go what gangs have beyond their minimum."""
+        spare: dict[str, int] = {}
+        victims = []
+        for task in candidates:
+            left = spare.setdefault(task.gang.key, task.gang.tally.ready - task.gang.gang.min_member)
+            if left > 0:
+                spare[task.gang.key] = left - 1
+                victims.append(task)
+        return victims
+
+    reclaimable = preemptable
+
+    def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
+        """Leave it to the gang-aware actions, which take spare tasks or whole gangs."""
+        return list(candidates)
 
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
         """Agree when promises included the minimum is not met."""

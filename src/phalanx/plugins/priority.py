@@ -1,5 +1,7 @@
 """Higher priority first: tasks, sub-groups and gangs."""
 
+from collections.abc import Sequence
+
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -28,7 +30,21 @@ class PriorityPlugin:
         """The sub-group with the most important task first."""
         return -max((task.task.priority for task in subgroup.tasks), default=0)
 
+    def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Let go what is less important: another gang of lower priority, or a lower task of the same gang."""
+        return [task for task in candidates if _is_lower(task, preemptor)]
+
+    def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
+        """The same inside a queue; between queues priority has no say."""
+        return [task for task in candidates if purpose == "reclaim" or _is_lower(task, preemptor)]
+
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
         """Agree while some task has no place and no promise."""
         placed = gang.tally.ready + gang.tally.waiting
         return YES if placed < len(gang.tasks) else Verdict.refuse(self.name, "NotStarving", placed=placed)
+
+
+def _is_lower(task: TaskState, preemptor: TaskState) -> bool:
+    if task.gang is preemptor.gang:
+        return task.task.priority < preemptor.task.priority
+    return task.gang.gang.priority < preemptor.gang.gang.priority

@@ -1,5 +1,6 @@
 """Divide the cluster between queues by weight: each queue deserves its part, less what it does not ask for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,6 +124,24 @@ class ProportionPlugin:
         account = self._accounts[gang.gang.queue]
         wanted = session.vector(gang.gang.min_resources) - sum(gated, np.zeros(len(account.limit)))
         account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
+
+    def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Let go what queues have beyond what they deserve, in any resource."""
+        left: dict[str, Vector] = {}
+        victims = []
+        for task in candidates:
+            account = self._accounts[task.gang.gang.queue]
+            allocated = left.get(account.queue.name, account.allocated)
+            if not covers(account.deserved, allocated):
+                left[account.queue.name] = allocated - session.request_of(task.task.shape).amounts
+                victims.append(task)
+        return victims
+
+    def evictable(
+        self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
+    ) -> list[TaskState] | None:
+        """The same between queues; inside a queue it has no say."""
+        return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, promises included."""

@@ -1,0 +1,160 @@
+"""Let important gangs take room from less important ones of the same queue, and important tasks from others of their gang.
+
+First between gangs: victims are evicted node by node until a task fits; a gang's evictions are carried out only if the whole
+gang then has a place. Then inside each gang: a task may push out a less important one, each for itself.
+"""
+
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from phalanx.actions.eviction import Siege, gang_heap, starving_gangs, waiting_tasks
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, TaskState
+from phalanx.model.queue import Queue
+
+Filter = Callable[[TaskState], bool]
+
+
+class PreemptAction:
+    """Evicts inside a queue."""
+
+    name = "preempt"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings."""
+        settings = Arguments(self.name, arguments)
+        settings.switch("predicateErrorCacheEnable", True)
+        settings.switch("enablePredicateErrorCache", True)
+        self.is_topology_aware = settings.switch("enableTopologyAwarePreemption", False)
+        settings.integer("topologyAwarePreemptWorkerNum", 16)
+        self.candidate_percentage = settings.integer("minCandidateNodesPercentage", 10)
+        self.fewest_candidates = settings.integer("minCandidateNodesAbsolute", 1)
+        self.most_candidates = settings.integer("maxCandidateNodesAbsolute", 100)
+        settings.done()
+
+    def run(self, session: Session) -> None:
+        """Work through the queues in order."""
+        starving = starving_gangs(session, skips_topology=True)
+        heaps = gang_heap(session, starving)
+        turn = _Preemption(session)
+        for name in self._queues_in_order(session, heaps):
+            turn.between_gangs(heaps[name], session.queues[name])
+            for gang in starving:
+                turn.inside(gang)
+
+    def _queues_in_order(self, session: Session, heaps: Mapping[str, list[Any]]) -> list[str]:
+        return sorted(heaps, key=lambda name: (session.queues[name].created, name))
+
+
+class _Preemption:
+    """Preempts for the tasks of one gang after the other."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._tasks: dict[str, list[TaskState]] = {}
+        self._number = count(1 << 40)
+
+    def between_gangs(self, heap: list[Any], queue: Queue) -> None:
+        """Give each starving gang of the queue its turn; one that got something may come again."""
+        while heap:
+            gang: GangState = heappop(heap)[-1]
+            statement = self._session.statement()
+            assigned = self._for_gang(gang, queue, statement)
+            if not self._session.gang_pipelined(gang):
+                statement.discard()
+                self._session.course.note(3, "discard", f"gang {gang.key}: evictions discarded, not all tasks got a place")
+                continue
+            statement.commit()
+            if assigned:
+                heappush(heap, (self._session.gang_key(gang), next(self._number), gang))
+
+    def _for_gang(self, gang: GangState, queue: Queue, statement: Statement) -> bool:
+        tasks = self._tasks.setdefault(gang.key, waiting_tasks(self._session, gang))
+        assigned = False
+        while tasks and self._session.gang_starving(gang).ok:
+            task = tasks.pop()
+            assigned = self.preempt(task, queue, statement, lambda victim, task=task: _is_rival(victim, task))  # type: ignore[misc]  # bound per loop
+        return assigned
+
+    def inside(self, gang: GangState) -> None:
+        """Let each waiting task push out a less important one of its own gang, until one fails."""
+        queue = self._session.queues[gang.gang.queue]
+        tasks = waiting_tasks(self._session, gang)
+        self._tasks[gang.key] = tasks
+        while tasks:
+            task = tasks.pop()
+            with self._session.statement() as statement:
+                if not self.preempt(task, queue, statement, lambda victim, task=task: _is_mate(victim, task)):  # type: ignore[misc]  # bound per loop
+                    return
+                statement.commit()
+
+    def preempt(self, task: TaskState, queue: Queue, statement: Statement, filter_: Filter) -> bool:
+        """Find a node for the task, evicting what the filter and the plugins allow; tell whether it got one."""
+        if not self._is_eligible(task) or not self._session.prefilter(task).ok:
+            return False
+        siege = Siege(self._session, task)
+        for node in siege.nodes_by_score():
+            if self._try_node(task, queue, statement, siege, node, filter_):
+                return True
+        return False
+
+    def _is_eligible(self, task: TaskState) -> bool:
+        """A task that must not preempt, or that has a node nominated which only needs time, waits."""
+        if not task.task.may_preempt:
+            return False
+        if not task.task.nominated_node:
+            return True
+        number = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
+        if number is None:
+            return False
+        outlook = self._session.outlook(task.task.shape)
+        return not outlook.allows(number) and not self._is_being_cleared(task, number)
+
+    def _is_being_cleared(self, task: TaskState, node: int) -> bool:
+        """Tell whether a less important pod is leaving the nominated node."""
+        on_node = self._session.snapshot.on_node.get(self._session.node_name(node), {})
+        return any(other.status.name == "RELEASING" and other.priority < task.task.priority for other in on_node.values())
+
+    def _try_node(self, task: TaskState, queue: Queue, statement: Statement, siege: Siege, node: int, filter_: Filter) -> bool:
+        session = self._session
+        candidates = [victim for victim in session.running_on(node) if filter_(victim)]
+        victims = session.preemptable(task, candidates) if candidates else []
+        if not siege.could_fit(node, victims):
+            return False
+        line = session.victims_in_order(victims, task)
+        part = session.statement()
+        while line and not self._has_room(task, queue, siege, node):
+            victim = line.pop(0)
+            part.evict(victim, action="preempt", preemptor=task.gang.key, reason=_reason(task, victim))
+        if not self._has_room(task, queue, siege, node):
+            part.discard()
+            return False
+        part.pipeline([task], [node])
+        statement.merge(part)
+        return True
+
+    def _has_room(self, task: TaskState, queue: Queue, siege: Siege, node: int) -> bool:
+        return siege.fits(node) and self._session.queue_room(queue, task.task.shape).tasks > 0 and siege.passes(node)
+
+
+def _is_rival(victim: TaskState, task: TaskState) -> bool:
+    same_queue = victim.gang.gang.queue == task.gang.gang.queue and victim.gang is not task.gang
+    return same_queue and _may_go(victim, task)
+
+
+def _is_mate(victim: TaskState, task: TaskState) -> bool:
+    return victim.gang is task.gang and _may_go(victim, task)
+
+
+def _may_go(victim: TaskState, task: TaskState) -> bool:
+    return victim.task.is_preemptable and (victim.task.is_best_effort or not task.task.is_best_effort)
+
+
+def _reason(task: TaskState, victim: TaskState) -> str:
+    if task.gang is victim.gang:
+        return f"preempted by task {task.task.key} (priority {task.task.priority}) of the same gang"
+    return f"preempted by gang {task.gang.key} (priority {task.gang.gang.priority}) of the same queue"

@@ -1,0 +1,90 @@
+"""Let queues that have less than they deserve take it back from queues that have more."""
+
+from collections.abc import Mapping
+from heapq import heappop
+
+from phalanx.actions.eviction import Siege, gang_heap, starving_gangs, waiting_tasks
+from phalanx.core.heap import Heap
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, TaskState
+from phalanx.model.queue import Queue
+from phalanx.model.status import Status
+
+
+class ReclaimAction:
+    """Evicts between queues."""
+
+    name = "reclaim"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings."""
+        settings = Arguments(self.name, arguments)
+        settings.switch("predicateErrorCacheEnable", True)
+        settings.switch("enablePredicateErrorCache", True)
+        settings.done()
+
+    def run(self, session: Session) -> None:
+        """Work through the queues in order; an overused one takes nothing."""
+        heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
+        queues = Heap[Queue](session.queue_comes_first)
+        for name in sorted({gang.gang.queue for gang in session.gangs.values()}):
+            queues.push(session.queues[name])
+        while len(queues):
+            queue = queues.pop()
+            if not session.queue_overused(queue).ok:
+                session.course.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
+                continue
+            gangs = heaps.get(queue.name, [])
+            while gangs:
+                _Reclaim(session, heappop(gangs)[-1], queue).run()
+
+
+class _Reclaim:
+    """Reclaims for the tasks of one gang."""
+
+    def __init__(self, session: Session, gang: GangState, queue: Queue) -> None:
+        self._session, self._gang, self._queue = session, gang, queue
+
+    def run(self) -> None:
+        """Find a place for each task; evict only if the gang then has enough."""
+        session = self._session
+        with session.statement() as statement:
+            tasks = waiting_tasks(session, self._gang)
+            while tasks and session.gang_starving(self._gang).ok:
+                task = tasks.pop()
+                if task.task.may_preempt and session.queue_preemptive(self._queue, task).ok and session.prefilter(task).ok:
+                    self._for_task(task, statement)
+            if session.gang_pipelined(self._gang):
+                statement.commit()
+
+    def _for_task(self, task: TaskState, statement: Statement) -> None:
+        siege = Siege(self._session, task)
+        for node in siege.nodes():
+            if self._try_node(task, int(node), siege, statement):
+                return
+
+    def _try_node(self, task: TaskState, node: int, siege: Siege, statement: Statement) -> bool:
+        session = self._session
+        candidates = [victim for victim in session.running_on(node) if self._may_go(victim)]
+        victims = session.reclaimable(task, candidates) if candidates else []
+        if not victims or not siege.could_fit(node, victims):
+            return False
+        line = session.victims_in_order(victims, task)
+        part = session.statement()
+        while line and not siege.fits(node):
+            victim = line.pop(0)
+            reason = f"reclaimed from queue {victim.gang.gang.queue} for gang {task.gang.key} of queue {self._queue.name}"
+            part.evict(victim, action="reclaim", preemptor=task.gang.key, reason=reason)
+        if not siege.fits(node):
+            part.discard()
+            return False
+        part.pipeline([task], [node])
+        statement.merge(part)
+        return True
+
+    def _may_go(self, victim: TaskState) -> bool:
+        queue = self._session.queues[victim.gang.gang.queue]
+        is_foreign = queue.name != self._queue.name and queue.is_reclaimable
+        return is_foreign and victim.status is Status.RUNNING and victim.task.is_preemptable
