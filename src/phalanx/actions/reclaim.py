@@ -68,8 +68,10 @@ class _Reclaim:
     def _try_node(self, task: TaskState, node: int, siege: Siege, statement: Statement) -> bool:
         session = self._session
         candidates = [victim for victim in session.running_on(node) if self._may_go(victim)]
-        victims = session.reclaimable(task, candidates) if candidates else []
-        if not victims or not siege.could_fit(node, victims):
+        if not candidates:
+            return False
+        victims = session.reclaimable(task, candidates)
+        if not siege.could_fit(node, victims):
             return False
         line = session.victims_in_order(victims, task)
         part = session.statement()

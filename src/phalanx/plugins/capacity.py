@@ -150,10 +150,12 @@ class CapacityPlugin:
 
     def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
         """A queue may take from others while it or an ancestor near enough stays within what it deserves in some resource."""
-        room = self.queue_room(session, queue, task.task.shape)
+        if not self._fault.ok or not queue.is_open:
+            return self._fault if not self._fault.ok else _closed(queue)
+        account, request = self._accounts[queue.name], session.request_of(task.task.shape).amounts.astype(np.float64)
+        room = room_or_reason(self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use")
         if room.tasks <= 0:
             return room.verdict
-        request = session.request_of(task.task.shape).amounts.astype(np.float64)
         for account in self._accounts[queue.name].line()[: 1 + self.ancestor_level]:
             if account.parent is None and account.queue.name == ROOT and self._is_tree:
                 break

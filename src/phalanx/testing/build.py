@@ -94,13 +94,10 @@ def gang(name: str, *, tasks: int = 1, min_member: int | None = None, queue: str
     return [pod_group(name, min_member=tasks if min_member is None else min_member, queue=queue), *pods]
 
 
-def with_role(role: str, pods: Iterable[Document]) -> list[Document]:
-    """Give pods a role in their gang."""
-    found = list(pods)
-    for document in found:
-        if document["kind"] == "Pod":
-            document["metadata"]["annotations"][ROLE] = role
-    return found
+def in_group(group: str, pod: Document, *, role: str = "") -> Document:
+    """Make a pod a member of a gang, with a role if one is given."""
+    pod["metadata"]["annotations"] = {**pod["metadata"]["annotations"], GROUP: group, **({ROLE: role} if role else {})}
+    return pod
 
 
 def queue(name: str, *, weight: int = 1, **spec: Any) -> Document:

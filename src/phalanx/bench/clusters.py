@@ -1,0 +1,184 @@
+"""The cluster of one row, built from the nouns of the model: what a scheduler knows after it has read the API server.
+
+Every gang has labels of its own, as real workloads have, so no two gangs share a shape. All of them fit: a row measures
+placing, not refusing.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from phalanx.bench.scenarios import Kind, Scenario
+from phalanx.core.cluster import ClusterState
+from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
+from phalanx.model.node import HyperNode, HyperNodeMember, Node
+from phalanx.model.queue import Queue
+from phalanx.model.resources import CPU, MEMORY, PODS
+from phalanx.model.selectors import LabelSelector, Requirement
+from phalanx.model.shape import AffinityTerm, PodAffinity, Shape
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey, Task, TaskKey
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+GPU = "nvidia.com/gpu"
+GIB = 1 << 30
+NODE = {CPU: 64_000, MEMORY: 512 * GIB, GPU: 8_000, PODS: 110}
+PODS_PER_NODE = 10
+"""More pods per node than this make the nodes larger, in whole multiples."""
+SUBGROUP, SUBGROUP_SIZE = "bench.phalanx.dev/group", 10
+QUEUE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSize:
+    """What each pod of a row asks for."""
+
+    cpu_milli: int = 4_000
+    memory_bytes: int = 16 * GIB
+    gpus: int = 0
+
+    def request(self) -> dict[str, int]:
+        """Return it as the request of a shape."""
+        request = {CPU: self.cpu_milli, MEMORY: self.memory_bytes, PODS: 1}
+        return {**request, GPU: self.gpus * 1000} if self.gpus else request
+
+
+SMALL = PodSize(500, 2 * GIB)
+"""More than 1,000 of these fit into ten nodes."""
+LIGHT = PodSize(1_000, 4 * GIB)
+WHOLE_NODE = PodSize(48_000, 384 * GIB, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A gang with its members."""
+
+    gang: Gang
+    tasks: tuple[Task, ...]
+
+    def put_into(self, state: ClusterState) -> None:
+        """Let the gang arrive."""
+        state.put_gang(self.gang)
+        for task in self.tasks:
+            state.put_task(task)
+
+    def running(self, node_by_task: Callable[[Task], str]) -> "Batch":
+        """Return the gang as it is once all members run: nothing is left to decide or to write."""
+        tasks = tuple(replace(task, status=Status.RUNNING, node=node_by_task(task)) for task in self.tasks)
+        return Batch(replace(self.gang, phase="Running", conditions=(Condition("Scheduled", "True"),)), tasks)
+
+
+def build(scenario: Scenario) -> ClusterState:
+    """Return the cluster of a row before the measured cycle."""
+    state = ClusterState()
+    state.put_queue(Queue(QUEUE))
+    for node in _nodes(scenario):
+        state.put_node(node)
+    for hypernode in _hypernodes(scenario):
+        state.put_hypernode(hypernode)
+    for batch in _batches(scenario):
+        batch.put_into(state)
+    return state
+
+
+def arrival(scenario: Scenario, number: int) -> Batch:
+    """Return the gang of this number, waiting."""
+    shape = _shape(scenario, number)
+    gang = Gang(
+        GangKey(f"bench/gang-{number}"), f"uid-gang-{number}", queue=QUEUE, min_member=scenario.gang, created=float(number),
+        min_resources={name: amount * scenario.gang for name, amount in shape.request.items()},
+        topology=_TOPOLOGY_BY_KIND.get(scenario.kind),
+    )  # fmt: skip
+    return Batch(gang, tuple(_task(gang, shape, member) for member in range(scenario.gang)))
+
+
+def _nodes(scenario: Scenario) -> Iterator[Node]:
+    factor = 1 if scenario.kind is Kind.STEADY else max(-(-scenario.pods // (scenario.nodes * PODS_PER_NODE)), 1)
+    offered = {name: amount * factor for name, amount in NODE.items()}
+    for number in range(scenario.nodes):
+        name = _node_name(number)
+        yield Node(name, {HOST: name, ZONE: f"zone-{number % 10}"}, allocatable=offered, reported=offered)
+
+
+def _node_name(number: int) -> str:
+    return f"node-{number:05}"
+
+
+def _batches(scenario: Scenario) -> Iterator[Batch]:
+    if scenario.kind is Kind.SUBGROUPS:
+        yield _divided(scenario)
+        return
+    for number in range(scenario.pods // scenario.gang):
+        batch = arrival(scenario, number)
+        yield _settled(batch, scenario, number) if scenario.kind is Kind.STEADY else batch
+
+
+def _settled(batch: Batch, scenario: Scenario, number: int) -> Batch:
+    """Return the gang as it runs, members side by side, so that nodes fill up evenly."""
+    places = iter(range(number * scenario.gang, (number + 1) * scenario.gang))
+    return batch.running(lambda task: _node_name(next(places) * scenario.nodes // scenario.pods))
+
+
+def _task(gang: Gang, shape: Shape, member: int) -> Task:
+    key = f"{gang.key}-worker-{member}"
+    return Task(TaskKey(key), f"uid-{key}", shape, gang.key, role="worker", created=gang.created)
+
+
+def _shape(scenario: Scenario, number: int, **labels: str) -> Shape:
+    size = _SIZE_BY_KIND.get(scenario.kind, PodSize())
+    scored = (size.cpu_milli, size.memory_bytes)
+    app = f"gang-{number}"
+    shape = Shape(
+        "bench", {"app": app, **labels}, size.request(), scoring_request=scored, booked_request=scored,
+        images=("registry.example/worker:1",),
+    )  # fmt: skip
+    if scenario.kind is Kind.ANTI_AFFINITY:
+        return replace(shape, anti_affinity=_to_own_kind(HOST, app))
+    if scenario.kind is Kind.ZONE_AFFINITY:
+        return replace(shape, affinity=_to_own_kind(ZONE, app))
+    return shape
+
+
+_TOPOLOGY_BY_KIND = {
+    Kind.TOPOLOGY_SOFT: TopologyConstraint(is_hard=False),
+    Kind.TOPOLOGY_HARD: TopologyConstraint(highest_tier=3),
+    Kind.SUBGROUPS: TopologyConstraint(highest_tier=2),
+}
+_SIZE_BY_KIND = {Kind.TOPOLOGY_HARD: SMALL, Kind.STEADY: LIGHT, Kind.SUBGROUPS: WHOLE_NODE}
+
+
+def _to_own_kind(topology_key: str, app: str) -> PodAffinity:
+    return PodAffinity((AffinityTerm(topology_key, LabelSelector((Requirement("app", "In", (app,)),))),))
+
+
+def _divided(scenario: Scenario) -> Batch:
+    """Return one gang over two tiers whose sub-groups keep to one HyperNode of the first tier each."""
+    plain = arrival(scenario, 0)
+    count = scenario.gang // SUBGROUP_SIZE
+    template = SubGroup(
+        "group", min_member=SUBGROUP_SIZE, min_subgroups=count, match_keys=(SUBGROUP,),
+        topology=TopologyConstraint(highest_tier=1),
+    )  # fmt: skip
+    gang = replace(plain.gang, subgroups=(template,))
+    shapes = [_shape(scenario, 0, **{SUBGROUP: str(group)}) for group in range(count)]
+    return Batch(gang, tuple(_task(gang, shapes[member // SUBGROUP_SIZE], member) for member in range(scenario.gang)))
+
+
+def _hypernodes(scenario: Scenario) -> Iterator[HyperNode]:
+    if scenario.kind is Kind.SUBGROUPS:
+        leaves = _tier(1, [_node_name(number) for number in range(scenario.nodes)], SUBGROUP_SIZE)
+        yield from leaves
+        yield from _tier(2, [leaf.name for leaf in leaves], len(leaves))
+    elif scenario.kind in (Kind.TOPOLOGY_SOFT, Kind.TOPOLOGY_HARD):
+        names = [_node_name(number) for number in range(scenario.nodes)]
+        for tier, size in ((1, 1), (2, 2), (3, 5)):
+            made = _tier(tier, names, size)
+            yield from made
+            names = [hypernode.name for hypernode in made]
+
+
+def _tier(tier: int, names: list[str], size: int) -> list[HyperNode]:
+    groups = [names[start : start + size] for start in range(0, len(names), size)]
+    return [
+        HyperNode(f"tier{tier}-{number:05}", tier, members=tuple(HyperNodeMember(tier > 1, name) for name in group))
+        for number, group in enumerate(groups)
+    ]

@@ -1,0 +1,80 @@
+"""The rows of the benchmark: how many nodes and pods, in gangs of which size, with which constraints."""
+
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+
+
+class Kind(Enum):
+    """What is special about the pods of a row."""
+
+    PLAIN = "plain"
+    ANTI_AFFINITY = "anti-affinity"
+    ZONE_AFFINITY = "zone-affinity"
+    TOPOLOGY_SOFT = "topology-soft"
+    TOPOLOGY_HARD = "topology-hard"
+    SUBGROUPS = "subgroups"
+    STEADY = "steady"
+
+
+TITLE_BY_KIND = {
+    Kind.PLAIN: "plain",
+    Kind.ANTI_AFFINITY: "anti-affinity on the host name",
+    Kind.ZONE_AFFINITY: "affinity to one zone",
+    Kind.TOPOLOGY_SOFT: "three tiers, soft",
+    Kind.TOPOLOGY_HARD: "three tiers, hard tier 3",
+    Kind.SUBGROUPS: "sub-groups of 10 (#4899)",
+    Kind.STEADY: "steady state, one gang arrives",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One row. In a steady state `pods` run already and one gang arrives; otherwise all pods wait."""
+
+    kind: Kind
+    nodes: int
+    pods: int
+    gang: int
+
+    @property
+    def title(self) -> str:
+        """What the table calls the row."""
+        return f"{TITLE_BY_KIND[self.kind]}, gangs of {self.gang:,}" if self.kind in _IN_GANGS else TITLE_BY_KIND[self.kind]
+
+    @property
+    def arriving(self) -> int:
+        """How many pods the measured cycle has to place."""
+        return self.gang if self.kind is Kind.STEADY else self.pods
+
+
+_IN_GANGS = (Kind.PLAIN, Kind.ANTI_AFFINITY, Kind.ZONE_AFFINITY)
+
+_SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000), (10_000, 100_000))
+"""Nodes and pods: all ten times as much, then more pods on the same nodes, then more nodes for the same pods."""
+
+_AFFINITY = tuple(
+    Scenario(kind, nodes, pods, gang)
+    for kind, gang, (nodes, pods) in product((Kind.ANTI_AFFINITY, Kind.ZONE_AFFINITY), (10, 100), ((100, 200), (1_000, 2_000)))
+)
+_TOPOLOGY = (
+    Scenario(Kind.TOPOLOGY_SOFT, 6_000, 1_000, 1_000),
+    Scenario(Kind.TOPOLOGY_HARD, 6_000, 1_000, 1_000),
+    Scenario(Kind.SUBGROUPS, 1_000, 1_000, 1_000),
+)
+_STEADY = (Scenario(Kind.STEADY, 400, 14_000, 8), Scenario(Kind.STEADY, 4_000, 140_000, 8))
+
+
+def _plain(*gangs: int) -> tuple[Scenario, ...]:
+    return tuple(Scenario(Kind.PLAIN, nodes, pods, gang) for gang, (nodes, pods) in product(gangs, _SIZES))
+
+
+FULL = (*_plain(1, 10, 100, 1_000), *_AFFINITY, *_TOPOLOGY, *_STEADY)
+DEFAULT = (
+    *(row for row in _plain(1, 10) if row.pods <= 10_000),
+    *_plain(100, 1_000),
+    *_AFFINITY,
+    *_TOPOLOGY,
+    *_STEADY,
+)
+"""What fits into three minutes."""
