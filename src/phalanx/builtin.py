@@ -3,6 +3,7 @@
 from phalanx.actions.allocate import AllocateAction
 from phalanx.actions.backfill import BackfillAction
 from phalanx.actions.enqueue import EnqueueAction
+from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
 from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
 from phalanx.core.cycle import Catalogue
@@ -21,7 +22,7 @@ from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.sla import SlaPlugin
 
 CATALOGUE = Catalogue(
-    actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction)},
+    actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction)},
     plugins={
         plugin.name: plugin
         for plugin in (

@@ -4,7 +4,7 @@ Every gang has labels of its own, as real workloads have, so no two gangs share 
 placing, not refusing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from phalanx.bench.scenarios import Kind, Scenario
@@ -61,9 +61,9 @@ class Batch:
         for task in self.tasks:
             state.put_task(task)
 
-    def running(self, node_by_task: Callable[[Task], str]) -> "Batch":
-        """Return the gang as it is once all members run: nothing is left to decide or to write."""
-        tasks = tuple(replace(task, status=Status.RUNNING, node=node_by_task(task)) for task in self.tasks)
+    def running(self, nodes: Iterable[str]) -> "Batch":
+        """Return the gang as it is once its members run on these nodes: nothing is left to decide or to write."""
+        tasks = tuple(replace(task, status=Status.RUNNING, node=node) for task, node in zip(self.tasks, nodes, strict=True))
         return Batch(replace(self.gang, phase="Running", conditions=(Condition("Scheduled", "True"),)), tasks)
 
 
@@ -113,9 +113,9 @@ def _batches(scenario: Scenario) -> Iterator[Batch]:
 
 
 def _settled(batch: Batch, scenario: Scenario, number: int) -> Batch:
-    """Return the gang as it runs, members side by side, so that nodes fill up evenly."""
-    places = iter(range(number * scenario.gang, (number + 1) * scenario.gang))
-    return batch.running(lambda task: _node_name(next(places) * scenario.nodes // scenario.pods))
+    """Return the gang as it runs; all running pods are dealt out evenly, members side by side."""
+    places = range(number * scenario.gang, (number + 1) * scenario.gang)
+    return batch.running(_node_name(place * scenario.nodes // scenario.pods) for place in places)
 
 
 def _task(gang: Gang, shape: Shape, member: int) -> Task:

@@ -34,6 +34,8 @@ TIERS = (
 MOST_RUNS, ENOUGH_SECONDS = 5, 2.0
 """Short rows are repeated on a fresh cluster, until there are so many runs or so much time is spent."""
 ARRIVALS = 9
+MOST_MEMORY_BYTES = 12 << 30
+"""A row that needs more fails, rather than the machine."""
 NOW = 1_000_000.0
 
 Profiler = Callable[[], AbstractContextManager[object]]
@@ -92,7 +94,7 @@ def measure(scenario: Scenario, profiler: Profiler = nullcontext) -> Row:
 
 def _reject_sizes_that_do_not_fit(scenario: Scenario) -> None:
     if min(scenario.nodes, scenario.pods, scenario.gang) < 1 or scenario.pods % scenario.gang:
-        raise PhalanxError(f"{_name(scenario)}: pods must be a whole number of gangs; choose --pods as a multiple of --gang")
+        raise PhalanxError(f"{scenario.name}: pods must be a whole number of gangs; choose --pods as a multiple of --gang")
 
 
 def policy_of(kind: Kind) -> Policy:
@@ -131,14 +133,12 @@ def _measure_arrivals(scenario: Scenario, policy: Policy, profiler: Profiler) ->
         batch = arrival(scenario, scenario.pods // scenario.gang + number)
         lap, decisions = _timed_cycle(state, policy, profiler, batch)
         _check(scenario, decisions)
-        batch.running(lambda task, binds=decisions.binds: binds[task.key]).put_into(state)  # type: ignore[misc]
+        batch.running(decisions.binds[task.key] for task in batch.tasks).put_into(state)
         laps.append(lap)
     return load_seconds, laps
 
 
-def _timed_cycle(
-    state: ClusterState, policy: Policy, profiler: Profiler, batch: Batch | None = None
-) -> tuple[Lap, Decisions]:
+def _timed_cycle(state: ClusterState, policy: Policy, profiler: Profiler, batch: Batch | None = None) -> tuple[Lap, Decisions]:
     with profiler():
         started = perf_counter()
         if batch is not None:
@@ -155,7 +155,7 @@ def _check(scenario: Scenario, decisions: Decisions) -> None:
     bound = len(decisions.binds)
     if bound != scenario.arriving or decisions.errors:
         fault = next(iter(decisions.errors.values()), _first_refusal(decisions))
-        raise PhalanxError(f"{_name(scenario)}: {bound} of {scenario.arriving} pods were placed; {fault}")
+        raise PhalanxError(f"{scenario.name}: {bound} of {scenario.arriving} pods were placed; {fault}")
 
 
 def _first_refusal(decisions: Decisions) -> str:
@@ -171,11 +171,7 @@ def _first_refusal(decisions: Decisions) -> str:
 def _check_settled(scenario: Scenario, state: ClusterState) -> None:
     active = state.snapshot(NOW).active
     if active:
-        raise PhalanxError(f"{_name(scenario)}: {len(active)} gangs are not settled before the arrival, first {active[0]!r}")
-
-
-def _name(scenario: Scenario) -> str:
-    return f"row '{scenario.title}' with {scenario.nodes} nodes, {scenario.pods} pods"
+        raise PhalanxError(f"{scenario.name}: {len(active)} gangs are not settled before the arrival, first {active[0]!r}")
 
 
 def peak_rss_bytes() -> int:
@@ -192,9 +188,15 @@ def peak_rss_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def _limit_memory(most_bytes: int) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard), hard))
+
+
 def main(request: str, profile: str = "") -> None:
     """Measure the row that the request describes, print it as JSON; with `profile`, write a cProfile dump there."""
     scenario = msgspec.json.decode(request, type=Scenario)
+    _limit_memory(MOST_MEMORY_BYTES)
     profile_of_row = cProfile.Profile()
     row = measure(scenario, (lambda: profile_of_row) if profile else nullcontext)
     if profile:
@@ -207,3 +209,5 @@ if __name__ == "__main__":
         main(*sys.argv[1:])
     except PhalanxError as problem:
         sys.exit(str(problem))
+    except MemoryError:
+        sys.exit(f"needs more than {MOST_MEMORY_BYTES >> 30} GiB of memory")

@@ -43,6 +43,16 @@ class Scenario:
         return f"{TITLE_BY_KIND[self.kind]}, gangs of {self.gang:,}" if self.kind in _IN_GANGS else TITLE_BY_KIND[self.kind]
 
     @property
+    def name(self) -> str:
+        """What a message calls the row."""
+        return f"{self.title}, {self.nodes:,} nodes, {self.pods:,} pods"
+
+    @property
+    def family(self) -> tuple[Kind, int]:
+        """Rows of one family differ in size only, so that their cost per pod can be compared."""
+        return self.kind, self.gang
+
+    @property
     def arriving(self) -> int:
         """How many pods the measured cycle has to place."""
         return self.gang if self.kind is Kind.STEADY else self.pods

@@ -217,8 +217,11 @@ class Session:
 
     def gang_key(self, gang: GangState) -> SortKey:
         """Return the key that orders gangs inside a queue."""
-        keys = tuple(order(self, gang) for order in combine.flat(self._hooks["gang_order"]))
-        return (*keys, gang.gang.created, gang.gang.key)
+        return (*self.gang_order_key(gang), gang.gang.created, gang.gang.key)
+
+    def gang_order_key(self, gang: GangState) -> tuple[SortKey, ...]:
+        """Return what the plugins say about the place of a gang, without the tie-break by age."""
+        return tuple(order(self, gang) for order in combine.flat(self._hooks["gang_order"]))
 
     def subgroup_key(self, subgroup: SubGroupState) -> SortKey:
         """Return the key that orders the sub-groups of a gang."""
@@ -346,7 +349,7 @@ class Session:
             return 0
         if mine.gang.queue != its.gang.queue and mine.gang.queue in self.queues and its.gang.queue in self.queues:
             return self.victim_queue_compare(mine.gang.queue, its.gang.queue, preemptor.gang.gang.queue)
-        keys = [tuple(order(self, gang) for order in combine.flat(self._hooks["gang_order"])) for gang in (mine, its)]
+        keys = [self.gang_order_key(gang) for gang in (mine, its)]
         return 0 if keys[0] == keys[1] else (-1 if keys[0] > keys[1] else 1)
 
     def victim_queue_compare(self, left: str, right: str, preemptor: str) -> int:

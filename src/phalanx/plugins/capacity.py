@@ -153,7 +153,9 @@ class CapacityPlugin:
         if not self._fault.ok or not queue.is_open:
             return self._fault if not self._fault.ok else _closed(queue)
         account, request = self._accounts[queue.name], session.request_of(task.task.shape).amounts.astype(np.float64)
-        room = room_or_reason(self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use")
+        room = room_or_reason(
+            self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use"
+        )
         if room.tasks <= 0:
             return room.verdict
         for account in self._accounts[queue.name].line()[: 1 + self.ancestor_level]:

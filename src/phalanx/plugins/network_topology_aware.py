@@ -72,7 +72,9 @@ class NetworkTopologyAwarePlugin:
             return []
         allowed = [number for number in tree.descendants(start) if tree.tiers[number] <= scope.allowed_tier]
         if not scope.allocated_hypernode:
-            allowed = self._with_room(session, scope, allowed)
+            allowed = self._with_room(
+                session, scope, allowed, [self._allocatable] if purpose == "evict" else [self._idle, self._future]
+            )
         by_tier: dict[int, list[int]] = {}
         for number in allowed:
             by_tier.setdefault(tree.tiers[number], []).append(number)
@@ -92,14 +94,14 @@ class NetworkTopologyAwarePlugin:
             return widest
         return root if widest in self._tree.ancestors(root) else None
 
-    def _with_room(self, session: Session, scope: Scope, hypernodes: list[int]) -> list[int]:
+    def _with_room(self, session: Session, scope: Scope, hypernodes: list[int], rooms: Sequence[NDArray[np.float64]]) -> list[int]:
         wanted = self._wanted(session, scope)
         if wanted is None or not hypernodes:
             return hypernodes
         numbers = np.array(hypernodes, dtype=np.int64)
         rows = wanted > 0
         fits = np.zeros(len(numbers), dtype=np.bool_)
-        for room in (self._idle, self._future):
+        for room in rooms:
             fits |= (wanted[rows, None] - room[rows][:, numbers] < EPSILON).all(axis=0)
         return [int(number) for number in numbers[fits]]
 

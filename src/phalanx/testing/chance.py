@@ -77,7 +77,8 @@ def _nodes(chance: Random) -> list[Document]:
         found.append(
             build.node(
                 f"n{number}", labels=labels, spec={"taints": taints, "unschedulable": chance.random() < 0.05},
-                cpu=chance.choice((1, 2, 4, 7)), memory=chance.choice((1024, 3000, 8192)) * MI, pods=chance.choice((2, 5, 110)), **gpus,
+                cpu=chance.choice((1, 2, 4, 7)), memory=chance.choice((1024, 3000, 8192)) * MI, pods=chance.choice((2, 5, 110)),
+                **gpus,
             )
         )  # fmt: skip
     return found

@@ -1,0 +1,162 @@
+"""Evictions that know gangs: room is made for a whole gang in one network domain, by taking what other gangs can spare first and
+whole gangs after that, never a part that would leave a gang broken."""
+
+from collections.abc import Mapping
+from heapq import heappop
+
+import numpy as np
+
+from phalanx.actions.bundles import Bundle, BundleMaker
+from phalanx.actions.eviction import gang_heap, starving_gangs, waiting_tasks
+from phalanx.core.heap import Heap
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.model.queue import Queue
+from phalanx.placement import Mask
+
+
+class GangEvictionAction:
+    """What gangpreempt and gangreclaim share."""
+
+    name = ""
+    purpose = ""
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings."""
+        settings = Arguments(self.name, arguments)
+        self.most_domains = settings.integer("maxDomains", 8)
+        self.allows_whole = settings.switch("allowWholeBundle", True)
+        settings.done()
+
+    def run(self, session: Session) -> None:
+        """Work through the queues in order, and through their starving gangs."""
+        heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
+        queues = Heap[Queue](session.queue_comes_first)
+        for name in sorted(heaps):
+            queues.push(session.queues[name])
+        while len(queues):
+            queue = queues.pop()
+            if self.purpose == "reclaim" and not session.queue_overused(queue).ok:
+                continue
+            gangs = heaps[queue.name]
+            while gangs:
+                gang: GangState = heappop(gangs)[-1]
+                if session.gang_starving(gang).ok:
+                    _Campaign(session, gang, queue, self).run()
+
+
+class GangPreemptAction(GangEvictionAction):
+    """Makes room inside a queue."""
+
+    name = "gangpreempt"
+    purpose = "preempt"
+
+
+class GangReclaimAction(GangEvictionAction):
+    """Makes room between queues."""
+
+    name = "gangreclaim"
+    purpose = "reclaim"
+
+
+class _Campaign:
+    """One gang's search for a domain that can be cleared for it."""
+
+    def __init__(self, session: Session, gang: GangState, queue: Queue, action: GangEvictionAction) -> None:
+        self._session, self._gang, self._queue, self._action = session, gang, queue, action
+        self._tree = session.snapshot.hypernodes
+
+    def run(self) -> None:
+        waiting = self._waiting()
+        if not waiting or not all(self._may_take(task) for task in waiting):
+            return
+        for hypernode in self._domains():
+            domain = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)
+            domain[self._tree.members[hypernode]] = True
+            if self._clear(domain, hypernode, waiting):
+                return
+
+    def _waiting(self) -> list[TaskState]:
+        """Return the tasks to serve: all that wait, or those of the first sub-group when the gang is whole already."""
+        tasks = waiting_tasks(self._session, self._gang)[::-1]
+        if tasks and self._session.gang_ready(self._gang).ok:
+            return [task for task in tasks if task.subgroup is tasks[0].subgroup]
+        return tasks
+
+    def _may_take(self, task: TaskState) -> bool:
+        if not task.task.may_preempt:
+            return False
+        return self._action.purpose == "preempt" or self._session.queue_preemptive(self._queue, task).ok
+
+    def _domains(self) -> list[int]:
+        """Return the domains to try, wide ones first."""
+        gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")
+        return [number for gradient in reversed(gradients) for number in gradient][: self._action.most_domains]
+
+    def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
+        """Add bundles until the gang fits into the domain, then carry it out."""
+        maker = BundleMaker(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
+        chosen: list[Bundle] = []
+        for bundle in maker.bundles(domain, waiting):
+            chosen.append(bundle)
+            if self._could_fit(domain, chosen, waiting) and self._try(domain, hypernode, chosen, waiting):
+                return True
+        return False
+
+    def _could_fit(self, domain: Mask, bundles: list[Bundle], waiting: list[TaskState]) -> bool:
+        room = self._session.ledger.future[:, domain].sum(axis=1)
+        for bundle in bundles:
+            for task in bundle.tasks:
+                if domain[task.node]:
+                    room = room + self._session.request_of(task.task.shape).amounts
+        need = sum(self._session.request_of(task.task.shape).amounts for task in waiting)
+        return bool(np.all((room >= need) | (need == 0)))
+
+    def _try(self, domain: Mask, hypernode: int, bundles: list[Bundle], waiting: list[TaskState]) -> bool:
+        """Evict the bundles and place the gang; keep it if the gang then has a place for enough of its tasks."""
+        with self._session.statement() as statement:
+            for bundle in bundles:
+                for task in bundle.tasks:
+                    statement.evict(task, action=self._action.name, preemptor=self._gang.key, reason=self._reason(bundle))
+            for subgroup in self._subgroups(waiting):
+                mine = [task for task in waiting if task.subgroup is subgroup]
+                self._place(mine, domain, statement)
+                if self._session.gang_pipelined(self._gang):
+                    break
+            if not self._session.gang_pipelined(self._gang):
+                return False
+            statement.commit()
+            for subgroup in self._subgroups(waiting):
+                subgroup.nominated_hypernode = self._tree.names[hypernode]
+            return True
+
+    def _subgroups(self, waiting: list[TaskState]) -> list[SubGroupState]:
+        found = {task.subgroup.id: task.subgroup for task in waiting}
+        return sorted(found.values(), key=self._session.subgroup_key)
+
+    def _place(self, tasks: list[TaskState], domain: Mask, statement: Statement) -> None:
+        """Promise each task the best node of the domain; all of them or none."""
+        mark = statement.checkpoint()
+        for task in tasks:
+            node = self._best_node(task, domain)
+            if node is None:
+                statement.rollback(mark)
+                return
+            statement.pipeline([task], [node])
+
+    def _best_node(self, task: TaskState, domain: Mask) -> int | None:
+        if not self._session.prefilter(task).ok:
+            return None
+        outlook = self._session.outlook(task.task.shape)
+        for _, mask in outlook.groups(within=domain):
+            if mask.any():
+                return outlook.best(mask, extra=self._session.task_scores(task))
+        return None
+
+    def _reason(self, bundle: Bundle) -> str:
+        what = "its gang keeps its minimum" if bundle.is_safe else "its whole gang goes"
+        if self._action.purpose == "preempt":
+            return f"preempted by gang {self._gang.key} (priority {self._gang.gang.priority}); {what}"
+        return f"reclaimed for gang {self._gang.key} of queue {self._queue.name}; {what}"

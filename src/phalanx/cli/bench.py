@@ -1,0 +1,134 @@
+"""`phalanx bench`: how fast sessions are decided on this machine."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from phalanx.bench.scenarios import DEFAULT, FULL, Kind, Scenario
+
+if TYPE_CHECKING:
+    from phalanx.bench.row import Row
+    from phalanx.bench.suite import Failure
+
+EXAMPLES = """
+\b
+Examples:
+  phalanx bench core
+  phalanx bench core --nodes 1000 --pods 10000 --gang 10 -o json
+"""
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_COUNT = click.IntRange(min=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for."""
+
+    nodes: int | None
+    pods: int | None
+    gang: int | None
+    kind: str
+    full: bool
+    only: str
+    output: str
+    profile: Path | None
+    write: Path | None
+
+    def rows(self) -> list[Scenario]:
+        """Return the rows to run."""
+        if self.nodes and self.pods and self.gang:
+            return [Scenario(Kind(self.kind), self.nodes, self.pods, self.gang)]
+        if self.nodes or self.pods or self.gang:
+            raise click.UsageError("one row needs all of --nodes, --pods and --gang")
+        rows = [row for row in (FULL if self.full else DEFAULT) if self.only in row.name]
+        if not rows:
+            raise click.UsageError(f"--only {self.only!r}: no row has this in its name; 'phalanx bench core' shows the names")
+        return rows
+
+    @property
+    def is_one_row(self) -> bool:
+        """Tell whether a single row is described, rather than chosen from the suite."""
+        return self.nodes is not None
+
+    def command(self) -> str:
+        """Return the command that gives the same table."""
+        return " ".join(["phalanx bench core", *["--full"] * self.full, *[f"--only '{self.only}'"] * bool(self.only)])
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXAMPLES)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """Measure how fast sessions are decided on this machine."""
+    if context.invoked_subcommand is None:
+        context.invoke(core)
+
+
+@command.command(epilog=EXAMPLES)
+@click.option("--nodes", type=_COUNT, help="Run one row with this many nodes.")
+@click.option("--pods", type=_COUNT, help="The pods of that row.")
+@click.option("--gang", type=_COUNT, help="The pods in each of its gangs.")
+@click.option("--kind", type=click.Choice([kind.value for kind in Kind]), default="plain", help="The constraints of that row.")
+@click.option("--full", is_flag=True, help="Run every row, not only what fits into three minutes.")
+@click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table")
+@click.option("--profile", type=_FILE, help="Write a cProfile dump of the row here; needs a single row.")
+@click.option("--write", type=_FILE, help="Write the table to this file too, as Markdown.")
+@click.pass_context
+def core(context: click.Context, **given: Any) -> None:  # Any: click has checked the values
+    """Time scheduling cycles on made-up clusters: snapshot, session, enqueue, allocate, backfill."""
+    options = Options(**given)
+    rows = options.rows()
+    if options.profile is not None and len(rows) != 1:
+        raise click.UsageError(f"--profile: needs a single row, not {len(rows)}; give --nodes, --pods and --gang, or --only")
+    results = _run(rows, options)
+    _show(results, options)
+    context.exit(_complain(results))
+
+
+def _run(rows: list[Scenario], options: Options) -> "list[Row | Failure]":
+    from phalanx.bench.suite import run_row, run_suite
+
+    if len(rows) == 1 and (options.is_one_row or options.profile):
+        _progress(0, rows)
+        results: list[Row | Failure] = [run_row(rows[0], profile=options.profile)]
+    else:
+        results = run_suite(rows, lambda number, _: _progress(number, rows))
+    _clear_progress()
+    return results
+
+
+def _progress(number: int, rows: list[Scenario]) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K[{number + 1}/{len(rows)}] {rows[number].name}", nl=False, err=True)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", nl=False, err=True)
+
+
+def _show(results: "list[Row | Failure]", options: Options) -> None:
+    import msgspec
+
+    from phalanx.bench.report import page, table
+
+    if options.output == "json":
+        shown = results[0] if options.is_one_row else results
+        click.echo(msgspec.json.format(msgspec.json.encode(shown)))
+    else:
+        click.echo(table(results))
+    if options.write is not None:
+        options.write.write_text(page(results, options.command()))
+
+
+def _complain(results: "list[Row | Failure]") -> int:
+    """Name the rows that failed; return the exit code."""
+    from phalanx.bench.suite import Failure
+
+    failures = [result for result in results if isinstance(result, Failure)]
+    for failure in failures:
+        click.echo(f"error: {failure.error}", err=True)
+    return 1 if failures else 0
