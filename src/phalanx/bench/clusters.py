@@ -45,6 +45,7 @@ class PodSize:
 SMALL = PodSize(500, 2 * GIB)
 """More than 1,000 of these fit into ten nodes."""
 LIGHT = PodSize(1_000, 4 * GIB)
+"""So many of these fit into one zone, a tenth of the nodes, that no gang begins in a zone that cannot hold all of it."""
 WHOLE_NODE = PodSize(48_000, 384 * GIB, 8)
 
 
@@ -143,7 +144,7 @@ _TOPOLOGY_BY_KIND = {
     Kind.TOPOLOGY_HARD: TopologyConstraint(highest_tier=3),
     Kind.SUBGROUPS: TopologyConstraint(highest_tier=2),
 }
-_SIZE_BY_KIND = {Kind.TOPOLOGY_HARD: SMALL, Kind.STEADY: LIGHT, Kind.SUBGROUPS: WHOLE_NODE}
+_SIZE_BY_KIND = {Kind.ZONE_AFFINITY: LIGHT, Kind.TOPOLOGY_HARD: SMALL, Kind.SUBGROUPS: WHOLE_NODE, Kind.STEADY: LIGHT}
 
 
 def _to_own_kind(topology_key: str, app: str) -> PodAffinity:

@@ -45,11 +45,12 @@ def notes() -> list[str]:
     """Say what the columns mean."""
     tiers = " ".join(f"[{', '.join(tier)}]" for tier in TIERS)
     return [
-        f"seconds: one cycle, from taking the snapshot to the decisions: {', '.join(ACTIONS)}; profile volcano: {tiers};",
-        "         rows with tiers or sub-groups add network-topology-aware. The median where a row runs more than once.",
-        "load:    building the cluster in memory beforehand, not part of seconds. Every row places all its pods.",
-        "steady:  all pods run, then one gang arrives; seconds holds its events too, pods/s counts its pods only.",
-        "growth:  cost per pod relative to the row above with the same pods in gangs of the same size.",
+        f"seconds  one cycle, from the snapshot to the decisions: session, {', '.join(ACTIONS)};",
+        f"         profile volcano: {tiers};",
+        "         rows with tiers or sub-groups add network-topology-aware. The median if a row runs more than once.",
+        "load     building the cluster in memory before, not part of seconds. Every row places all its pods.",
+        "growth   cost per pod relative to the row above in the same scenario.",
+        "steady   all pods run, then one gang arrives: seconds holds its events too, pods/s and growth count its pods only.",
     ]
 
 
@@ -78,9 +79,6 @@ def machine() -> str:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    names = (
-        [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        if info.exists()
-        else []
-    )
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()

@@ -94,7 +94,7 @@ def measure(scenario: Scenario, profiler: Profiler = nullcontext) -> Row:
 
 def _reject_sizes_that_do_not_fit(scenario: Scenario) -> None:
     if min(scenario.nodes, scenario.pods, scenario.gang) < 1 or scenario.pods % scenario.gang:
-        raise PhalanxError(f"{scenario.name}: pods must be a whole number of gangs; choose --pods as a multiple of --gang")
+        raise PhalanxError("pods must be a whole number of gangs; choose --pods as a multiple of --gang")
 
 
 def policy_of(kind: Kind) -> Policy:
@@ -126,7 +126,7 @@ def _measure_arrivals(scenario: Scenario, policy: Policy, profiler: Profiler) ->
     state = build(scenario)
     load_seconds = perf_counter() - started
     run_cycle(state.snapshot(NOW), policy, CATALOGUE)
-    _check_settled(scenario, state)
+    _check_settled(state)
     gc.collect()
     laps = []
     for number in range(ARRIVALS):
@@ -155,7 +155,7 @@ def _check(scenario: Scenario, decisions: Decisions) -> None:
     bound = len(decisions.binds)
     if bound != scenario.arriving or decisions.errors:
         fault = next(iter(decisions.errors.values()), _first_refusal(decisions))
-        raise PhalanxError(f"{scenario.name}: {bound} of {scenario.arriving} pods were placed; {fault}")
+        raise PhalanxError(f"{bound} of {scenario.arriving} pods were placed; {fault}")
 
 
 def _first_refusal(decisions: Decisions) -> str:
@@ -168,10 +168,10 @@ def _first_refusal(decisions: Decisions) -> str:
     return "no gang says why"
 
 
-def _check_settled(scenario: Scenario, state: ClusterState) -> None:
+def _check_settled(state: ClusterState) -> None:
     active = state.snapshot(NOW).active
     if active:
-        raise PhalanxError(f"{scenario.name}: {len(active)} gangs are not settled before the arrival, first {active[0]!r}")
+        raise PhalanxError(f"{len(active)} gangs are not settled before the arrival, first {active[0]!r}")
 
 
 def peak_rss_bytes() -> int:

@@ -77,7 +77,7 @@ def command(context: click.Context) -> None:
 @click.option("--profile", type=_FILE, help="Write a cProfile dump of the row here; needs a single row.")
 @click.option("--write", type=_FILE, help="Write the table to this file too, as Markdown.")
 @click.pass_context
-def core(context: click.Context, **given: Any) -> None:  # Any: click has checked the values
+def core(context: click.Context, /, **given: Any) -> None:  # Any: click has checked the values
     """Time scheduling cycles on made-up clusters: snapshot, session, enqueue, allocate, backfill."""
     options = Options(**given)
     rows = options.rows()
