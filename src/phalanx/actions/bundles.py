@@ -58,10 +58,10 @@ class BundleMaker:
         movable.sort(key=lambda task: (task.task.priority, task.task.uid))
         local = [task for task in movable if domain[task.node]]
         safe = self._spare(gang, local)
-        rest = [task for task in movable if task not in safe]
+        rest = [task for task in local if task not in safe]
         bundles = [Bundle(gang, True, safe)] if safe else []
-        if self._allows_whole and any(domain[task.node] for task in rest):
-            bundles.append(Bundle(gang, False, rest, self._worth(rest, domain, need)))
+        if self._allows_whole and rest:
+            bundles.append(Bundle(gang, False, rest, self._worth(rest, movable, need)))
         return bundles
 
     def _is_movable(self, task: TaskState) -> bool:
@@ -83,8 +83,8 @@ class BundleMaker:
                     roles[task.task.role] -= 1
         return spare
 
-    def _worth(self, tasks: list[TaskState], domain: Mask, need: Amounts) -> float:
-        local, total = self._sum([task for task in tasks if domain[task.node]]), self._sum(tasks)
+    def _worth(self, inside: list[TaskState], everywhere: list[TaskState], need: Amounts) -> float:
+        local, total = self._sum(inside), self._sum(everywhere)
         rows = np.flatnonzero(need)
         gain = float(sum(min(local[row], need[row]) / need[row] for row in rows))
         cost = float(sum(total[row] / need[row] for row in rows))
@@ -113,7 +113,7 @@ class BundleMaker:
         if self._purpose == "reclaim" and mine.gang.queue != its.gang.queue:
             return self._session.victim_queue_compare(mine.gang.queue, its.gang.queue, self._preemptor.gang.queue)
         if self._purpose == "preempt" and mine is not its:
-            keys = self._session.gang_order_key(mine), self._session.gang_order_key(its)
+            keys = self._session.gang_key(mine), self._session.gang_key(its)
             return 0 if keys[0] == keys[1] else (-1 if keys[0] > keys[1] else 1)
         return 0
 

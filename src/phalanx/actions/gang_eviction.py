@@ -106,7 +106,8 @@ class _Campaign:
         return False
 
     def _could_fit(self, domain: Mask, bundles: list[Bundle], waiting: list[TaskState]) -> bool:
-        room = self._session.ledger.future[:, domain].sum(axis=1)
+        ledger = self._session.ledger
+        room = (ledger.idle + ledger.releasing)[:, domain].sum(axis=1)
         for bundle in bundles:
             for task in bundle.tasks:
                 if domain[task.node]:

@@ -109,15 +109,23 @@ def _measure_backlog(scenario: Scenario, policy: Policy, profiler: Profiler) -> 
     """Place everything in one cycle, from a cluster that no cycle has seen."""
     loads, laps, spent = list[float](), list[Lap](), 0.0
     while len(laps) < MOST_RUNS and spent < ENOUGH_SECONDS:
-        started = perf_counter()
-        state = build(scenario)
-        loads.append(perf_counter() - started)
-        gc.collect()
-        lap, decisions = _timed_cycle(state, policy, profiler)
-        _check(scenario, decisions)
+        load_seconds, lap = _fresh_lap(scenario, policy, profiler)
+        loads.append(load_seconds)
         laps.append(lap)
-        spent += loads[-1] + lap.seconds
+        spent += load_seconds + lap.seconds
     return median(loads), laps
+
+
+def _fresh_lap(scenario: Scenario, policy: Policy, profiler: Profiler) -> tuple[float, Lap]:
+    """Build the cluster and place everything; nothing of it stays in memory for the next lap."""
+    gc.collect()
+    started = perf_counter()
+    state = build(scenario)
+    load_seconds = perf_counter() - started
+    gc.collect()
+    lap, decisions = _timed_cycle(state, policy, profiler)
+    _check(scenario, decisions)
+    return load_seconds, lap
 
 
 def _measure_arrivals(scenario: Scenario, policy: Policy, profiler: Profiler) -> tuple[float, list[Lap]]:

@@ -33,7 +33,7 @@ class Request:
 class Ledger:
     """Amounts per node that change while a session runs; `allocatable` and `reported` do not."""
 
-    __slots__ = ("_log", "allocatable", "booked", "future", "idle", "pods", "reported", "scored", "used")
+    __slots__ = ("_log", "allocatable", "booked", "future", "idle", "pods", "releasing", "reported", "scored", "used")
 
     def __init__(self, allocatable: Amounts, reported: Amounts, used: Amounts, releasing: Amounts) -> None:
         """Open the books with what nodes offer and what running tasks hold; `used` includes `releasing`."""
@@ -42,6 +42,7 @@ class Ledger:
         self.used = used
         self.idle = allocatable - used
         self.future = self.idle + releasing
+        self.releasing = releasing
         self.booked = used.copy()
         nodes = allocatable.shape[1]
         self.scored = np.zeros((2, nodes), dtype=np.int64)
@@ -67,6 +68,7 @@ class Ledger:
         """Count on `counts` running tasks to leave; a negative count keeps them."""
         for row, amount in request.rows:
             self.future[row, nodes] += amount * counts
+            self.releasing[row, nodes] += amount * counts
         self._touch(nodes)
 
     def book(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
@@ -96,14 +98,14 @@ class Ledger:
         twin = Ledger.__new__(Ledger)
         for name in ("allocatable", "reported"):
             setattr(twin, name, getattr(self, name))
-        for name in ("booked", "future", "idle", "pods", "scored", "used"):
+        for name in ("booked", "future", "idle", "pods", "releasing", "scored", "used"):
             setattr(twin, name, getattr(self, name).copy())
         twin._log = list(self._log)
         return twin
 
     def same_as(self, other: "Ledger") -> bool:
         """Tell whether both hold the same amounts."""
-        names = ("booked", "future", "idle", "pods", "scored", "used")
+        names = ("booked", "future", "idle", "pods", "releasing", "scored", "used")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     def _touch(self, nodes: Index | int) -> None:

@@ -60,7 +60,7 @@ class NetworkTopologyAwarePlugin:
     def _sum_up(self, session: Session) -> None:
         if self._sums_version != session.version:
             self._sums_version = session.version
-            self._used = self._tree.domains.sums(session.ledger.used)
+            self._used = self._tree.domains.sums(session.ledger.allocatable - session.ledger.future)
 
     def hypernode_gradients(self, session: Session, scope: Scope, root: int, purpose: str) -> list[list[int]] | None:
         """Return the HyperNodes that are narrow enough and could have room, narrow tiers first."""
