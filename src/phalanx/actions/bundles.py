@@ -1,6 +1,5 @@
 """Victims in bundles: what a gang can spare, and the rest of it, which goes as a whole or not at all."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cmp_to_key
 
@@ -61,7 +60,7 @@ class BundleMaker:
         rest = [task for task in local if task not in safe]
         bundles = [Bundle(gang, True, safe)] if safe else []
         if self._allows_whole and rest:
-            bundles.append(Bundle(gang, False, rest, self._worth(rest, movable, need)))
+            bundles.append(Bundle(gang, False, rest, self._worth(rest, [task for task in gang.tasks if task.node >= 0], need)))
         return bundles
 
     def _is_movable(self, task: TaskState) -> bool:
@@ -106,7 +105,11 @@ class BundleMaker:
     def _compare(self, left: Bundle, right: Bundle) -> int:
         if left.is_safe != right.is_safe:
             return -1 if left.is_safe else 1
-        return self._order(left, right) or _by(left, right, lambda b: (-b.value, b.gang.key))
+        if order := self._order(left, right):
+            return order
+        if left.value != right.value:
+            return -1 if left.value > right.value else 1
+        return -1 if left.gang.key < right.gang.key else 1
 
     def _order(self, left: Bundle, right: Bundle) -> int:
         mine, its = left.gang, right.gang
@@ -117,6 +120,3 @@ class BundleMaker:
             return 0 if keys[0] == keys[1] else (-1 if keys[0] > keys[1] else 1)
         return 0
 
-
-def _by(left: Bundle, right: Bundle, key: Callable[[Bundle], tuple[float, str]]) -> int:
-    return -1 if key(left) < key(right) else int(key(left) > key(right))
