@@ -97,6 +97,8 @@ def _run(rows: list[Scenario], options: Options) -> "list[Row | Failure]":
     else:
         results = run_suite(rows, lambda number, _: _progress(number, rows))
     _clear_progress()
+    if options.profile is not None:
+        click.echo(f"profile written to {options.profile}; it made the row slower, so do not quote its seconds", err=True)
     return results
 
 
