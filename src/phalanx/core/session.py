@@ -3,7 +3,7 @@
 Actions ask the session; the session asks the plugins through `combine.py`. Changes go through a `Statement`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, Protocol, TypeVar
 
@@ -52,8 +52,8 @@ class Session:
         """Open the session: take the books, ask every plugin to open."""
         self.snapshot, self.policy, self.course = snapshot, policy, course
         self.now = snapshot.now
-        self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, snapshot.used, snapshot.releasing)
-        self.ledger.scored, self.ledger.pods = snapshot.scored, snapshot.pods
+        self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, snapshot.used.copy(), snapshot.releasing)
+        self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
         self.decisions = Decisions()
         self.queues = snapshot.queues
         self.left_out: list[GangState] = []
@@ -68,6 +68,7 @@ class Session:
         self._requests: dict[int, Request] = {}
         self._books: dict[Any, Any] = {}
         self._outlooks: dict[int, Outlook] = {}
+        self._shared_outlooks: dict[Hashable, Outlook] = {}
         self._shard_parts = self._read_shards()
         self._read_gangs()
         for state in self.gangs.values():
@@ -146,8 +147,8 @@ class Session:
         """Let an operation take effect. Only statements call this."""
         status = operation.kind.value
         evicts = operation.kind is Kind.EVICT
+        operation.gang.move_all(operation.tasks, status)
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            task.gang.move(task, status)
             task.node = node
         self._book(operation, 1)
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
@@ -237,6 +238,8 @@ class Session:
         ]
         if all(entry[1] is not None for entry in keyed):
             return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:-1])]
+        # Names with and without a number compare in circles, so the result depends on where sorting starts: always the same.
+        keyed.sort(key=lambda entry: entry[2:4])
         return [entry[-1] for entry in sorted(keyed, key=cmp_to_key(_compare_tasks))]
 
     def queue_comes_first(self, left: Queue, right: Queue) -> bool:
@@ -369,9 +372,18 @@ class Session:
         """Return how the nodes look to tasks of this shape, up to date."""
         outlook = self._outlooks.get(id(shape))
         if outlook is None:
-            outlook = self._outlooks[id(shape)] = Outlook(self, shape)
+            outlook = self._outlooks[id(shape)] = self._find_outlook(shape)
         outlook.refresh()
         return outlook
+
+    def _find_outlook(self, shape: Shape) -> Outlook:
+        """Return the outlook of shapes that differ only in labels, when labels do not matter; else one of its own."""
+        if not self.is_local(shape):
+            return Outlook(self, shape)
+        key = shape.placement_key()
+        if key not in self._shared_outlooks:
+            self._shared_outlooks[key] = Outlook(self, shape)
+        return self._shared_outlooks[key]
 
     def prefilter(self, task: TaskState) -> Verdict:
         """Ask for refusals that hold for every node."""
