@@ -174,7 +174,7 @@ class ClusterState:
         return Snapshot(
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
-            on_node=dict(self._on_node), queues=dict(self._queues), totals=self._ledgers.totals(),
+            on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._ledgers.totals(),
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine),
         )  # fmt: skip
@@ -288,8 +288,8 @@ class _QueueLedgers:
             del self._by_queue[queue]
 
     def totals(self) -> dict[str, Totals]:
-        """Return the sums of every queue that has gangs."""
-        return dict(self._by_queue)
+        """Return the sums of every queue that has gangs, in the order of their names: sums of floats depend on the order."""
+        return {name: self._by_queue[name] for name in sorted(self._by_queue)}
 
 
 def _plus(left: Resources, right: Resources, sign: int) -> Resources:
