@@ -1,6 +1,7 @@
 """What a session means for a PodGroup, in Volcano's words: phase, conditions, messages; and for its pods."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from phalanx.core.decision import Outcome
@@ -64,8 +65,15 @@ def fit_error(gang: GangState, names: list[str]) -> str:
     reasons = Counter(pod_condition(task, names).reason for task in gang.tasks if task.status is Status.PENDING)
     if reasons:
         text += f"; {Status.PENDING.word}: {_histogram(reasons)}"
-    cause = gang.error or next((f"{task.task.name}: {_error_text(task)}" for task in gang.tasks if task.error is not None), "")
+    blocked = first_blocked(gang.tasks)
+    cause = gang.error or (f"{blocked.task.name}: {_error_text(blocked)}" if blocked else "")
     return f"{text}. Origin reason is {cause}" if cause else text
+
+
+def first_blocked(tasks: Iterable[TaskState]) -> TaskState | None:
+    """Return the task to name as the cause: one that nodes refused before one that was skipped, then the first name."""
+    blocked = (task for task in tasks if task.error is not None)
+    return min(blocked, key=lambda task: (not isinstance(task.error, FitError), task.task.key), default=None)
 
 
 def _histogram(counts: Counter[str]) -> str:
