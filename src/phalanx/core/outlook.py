@@ -54,6 +54,7 @@ class Outlook:
         self._future_room = np.zeros(count, dtype=np.int64)
         self._now: Valuation | None = None
         self._after_one: Valuation | None = None
+        self._after_position = -1
         self._relative: list[Term] = []
         self.scoring_failed = False
         self._look_at(EVERYWHERE)
@@ -78,9 +79,23 @@ class Outlook:
             return
         touched = ledger.touched_since(self._position)
         self._look_at(touched)
-        if self._now is not None and self._after_one is not None:
-            self._value_at(touched)
+        if self._now is not None:
+            self._value_again(touched)
         self._position = ledger.position
+
+    def _value_again(self, touched: Index) -> None:
+        """Score nodes again; the scores after one more task too, if they are in use, in the same pass."""
+        assert self._now is not None
+        if self._after_one is None or self._after_position != self._position:
+            fresh = self.value_at(Site(touched))
+            self._now.floats[touched], self._now.whole[touched] = fresh.floats, fresh.whole
+            return
+        more = np.repeat(np.array([0, 1], dtype=np.int64), len(touched))
+        both = self.value_at(Site(np.tile(touched, 2), more, more if self._session.books_are_live else 0))
+        half = len(touched)
+        self._now.floats[touched], self._now.whole[touched] = both.floats[:half], both.whole[:half]
+        self._after_one.floats[touched], self._after_one.whole[touched] = both.floats[half:], both.whole[half:]
+        self._after_position = self._session.ledger.position
 
     def _look_at(self, nodes: Index | slice) -> None:
         session, ledger = self._session, self._session.ledger
@@ -93,15 +108,6 @@ class Outlook:
         self._allowed[nodes] = allowed
         self._future_room[nodes] = room
         self._idle_room[nodes] = np.minimum(room, copies(ledger.idle, self.request, nodes))
-
-    def _value_at(self, nodes: Index | slice) -> None:
-        assert self._now is not None
-        assert self._after_one is not None
-        booked = self._session.books_are_live
-        for valuation, site in ((self._now, Site(nodes)), (self._after_one, Site(nodes, 1, int(booked)))):
-            fresh, _ = self._session.value(self.shape, site)
-            if fresh is not None:
-                valuation.floats[nodes], valuation.whole[nodes] = fresh.floats, fresh.whole
 
     def groups(self, *, within: Mask | None = None, ignores_idle: bool = False) -> list[tuple[bool, Mask]]:
         """Return the nodes that can take a task as groups, best first; true beside a group means: now, not once others left.
@@ -158,9 +164,12 @@ class Outlook:
         return fill(candidates, count, stops_when_full=bool(self._relative))
 
     def _next_valuation(self, is_now: bool) -> Valuation:
-        if is_now and self._after_one is not None:
-            return self._after_one
-        return self.value_at(Site(EVERYWHERE, int(is_now), int(self._session.books_are_live)))
+        if not is_now:
+            return self.value_at(Site(EVERYWHERE, 0, int(self._session.books_are_live)))
+        if self._after_one is None or self._after_position != self._position:
+            self._after_one = self.value_at(Site(EVERYWHERE, 1, int(self._session.books_are_live)))
+            self._after_position = self._position
+        return self._after_one
 
     def value_at(self, site: Site) -> Valuation:
         """Return the scores of a site; scoring is known to work."""
@@ -177,8 +186,6 @@ class Outlook:
         if self._now is None and not self.scoring_failed:
             self._now, self._relative = self._session.value(self.shape, Site(EVERYWHERE))
             self.scoring_failed = self._now is None
-            if self._now is not None and self.is_local:
-                self._after_one = self.value_at(Site(EVERYWHERE, 1, int(self._session.books_are_live)))
         return self._now
 
     def _relative_scores(self, mask: Mask) -> Scores:

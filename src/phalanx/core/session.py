@@ -69,6 +69,7 @@ class Session:
         self._books: dict[Any, Any] = {}
         self._outlooks: dict[int, Outlook] = {}
         self._shared_outlooks: dict[Hashable, Outlook] = {}
+        self._local: dict[int, bool] = {}
         self._shard_parts = self._read_shards()
         self._read_gangs()
         for state in self.gangs.values():
@@ -365,8 +366,12 @@ class Session:
 
     def is_local(self, shape: Shape) -> bool:
         """Tell whether a placement of this shape changes the outlook of the next one only on its own node."""
-        coupled = any(plugin.couples_nodes(self, shape) for _, _, plugin in self.plugins if hasattr(plugin, "couples_nodes"))
-        return shape.is_self_contained and not coupled
+        answer = self._local.get(id(shape))
+        if answer is None:
+            coupling = (plugin.couples_nodes for _, _, plugin in self.plugins if hasattr(plugin, "couples_nodes"))
+            answer = shape.is_self_contained and not any(couples(self, shape) for couples in coupling)
+            self._local[id(shape)] = answer
+        return answer
 
     def outlook(self, shape: Shape) -> Outlook:
         """Return how the nodes look to tasks of this shape, up to date."""

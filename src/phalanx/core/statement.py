@@ -129,15 +129,21 @@ class Statement:
     def commit(self) -> None:
         """Make the operations decisions."""
         for operation in self.operations:
-            for task, node in zip(operation.tasks, operation.nodes, strict=True):
+            for task in operation.tasks:
                 task.attempt = None
-                self._decide(operation, task, node)
+            if operation.kind is Kind.ALLOCATE:
+                self._bind(operation)
+            elif operation.kind is Kind.EVICT:
+                self._evict(operation)
         self._is_open = False
 
-    def _decide(self, operation: Operation, task: TaskState, node: int) -> None:
-        decisions, key = self._session.decisions, task.task.key
-        if operation.kind is Kind.ALLOCATE:
-            task.gang.move(task, Status.BINDING)
-            decisions.binds[key] = self._session.node_name(node)
-        elif operation.kind is Kind.EVICT:
-            decisions.evictions[key] = Eviction(task.task, operation.action, operation.preemptor, operation.reason)
+    def _bind(self, operation: Operation) -> None:
+        names, binds = self._session.snapshot.nodes.names, self._session.decisions.binds
+        operation.gang.move_all(operation.tasks, Status.BINDING)
+        for task, node in zip(operation.tasks, operation.nodes, strict=True):
+            binds[task.task.key] = names[node]
+
+    def _evict(self, operation: Operation) -> None:
+        for task in operation.tasks:
+            eviction = Eviction(task.task, operation.action, operation.preemptor, operation.reason)
+            self._session.decisions.evictions[task.task.key] = eviction

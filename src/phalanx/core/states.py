@@ -84,7 +84,7 @@ class SubGroupState:
         self.min_member = policy.min_member if policy else (1 if noun.subgroups else noun.min_member)
         self.topology: TopologyConstraint | None = policy.topology if policy else noun.topology
         self.ordinal = int(values[0]) if values and values[0].isdecimal() else 0
-        self.tally = Tally()
+        self.tally = Tally() if noun.subgroups else gang.tally
         self.tasks: list[TaskState] = []
         self.allowed_tier: int | None = None
         """The widest network tier its tasks may span; None without a constraint."""
@@ -157,10 +157,24 @@ class GangState:
         state.status = status
         self._count(state, 1)
 
+    def move_all(self, states: Sequence[TaskState], status: Status) -> None:
+        """Change the status of members of one shape, all at once where one count covers them."""
+        before = states[0].status
+        if self.role_tallies or self.has_subgroups or any(state.status is not before for state in states):
+            for state in states:
+                self.move(state, status)
+            return
+        best_effort = states[0].task.shape.is_best_effort
+        self.tally.add(before, best_effort, -len(states))
+        self.tally.add(status, best_effort, len(states))
+        for state in states:
+            state.status = status
+
     def _count(self, state: TaskState, amount: int) -> None:
-        best_effort = state.task.is_best_effort
+        best_effort = state.task.shape.is_best_effort
         self.tally.add(state.status, best_effort, amount)
-        state.subgroup.tally.add(state.status, best_effort, amount)
+        if state.subgroup.tally is not self.tally:
+            state.subgroup.tally.add(state.status, best_effort, amount)
         role = self.role_tallies.get(state.task.role)
         if role is not None:
             role.add(state.status, best_effort, amount)

@@ -2,7 +2,7 @@
 scored and placed as one class. Shapes are interned by the dialects: equal shapes are one object, compared by identity.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from phalanx.model.resources import Resources
@@ -115,18 +115,28 @@ class Shape:
     resource_claims: tuple[ClaimUse, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def is_best_effort(self) -> bool:
-        """Tell whether the task asks for nothing but a place."""
-        return not any(amount for name, amount in self.request.items() if name != "pods")
+    is_best_effort: bool = field(init=False)
+    """The task asks for nothing but a place."""
+    has_affinity: bool = field(init=False)
+    """The task has pod affinity or anti-affinity terms."""
+    is_self_contained: bool = field(init=False)
+    """Placing one such task changes the outlook of the next one only on the node that took it."""
 
-    @property
-    def has_affinity(self) -> bool:
-        """Tell whether the task has any pod affinity or anti-affinity term."""
-        mine = (self.affinity, self.anti_affinity)
-        return any(terms.required or terms.preferred for terms in mine)
+    def __post_init__(self) -> None:
+        """Work out once what is asked again and again."""
+        terms = (self.affinity.required, self.affinity.preferred, self.anti_affinity.required, self.anti_affinity.preferred)
+        object.__setattr__(self, "is_best_effort", not any(amount for name, amount in self.request.items() if name != "pods"))
+        object.__setattr__(self, "has_affinity", any(terms))
+        interacts = any(terms) or self.spread or self.host_ports or self.volume_claims or self.resource_claims
+        object.__setattr__(self, "is_self_contained", not interacts)
 
-    @property
-    def is_self_contained(self) -> bool:
-        """Tell whether placing one such task changes the outlook of the next one only on the node that took it."""
-        return not (self.has_affinity or self.spread or self.host_ports or self.volume_claims or self.resource_claims)
+    def placement_key(self) -> Hashable:
+        """Return what matters to placement when no other pod matters: tasks that differ only in labels have the same key."""
+        return (
+            _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,
+            self.node_preferences, self.tolerations, self.images, self.containers, _items(self.annotations),
+        )  # fmt: skip
+
+
+def _items(mapping: Mapping[str, object]) -> Hashable:
+    return tuple(sorted(mapping.items()))

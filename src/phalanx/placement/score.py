@@ -36,6 +36,9 @@ def balanced(capacity: Amounts, before: Amounts, after: Amounts) -> Counts:
 
 
 def _evenness(capacity: Amounts, used: Amounts, present: Mask) -> Counts:
+    if len(capacity) == 2 and present.all():
+        first, second = np.minimum(1.0, used[0] / capacity[0]), np.minimum(1.0, used[1] / capacity[1])
+        return np.asarray((1.0 - np.abs(first - second) / 2.0) * 100.0).astype(np.int64)
     fraction = np.where(present, np.minimum(1.0, used / np.where(present, capacity, 1)), 0.0)
     count = present.sum(axis=0)
     mean = fraction.sum(axis=0) / np.maximum(count, 1)
