@@ -118,26 +118,23 @@ class ClusterState:
 
     def put_priority(self, name: str, value: int, *, is_default: bool = False) -> None:
         """Set the value of a priority class."""
-        self._default_priority.pop(name, None)
+        was_default = self._default_priority.pop(name, None) is not None
         self._priorities[name] = value
         if is_default:
             self._default_priority[name] = value
-        self._reprice(name)
+        self._reprice(name, changes_default=is_default or was_default)
 
     def drop_priority(self, name: str) -> None:
         """Take a priority class away."""
         self._priorities.pop(name, None)
-        self._default_priority.pop(name, None)
-        self._reprice(name)
+        self._reprice(name, changes_default=self._default_priority.pop(name, None) is not None)
 
     def _priority(self, gang: Gang) -> int:
         default = max(self._default_priority.values(), default=0)
         return self._priorities.get(gang.priority_class, default)
 
-    def _reprice(self, name: str) -> None:
-        concerned = (
-            self._gangs.keys() if self._default_priority or name in self._default_priority else self._gangs_by_class.get(name, ())
-        )
+    def _reprice(self, name: str, *, changes_default: bool) -> None:
+        concerned = self._gangs.keys() if changes_default else self._gangs_by_class.get(name, ())
         for key in tuple(concerned):
             gang = self._gangs[key]
             if gang.priority != self._priority(gang):
