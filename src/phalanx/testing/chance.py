@@ -174,10 +174,12 @@ def _loner(chance: Random, name: str, template: Document, free: Sequence[_Free])
 
 def _gang(chance: Random, name: str, templates: Sequence[Document], free: Sequence[_Free]) -> list[Document]:
     count, has_roles = chance.randint(0, 6), chance.random() < 0.4
+    kinds = {"chief": chance.choice(templates), "worker": chance.choice(templates)}
     pods = []
     for number in range(count):
-        pod = _pod(chance, f"{name}-{number}" if chance.random() < 0.8 else f"x{number}{name}", chance.choice(templates))
-        build.in_group(name, pod, role=chance.choice(("chief", "worker")) if has_roles else "")
+        role = chance.choice(tuple(kinds)) if has_roles else ""
+        long_name = f"{name}-{number}" if chance.random() < 0.8 else f"x{number}{name}"
+        pod = build.in_group(name, _pod(chance, long_name, kinds.get(role) or chance.choice(templates)), role=role)
         if chance.random() < 0.25:
             _start(chance, pod, free)
         if chance.random() < 0.05:
