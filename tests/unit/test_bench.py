@@ -17,6 +17,7 @@ from phalanx.errors import PhalanxError
 
 TINY = {
     Kind.PLAIN: Scenario(Kind.PLAIN, 4, 8, 4),
+    Kind.MIXED: Scenario(Kind.MIXED, 4, 8, 4),
     Kind.ANTI_AFFINITY: Scenario(Kind.ANTI_AFFINITY, 4, 8, 4),
     Kind.ZONE_AFFINITY: Scenario(Kind.ZONE_AFFINITY, 20, 8, 4),
     Kind.TOPOLOGY_SOFT: Scenario(Kind.TOPOLOGY_SOFT, 20, 20, 20),
@@ -77,6 +78,12 @@ def test_no_two_gangs_share_a_shape() -> None:
     shapes = [{task.shape for task in members.values()} for members in snapshot.members.values()]
     assert [len(of_one_gang) for of_one_gang in shapes] == [1, 1]
     assert not shapes[0] & shapes[1]
+
+
+def test_gangs_of_a_mixed_row_ask_for_different_amounts() -> None:
+    snapshot = build(TINY[Kind.MIXED]).snapshot(0.0)
+    requests = {tuple(task.shape.request.items()) for members in snapshot.members.values() for task in members.values()}
+    assert len(requests) == 2
 
 
 def test_the_three_tiers_of_6000_nodes_are_9600_hypernodes() -> None:

@@ -1,7 +1,7 @@
 """The cluster of one row, built from the nouns of the model: what a scheduler knows after it has read the API server.
 
-Every gang has labels of its own, as real workloads have, so no two gangs share a shape. All of them fit: a row measures
-placing, not refusing.
+Every gang has labels of its own, as real workloads have, so no two gangs share a shape; in the mixed rows no two of 1,000
+gangs ask for the same either. All of them fit: a row measures placing, not refusing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -125,7 +125,7 @@ def _task(gang: Gang, shape: Shape, member: int) -> Task:
 
 
 def _shape(scenario: Scenario, number: int, **labels: str) -> Shape:
-    size = _SIZE_BY_KIND.get(scenario.kind, PodSize())
+    size = _own_size(number) if scenario.kind is Kind.MIXED else _SIZE_BY_KIND.get(scenario.kind, PodSize())
     scored = (size.cpu_milli, size.memory_bytes)
     app = f"gang-{number}"
     shape = Shape(
@@ -137,6 +137,11 @@ def _shape(scenario: Scenario, number: int, **labels: str) -> Shape:
     if scenario.kind is Kind.ZONE_AFFINITY:
         return replace(shape, affinity=_to_own_kind(ZONE, app))
     return shape
+
+
+def _own_size(number: int) -> PodSize:
+    less = number % 1000
+    return PodSize(4_000 - less, 16 * GIB - less * (1 << 20))
 
 
 _TOPOLOGY_BY_KIND = {

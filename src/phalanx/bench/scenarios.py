@@ -9,6 +9,7 @@ class Kind(Enum):
     """What is special about the pods of a row."""
 
     PLAIN = "plain"
+    MIXED = "mixed"
     ANTI_AFFINITY = "anti-affinity"
     ZONE_AFFINITY = "zone-affinity"
     TOPOLOGY_SOFT = "topology-soft"
@@ -19,6 +20,7 @@ class Kind(Enum):
 
 TITLE_BY_KIND = {
     Kind.PLAIN: "plain",
+    Kind.MIXED: "each gang of its own size",
     Kind.ANTI_AFFINITY: "anti-affinity on the host name",
     Kind.ZONE_AFFINITY: "affinity to one zone",
     Kind.TOPOLOGY_SOFT: "three tiers, soft",
@@ -58,11 +60,13 @@ class Scenario:
         return self.gang if self.kind is Kind.STEADY else self.pods
 
 
-_IN_GANGS = (Kind.PLAIN, Kind.ANTI_AFFINITY, Kind.ZONE_AFFINITY)
+_IN_GANGS = (Kind.PLAIN, Kind.MIXED, Kind.ANTI_AFFINITY, Kind.ZONE_AFFINITY)
 
 _SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000), (10_000, 100_000))
 """Nodes and pods: all ten times as much, then more pods on the same nodes, then more nodes for the same pods."""
 
+_MIXED = tuple(Scenario(Kind.MIXED, nodes, pods, 100) for nodes, pods in _SIZES)
+"""Gangs that differ in labels only may share work; real ones differ in what they ask for too."""
 _AFFINITY = tuple(
     Scenario(kind, nodes, pods, gang)
     for kind, gang, (nodes, pods) in product((Kind.ANTI_AFFINITY, Kind.ZONE_AFFINITY), (10, 100), ((100, 200), (1_000, 2_000)))
@@ -79,10 +83,11 @@ def _plain(*gangs: int) -> tuple[Scenario, ...]:
     return tuple(Scenario(Kind.PLAIN, nodes, pods, gang) for gang, (nodes, pods) in product(gangs, _SIZES))
 
 
-FULL = (*_plain(1, 10, 100, 1_000), *_AFFINITY, *_TOPOLOGY, *_STEADY)
+FULL = (*_plain(1, 10, 100, 1_000), *_MIXED, *_AFFINITY, *_TOPOLOGY, *_STEADY)
 DEFAULT = (
     *(row for row in _plain(1, 10) if row.pods <= 10_000),
     *_plain(100, 1_000),
+    *_MIXED,
     *_AFFINITY,
     *_TOPOLOGY,
     *_STEADY,
