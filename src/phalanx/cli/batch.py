@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from phalanx.builtin import CATALOGUE
+from phalanx.cli.policies import policy_of
 from phalanx.core.cycle import run_cycle
-from phalanx.core.policy import read_policy
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.parts import seconds
 from phalanx.errors import PhalanxError, SnapshotError
@@ -37,7 +37,7 @@ def answer_line(line: bytes) -> dict[str, Any]:
 
 
 def _decide(request: dict[str, Any]) -> dict[str, Any]:
-    policy = read_policy(request.get("config") or {}, actions=list(CATALOGUE.actions), plugins=list(CATALOGUE.plugins))
+    policy = policy_of(request.get("config"))
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners)
     objects = request.get("objects") or []
     if not isinstance(objects, list):

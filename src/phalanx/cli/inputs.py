@@ -8,13 +8,13 @@ Nothing here is fatal before everything was read: broken objects are gathered an
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
 import msgspec
 import yaml
 
@@ -29,7 +29,7 @@ except ImportError:  # PyYAML was built without libyaml: slower, the same otherw
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
-OWN_GROUP = "phalanx.dev/"
+OWN_GROUP = "phalanx.dev"
 """Documents of this API group, such as what an example expects, are not objects of a cluster."""
 MOST_SHOWN = 5
 
@@ -74,13 +74,13 @@ _Loader.add_implicit_resolver(
 def read_documents(path: str) -> list[Located]:
     """Return the documents of one file, or of stdin for "-"; empty ones are left out, but counted."""
     name = "stdin" if path == STDIN else path
-    documents = _parse(_read_bytes(path), name)
+    documents = parse_text(_read_bytes(path), name)
     return [Located(f"{name}, document {number}", value) for number, value in enumerate(documents, start=1) if value is not None]
 
 
 def _read_bytes(path: str) -> bytes:
     if path == STDIN:
-        return click.get_binary_stream("stdin").read()
+        return sys.stdin.buffer.read()
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
@@ -89,7 +89,8 @@ def _read_bytes(path: str) -> bytes:
         raise SnapshotError(f"{path}: cannot be read: {problem.strerror}") from problem
 
 
-def _parse(text: bytes, name: str) -> list[object]:
+def parse_text(text: bytes, name: str) -> list[object]:
+    """Return the documents of a text; `name` says in an error whose text it is."""
     if text.lstrip()[:1] in (b"{", b"["):
         try:
             return _parse_json(text)
@@ -99,6 +100,8 @@ def _parse(text: bytes, name: str) -> list[object]:
         return list(yaml.load_all(text, Loader=_Loader))
     except yaml.YAMLError as problem:
         raise SnapshotError(f"{name}{_yaml_problem(problem)}") from problem
+    except ValueError as problem:  # PyYAML lets numbers such as 0x_ through to int()
+        raise SnapshotError(f"{name}: a number in it cannot be read: {problem}") from problem
     except RecursionError:
         raise SnapshotError(f"{name}: nested too deeply to be an object of a cluster") from None
 
@@ -183,14 +186,20 @@ class Intake:
 
     def _put(self, found: Located) -> None:
         try:
-            document = _checked(found.value)
-            if not str(document["apiVersion"]).startswith(OWN_GROUP) and not self.cluster.put(document):
-                group = str(document["apiVersion"]).rpartition("/")[0]
-                self.skipped[f"{document['kind']}.{group}" if group else str(document["kind"])] += 1
+            self._enter(_checked(found.value))
         except PhalanxError as problem:
             self.problems.append(f"{found.place}: {problem}")
+
+    def _enter(self, document: dict[str, Any]) -> None:
+        group = document["apiVersion"].rpartition("/")[0]
+        if group == OWN_GROUP:
+            return
+        try:
+            is_known = self.cluster.put(document)
         except (TypeError, AttributeError, KeyError) as problem:
-            self.problems.append(f"{found.place}: {describe(document)}: cannot be understood: {problem}")
+            raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
+        if not is_known:
+            self.skipped[f"{document['kind']}.{group}".rstrip(".")] += 1
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""

@@ -1,16 +1,129 @@
 """`phalanx schedule`: decide one session on a snapshot, change nothing."""
 
 import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 import click
 
+EXAMPLES = """\b
+Examples:
+  phalanx schedule -f examples/deadlock
+  kubectl get nodes,pods,podgroups,queues -A -o yaml | phalanx schedule -f -
 
-@click.command()
+\b
+Exit status:
+  0  decided, and every gang has its minimum
+  1  failed: the input or the configuration is wrong
+  2  wrong usage
+  3  decided, and some gang has to wait
+"""
+
+FORMS = ("table", "json", "yaml")
+LEVELS = ("3", "4", "5")
+GANG_WAITS = 3
+
+
+@click.command(epilog=EXAMPLES)
+@click.option(
+    "-f", "--filename", "files", multiple=True, metavar="PATH...", help="Read objects from files, folders, or - for stdin."
+)
+@click.argument("more_files", nargs=-1, metavar="[PATH]...")
+@click.option("--config", "config", metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
+@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; volcano unless said otherwise.")
+@click.option("--now", metavar="TIME", help="The time at which the session takes place, such as 2026-01-01T12:00:00Z.")
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
+@click.option(
+    "-v", "verbosity", type=click.Choice(LEVELS), help="Show the course of the session: 3 decisions, 4 orders, 5 filters."
+)
 @click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin, answer each with one line.")
-def command(batch: bool) -> None:
-    """Decide one session on a snapshot of a cluster and show what it would do."""
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
+    """Decide one session on a snapshot of a cluster and show what it would do. Nothing is changed anywhere.
+
+    Reads nodes, pods, PodGroups, queues and what else placement depends on; YAML or JSON, as kubectl prints it.
+    """
+    asked = Options(**options)
+    asked.refuse_clashes()
+    if asked.batch:
+        _answer_batch()
+    elif not _decide(asked):
+        ctx.exit(GANG_WAITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was typed."""
+
+    files: tuple[str, ...]
+    more_files: tuple[str, ...]
+    config: str | None
+    profile: str | None
+    now: str | None
+    form: str
+    verbosity: str | None
+    batch: bool
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything to read: `-f a b` names two files."""
+        return self.files + self.more_files
+
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together."""
+        single = (self.paths, self.config, self.profile, self.now, self.verbosity, self.form != "table")
+        if self.batch and any(single):
+            raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
+        if not self.batch and not self.paths:
+            raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
+        if self.config and self.profile:
+            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        if (*self.paths, self.config).count("-") > 1:
+            raise click.UsageError("stdin can be read only once: one '-' at most")
+
+
+def _answer_batch() -> None:
     from phalanx.cli.batch import answers
 
     for line in answers(sys.stdin.buffer):
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
+
+
+def _decide(asked: Options) -> bool:
+    """Decide and write the answer; tell whether every gang has its minimum."""
+    from phalanx.builtin import CATALOGUE
+    from phalanx.cli import output
+    from phalanx.cli.inputs import notes_on, take_in
+    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+    from phalanx.core.cycle import run_cycle
+    from phalanx.explain.answer import answer, course
+    from phalanx.explain.standing import gang_rows
+
+    now = _now(asked.now)
+    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners)
+    for text in notes_on(intake):
+        output.note(text)
+    snapshot = intake.cluster.snapshot(now)
+    decisions = run_cycle(snapshot, policy, CATALOGUE, course_level=int(asked.verbosity or 0))
+    if asked.form == "table":
+        output.write_course(decisions)
+        output.write_tables(snapshot, decisions, output.Screen.of_stdout())
+    else:
+        steps = {"course": course(decisions)} if asked.verbosity else {}
+        output.write_data({**answer(snapshot, decisions), **steps}, asked.form)
+    return all(row.standing.has_minimum for row in gang_rows(snapshot, decisions))
+
+
+def _now(text: str | None) -> float:
+    from phalanx.dialects.parts import seconds
+    from phalanx.errors import SnapshotError
+
+    if text is None:
+        return datetime.now(UTC).timestamp()
+    try:
+        return seconds(text, where="--now")
+    except SnapshotError as problem:
+        raise click.UsageError(str(problem)) from problem

@@ -49,6 +49,8 @@ class ObjectCluster:
         handler = _HANDLERS.get(_kind_of(document))
         if handler is None:
             return False
+        if not _name(document):
+            raise SnapshotError(f"{describe(document)}: metadata.name: missing")
         try:
             handler.put(self, document)
         except msgspec.ValidationError as problem:
@@ -154,7 +156,7 @@ def _meta(document: Document) -> Mapping[str, Any]:
 
 
 def _name(document: Document) -> str:
-    return str(_meta(document).get("name", ""))
+    return str(_meta(document).get("name") or "")
 
 
 def _key(document: Document) -> str:

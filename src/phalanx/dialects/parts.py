@@ -1,6 +1,6 @@
 """Small parts that several kinds of objects share: keys, times, selectors."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from phalanx.dialects import schema
 from phalanx.errors import SnapshotError
@@ -13,14 +13,14 @@ def key_of(meta: schema.Meta) -> str:
 
 
 def seconds(stamp: str | None, *, where: str = "timestamp") -> float:
-    """Return a Kubernetes time stamp as seconds since 1970; 0 when absent."""
+    """Return a Kubernetes time stamp as seconds since 1970; 0 when absent. A time without a zone is in UTC on every machine."""
     if not stamp:
         return 0.0
     try:
         moment = datetime.fromisoformat(stamp)
     except ValueError:
         raise SnapshotError(f"{where}: {stamp!r} is not a time; write for example '2026-01-01T12:00:00Z'") from None
-    return moment.timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def requirement(read: schema.Expression) -> Requirement:

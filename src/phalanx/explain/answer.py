@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from phalanx.core.decision import Decisions, Outcome
+from phalanx.core.decision import Decisions, Eviction, Outcome
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.volcano_status import group_status
 from phalanx.explain.why import why
@@ -35,7 +35,12 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
     }
 
 
-def _eviction(eviction: Any) -> dict[str, str]:
+def course(decisions: Decisions) -> list[dict[str, Any]]:
+    """Return the recorded course of the session, step by step."""
+    return [{"level": step.level, "event": step.event, "text": step.text, **step.fields} for step in decisions.course]
+
+
+def _eviction(eviction: Eviction) -> dict[str, str]:
     return {"action": eviction.action, "for": eviction.preemptor, "message": eviction.message}
 
 
@@ -54,7 +59,7 @@ def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
 
 def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
     status = group_status(outcome, snapshot.nodes.names)
-    return {"phase": status.phase, "conditions": _conditions(status.conditions), "why": why(outcome)}
+    return {"phase": status.phase, "conditions": _conditions(status.conditions), "why": why(outcome, snapshot)}
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:

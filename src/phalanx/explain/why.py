@@ -1,61 +1,275 @@
-"""Why a gang waits, in a sentence a person understands. Reads verdicts; computes nothing anew."""
+"""Why a gang waits, in a sentence a person understands.
+
+Reads what the session left behind: verdicts, fit errors, statuses and attempts. It asks no plugin and places nothing anew.
+"""
+
+from collections.abc import Iterator
 
 from phalanx.core.decision import Outcome
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import FitError
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import placeable
-from phalanx.model.resources import PODS, Resources, readable
-from phalanx.model.status import Status
+from phalanx.explain.phrases import amount_text, counted, general_obstacle, node_obstacles, request_text
+from phalanx.model.status import COMPLETED, HOLDING, READY, Status
+
+MOST_CAUSES = 2
+"""A sentence names this many causes of a kind."""
+VOLUME_SLOTS = "attachable-volumes-csi-"
 
 
-def why(outcome: Outcome) -> str:
-    """Return the reason why a gang waits; empty when it does not."""
+def why(outcome: Outcome, snapshot: Snapshot) -> str:
+    """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
     gang = outcome.state
-    if not _waits(gang):
+    if is_finished(gang):
         return ""
-    reasons = list(dict.fromkeys(verdict.message for verdict in gang.verdicts if verdict.message))
-    blocked = next((task for task in gang.tasks if task.error is not None and task.status is Status.PENDING), None)
-    if blocked is not None:
-        reasons.insert(0, _no_node(gang, blocked))
-    if not reasons:
-        reasons.append(_default_reason(gang))
-    return "; ".join(reasons)
+    if has_minimum(gang):
+        return _why_not_more(gang, snapshot)
+    return _before_placement(gang, snapshot) or _why_not_at_all(gang, snapshot)
 
 
-def _waits(gang: GangState) -> bool:
-    return bool(gang.tally.counts[Status.PENDING] or gang.tally.counts[Status.PIPELINED]) or not gang.tasks
+def is_finished(gang: GangState) -> bool:
+    """Tell whether every member has ended."""
+    return bool(gang.tasks) and gang.tally.total(COMPLETED) == len(gang.tasks)
 
 
-def _default_reason(gang: GangState) -> str:
+def has_minimum(gang: GangState) -> bool:
+    """Tell whether the gang has started: somebody has a place, and every minimum is met."""
+    return bool(gang.tally.ready) and gang.is_ready and gang.roles_are_ready() and gang.subgroups_are_ready()
+
+
+def is_new(gang: GangState) -> bool:
+    """Tell whether the gang had less than its minimum when the session opened."""
+    return sum(task.task.status in READY for task in gang.tasks) < gang.gang.min_member
+
+
+def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
+    waiting = gang.tally.counts[Status.PENDING] + gang.tally.waiting
+    if not waiting:
+        return ""
+    ready, minimum = gang.tally.ready, gang.gang.min_member
+    verb = "starts" if is_new(gang) else "runs"
+    share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
+    no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
+    causes = [*no_place, *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
+    text = "; ".join(causes) or "not tried in this session"
+    return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
+
+
+# --- before placement ----------------------------------------------------------------------------------------------------
+
+
+def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
+    """Say what keeps the gang from being placed at all; empty when nothing does."""
     if not gang.tasks:
-        return f"no pods yet; {gang.gang.min_member} are needed"
-    promised, gated = gang.tally.waiting, sum(task.task.is_gated for task in gang.tasks)
-    if promised:
-        return f"{promised} of {len(gang.tasks)} tasks are promised room that running pods are giving back"
+        return f"no pods yet; {gang.gang.min_member} are needed" if gang.gang.min_member else "no pods yet"
+    for verdict in gang.verdicts:
+        if verdict.reason == "QueueNotFound":
+            return f"queue {gang.gang.queue!r} does not exist"
+        if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
+            return _too_few_pods(gang)
+        if verdict.reason == "NotEnoughPodsOfTask":
+            return f"too few pods: {', '.join(_short_parts(gang, Status.PENDING)) or verdict.message}"
+    if gang.phase in ("", "Pending"):
+        sentences = [_refusal(gang, verdict) for verdict in gang.verdicts]
+        return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
+    return ""
+
+
+def _too_few_pods(gang: GangState) -> str:
+    lost = {Status.FAILED: "failed", Status.RELEASING: "leaving", Status.UNKNOWN: "in an unknown state"}
+    parts = [f"{gang.tally.counts[status]} {word}" for status, word in lost.items() if gang.tally.counts[status]]
+    aside = f" ({', '.join(parts)})" if parts else ""
+    return f"only {gang.valid} of the {gang.gang.min_member} pods it needs are there{aside}"
+
+
+# --- placement -----------------------------------------------------------------------------------------------------------
+
+
+def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
+    evicted = sum(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
+    if evicted:
+        return f"{evicted} of its {counted(len(gang.tasks), 'task')} are evicted"
+    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
+    if not _was_tried(gang):
+        return "; ".join(causes or [_untried(gang)])
+    return "; ".join([_fitting(gang), *(causes or ["the rest was not tried in this session"])])
+
+
+def _was_tried(gang: GangState) -> bool:
+    """Tell whether the session looked for places, or the gang has some already."""
+    quota = any(verdict.reason == "QueueQuotaExceeded" for verdict in gang.verdicts)
+    return quota or gang.tally.ready > 0 or any(task.attempt is not None or task.error is not None for task in gang.tasks)
+
+
+def _untried(gang: GangState) -> str:
+    tier = _tier(gang)
+    if tier:
+        return f"no HyperNode of {tier} has room for all {counted(len(gang.tasks), 'task')}, each {_asks(gang.tasks[0])}"
+    return "not tried in this session"
+
+
+def _tier(gang: GangState) -> str:
+    """Say how narrow a network domain must be: ``tier 1 or narrower``; empty without a hard constraint."""
+    scopes: list[GangState | SubGroupState] = [gang, *gang.subgroups.values()]
+    for scope in scopes:
+        if scope.allowed_tier is not None and scope.topology is not None and scope.topology.is_hard:
+            return f"tier {scope.allowed_tier} or narrower"
+    return ""
+
+
+def _fitting(gang: GangState) -> str:
+    needed = gang.gang.min_member or len(gang.tasks)
+    short = ", ".join(_short_parts(gang))
+    domain = f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
+    return f"{min(placeable(gang), needed)} of {needed} tasks fit{domain}{f' ({short})' if short else ''}"
+
+
+def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
+    """Name the roles and sub-groups that have too few members with a place; `also` counts members in these statuses too.
+
+    Where some roles failed, the others are left out: they may not have been tried any more.
+    """
+    short = {role: counts for role, counts in _roles(gang, *also).items() if counts[0] < counts[1]}
+    failed = {task.task.role for task in gang.tasks if isinstance(task.error, FitError)}
+    for role, (have, needed) in short.items():
+        if role in failed or not failed.intersection(short):
+            yield f"{role}: {have} of {needed}"
+    for policy in gang.gang.subgroups:
+        parts = [part for part in gang.subgroups.values() if part.policy is policy]
+        whole = sum(_count(part.tasks, *also) >= (1 if also else part.min_member) for part in parts)
+        if whole < policy.min_subgroups:
+            yield f"{policy.name}: {whole} of {policy.min_subgroups} sub-groups"
+
+
+def _roles(gang: GangState, *also: Status) -> dict[str, tuple[int, int]]:
+    """Return for each role with a minimum how many members count, and how many are needed."""
+    if not gang.gang.roles_count:
+        return {}
+    return {
+        role: (_count([task for task in gang.tasks if task.task.role == role], *also), needed)
+        for role, needed in gang.gang.role_minima.items()
+    }
+
+
+def _count(tasks: list[TaskState], *also: Status) -> int:
+    """Count the members that have a place or nearly had one."""
+    return sum(task.status in (*READY, *also) or _nearly(task) for task in tasks)
+
+
+def _nearly(task: TaskState) -> bool:
+    return task.status is Status.PENDING and task.attempt in HOLDING
+
+
+def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+    for task, obstacle in _without_place(gang, snapshot):
+        if isinstance(task.error, FitError) and general_obstacle(task.error):
+            yield obstacle
+        else:
+            yield f"{counted(_missing(gang, task), 'more place')} for {_asks(task)} needed ({obstacle})"
+
+
+def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
+    """Return a waiting task of each of the first few kinds that found no place, and what is in the way."""
+    found = [(task, _obstacle(task, task.error)) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
+    untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
+    if untried is not None:
+        found += [(untried, _all_taken(gang, verdict)) for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
+    kinds: dict[tuple[str, str], TaskState] = {}
+    for task, obstacle in found:
+        kinds.setdefault((_asks(task), obstacle), task)
+    return [(task, obstacle) for (_, obstacle), task in kinds.items()][:MOST_CAUSES]
+
+
+def _is_blocked(task: TaskState) -> bool:
+    return task.status is Status.PENDING and not task.task.is_gated and not _nearly(task)
+
+
+def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
+    """Tell whether a queue was refused more only because the whole cluster has no more."""
+    name = str(verdict.numbers.get("resource"))
+    row = snapshot.space.row_by_name.get(name)
+    if verdict.reason != "QueueQuotaExceeded" or row is None or name.startswith(VOLUME_SLOTS):
+        return False
+    return float(verdict.numbers["limit"]) >= int(snapshot.nodes.allocatable[row].sum())
+
+
+def _missing(gang: GangState, blocked: TaskState) -> int:
+    """Count the places like this one that the gang still needs."""
+    have, needed = _roles(gang).get(blocked.task.role, (0, 0))
+    if have < needed:
+        return needed - have
+    alike = sum(
+        task.task.shape is blocked.task.shape and task.status is Status.PENDING and not _nearly(task) for task in gang.tasks
+    )
+    return max(min(alike, (gang.gang.min_member or len(gang.tasks)) - placeable(gang)), 1)
+
+
+def _asks(task: TaskState) -> str:
+    return request_text(task.task.shape.request)
+
+
+def _obstacle(task: TaskState, error: FitError) -> str:
+    """Say what is wrong with the nodes, or with the task itself."""
+    return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(error)
+
+
+def _promised(gang: GangState) -> Iterator[str]:
+    if gang.tally.waiting:
+        yield f"{gang.tally.waiting} of {counted(len(gang.tasks), 'task')} promised room that leaving pods still hold"
+
+
+def _gated(gang: GangState) -> Iterator[str]:
+    gated = sum(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks)
     if gated:
-        return f"{gated} of {len(gang.tasks)} tasks are held back by a scheduling gate"
-    if gang.phase == "Pending":
-        return "not admitted to its queue yet"
-    return f"{gang.tally.ready} of {gang.gang.min_member} tasks have a node; the rest was not tried in this session"
+        yield f"{gated} of {counted(len(gang.tasks), 'task')} held back by a scheduling gate"
 
 
-def _no_node(gang: GangState, task: TaskState) -> str:
-    minimum = gang.gang.min_member
-    fitting = min(placeable(gang), minimum)
-    missing = max(minimum - fitting, 1)
-    places = "place" if missing == 1 else "places"
-    start = f"{fitting} of {minimum} tasks fit" if minimum else "no node for a task"
-    return f"{start}; {missing} more {places} for {request_text(task.task.shape.request)} needed{_obstacles(task)}"
+# --- refusals ------------------------------------------------------------------------------------------------------------
 
 
-def _obstacles(task: TaskState) -> str:
-    if not isinstance(task.error, FitError):
-        return f" ({task.error})"
-    counts = sorted(task.error.counts.items(), key=lambda item: (-item[1], item[0]))
-    return f" ({task.error.prefix}{task.error.nodes} nodes: {', '.join(f'{count} {reason}' for reason, count in counts)})"
+def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
+    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _is_cluster_full(verdict, snapshot))
+    return list(dict.fromkeys(refusals))[:MOST_CAUSES]
 
 
-def request_text(request: Resources) -> str:
-    """Write a request as a person would: ``4 cpu, 8Gi memory``."""
-    parts = [f"{readable(name, amount)} {name}" for name, amount in request.items() if amount and name != PODS]
-    return ", ".join(parts) if parts else "a pod without requests"
+def _refusal(gang: GangState, verdict: Verdict) -> str:
+    numbers = verdict.numbers
+    match verdict.reason:
+        case "QueueQuotaExceeded" if "resource" in numbers:
+            return _quota(gang, verdict)
+        case "QueueOverused":
+            return f"queue {numbers['queue']!r} has all it deserves, and this gang comes after the others in it"
+        case "QueueNotOpen":
+            return f"{verdict.message.replace(str(numbers['queue']), repr(numbers['queue']), 1)} and takes no new work"
+        case "ClusterOverused":
+            scarce = verdict.message.rpartition(": ")[2].replace("overused ", "")
+            return f"admitted gangs ask for all the cluster offers, {float(numbers['factor']):g} times over: too little {scarce}"
+    return verdict.message or verdict.reason
+
+
+def _quota(gang: GangState, verdict: Verdict) -> str:
+    name, taken, limit, wanted = _amounts(verdict)
+    if name.startswith(VOLUME_SLOTS) and not verdict.numbers["limit"]:
+        return f"no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}; the CSINodes may be missing in the input"
+    bound = "it deserves" if "deserves" in verdict.message else "it may use"
+    return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
+
+
+def _all_taken(gang: GangState, verdict: Verdict) -> str:
+    name, taken, limit, _ = _amounts(verdict)
+    if not verdict.numbers["limit"]:
+        return f"no node offers {name}"
+    return f"{_queue_has(gang, verdict)} {taken} of the cluster's {limit} {name}"
+
+
+def _amounts(verdict: Verdict) -> tuple[str, str, str, str]:
+    numbers = verdict.numbers
+    name = str(numbers["resource"])
+    taken, limit, wanted = (amount_text(name, float(numbers[key])) for key in ("taken", "limit", "wanted"))
+    return name, taken, limit, wanted
+
+
+def _queue_has(gang: GangState, verdict: Verdict) -> str:
+    """Say whose amount follows; places that the gang itself nearly had are in it."""
+    return f"queue {verdict.numbers['queue']!r} {'then has' if any(map(_nearly, gang.tasks)) else 'has'}"

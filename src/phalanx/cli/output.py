@@ -1,0 +1,170 @@
+"""Results for people and programs: tables, JSON, YAML. Notes and the course of a session go to stderr."""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import msgspec
+
+from phalanx.core.decision import Decisions
+from phalanx.core.snapshot import Snapshot
+from phalanx.explain.phrases import counted
+from phalanx.explain.standing import GangRow, Standing, gang_rows
+
+GAP = "  "
+NARROWEST = 30
+"""The last column is wrapped on a terminal if this many characters are left for it."""
+MOST_NODES = 12
+"""A line names this many nodes; more are counted."""
+
+COLOURS = {
+    Standing.STARTS: "green", Standing.GROWS: "green", Standing.PROMISED: "cyan", Standing.WAITS: "yellow", Standing.EVICTED: "red",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What stdout can show: its width if it is a terminal, whether colours, and the sign for "times"."""
+
+    width: int | None = None
+    has_colour: bool = False
+    times: str = "×"
+
+    @classmethod
+    def of_stdout(cls) -> "Screen":
+        """Look at stdout; a pipe has no width and no colours."""
+        is_terminal = sys.stdout.isatty()
+        has_colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(shutil.get_terminal_size().columns if is_terminal else None, has_colour, _times(sys.stdout.encoding))
+
+
+def _times(encoding: str | None) -> str:
+    try:
+        "×".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "x"
+    return "×"
+
+
+def note(text: str) -> None:
+    """Say something beside the result."""
+    click.echo(f"note: {text}", err=True)
+
+
+def write_data(answer: Mapping[str, Any], form: str) -> None:
+    """Write an answer as JSON or YAML."""
+    if form == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        return
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    click.echo(yaml.dump(answer, Dumper=dumper, sort_keys=False, allow_unicode=True, width=1 << 16), nl=False)
+
+
+def write_course(decisions: Decisions) -> None:
+    """Write the recorded course of the session to stderr, a line for each step with its level."""
+    for step in decisions.course:
+        click.echo(f"[{step.level}] {step.text}", err=True)
+
+
+def write_tables(snapshot: Snapshot, decisions: Decisions, screen: Screen) -> None:
+    """Write gangs, placements, promises and evictions; sections that would be empty are left out."""
+    click.echo("\n".join(lines_of(snapshot, decisions, screen)), color=screen.has_colour)
+
+
+def lines_of(snapshot: Snapshot, decisions: Decisions, screen: Screen) -> Iterator[str]:
+    """Return what `write_tables` writes."""
+    rows = gang_rows(snapshot, decisions)
+    if not rows:
+        pods = sum(map(len, snapshot.on_node.values()))
+        yield f"No gangs: the input has {counted(len(snapshot.nodes), 'node')} with {counted(pods, 'pod')}, and no PodGroup."
+        return
+    yield from _gang_lines(rows, screen)
+    for title, places in (("PLACEMENTS", decisions.binds), ("PROMISED", decisions.pipelined)):
+        if places:
+            yield from ("", title, *columns(_places(snapshot, places, screen)))
+    if decisions.evictions:
+        evictions = [
+            (key, f"by {item.action} for {item.preemptor}", item.message) for key, item in sorted(decisions.evictions.items())
+        ]
+        yield from ("", "EVICTIONS", *columns(evictions))
+    yield from ("", _summary(rows, decisions))
+
+
+def _gang_lines(rows: Sequence[GangRow], screen: Screen) -> Iterator[str]:
+    header = ("GANG", "QUEUE", "STATUS", "MIN", "PLACED", "RUNNING", "WHY")
+    cells = [(row.gang, row.queue, row.standing.value, *map(str, (row.minimum, row.placed, row.running)), row.why) for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)][:-1]
+    for number, line in enumerate([header, *cells]):
+        start = GAP.join(_pad(line[place], width, is_number=3 <= place <= 5) for place, width in enumerate(widths))
+        if screen.has_colour and number:
+            start = _coloured(start, rows[number - 1].standing)
+        yield from _with_sentence(start, sum(widths) + len(GAP) * len(widths), line[-1], screen)
+
+
+def _pad(cell: str, width: int, *, is_number: bool) -> str:
+    return cell.rjust(width) if is_number else cell.ljust(width)
+
+
+def _coloured(line: str, standing: Standing) -> str:
+    word, colour = f"{GAP}{standing.value} ", COLOURS.get(standing)
+    return line.replace(word, f"{GAP}{click.style(standing.value, fg=colour)} ", 1) if colour else line
+
+
+def _with_sentence(start: str, offset: int, sentence: str, screen: Screen) -> Iterator[str]:
+    """Put a sentence behind the columns; on a terminal it is wrapped there, or below them where they leave no room."""
+    if not sentence:
+        yield start.rstrip()
+    elif screen.width is None or offset + len(sentence) <= screen.width:
+        yield f"{start}{GAP}{sentence}"
+    elif screen.width - offset >= NARROWEST:
+        first, *more = textwrap.wrap(sentence, screen.width - offset, break_long_words=False)
+        yield f"{start}{GAP}{first}"
+        yield from (" " * offset + part for part in more)
+    else:
+        yield start.rstrip()
+        yield from textwrap.wrap(sentence, max(screen.width, NARROWEST), initial_indent="    ", subsequent_indent="    ")
+
+
+def columns(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Align all columns but the last."""
+    lines = list(rows)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield GAP.join([cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)] + [line[-1]]).rstrip()
+
+
+def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Screen) -> Iterator[tuple[str, str]]:
+    """Return each gang with its nodes and how many tasks each takes."""
+    gang_by_task = {task: gang for gang, members in snapshot.members.items() for task in members}
+    counts: dict[str, Counter[str]] = {}
+    for task, node in node_by_task.items():
+        counts.setdefault(gang_by_task.get(task, task), Counter())[node] += 1
+    for gang, nodes in sorted(counts.items()):
+        parts = [f"{node} {screen.times}{count}" for node, count in sorted(nodes.items())]
+        more = len(parts) - MOST_NODES
+        yield gang, ", ".join(parts[:MOST_NODES]) + (f" and {counted(more, 'more node')} (-o json names all)" if more > 0 else "")
+
+
+def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
+    counts = Counter(row.standing for row in rows)
+    words = ", ".join(f"{counts[standing]} {_verb(standing, counts[standing])}" for standing in Standing if counts[standing])
+    parts = [f"{counted(len(rows), 'gang')}: {words}"]
+    if decisions.binds:
+        parts.append(f"{counted(len(decisions.binds), 'pod')} placed on {counted(len(set(decisions.binds.values())), 'node')}")
+    if decisions.evictions:
+        parts.append(f"{counted(len(decisions.evictions), 'pod')} evicted")
+    return "; ".join(parts)
+
+
+def _verb(standing: Standing, count: int) -> str:
+    """Return ``1 waits``, ``2 wait``; words that are no verbs stay."""
+    word = standing.value.lower()
+    return word.removesuffix("s") if count > 1 else word

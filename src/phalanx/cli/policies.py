@@ -1,0 +1,116 @@
+"""Configurations to checked policies: built-in profiles, files, and what a batch request brings.
+
+A file is a `volcano-scheduler.conf`, bare or as the ConfigMap that holds it. It may name a profile and override parts of it.
+A policy that leaves here was tried: every action and plugin was made once, so a wrong argument is found before the session.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from importlib.resources import files
+
+from phalanx.builtin import CATALOGUE
+from phalanx.cli.inputs import Located, parse_text, read_documents
+from phalanx.core.policy import Policy, read_policy
+from phalanx.errors import ConfigError, SnapshotError
+
+DEFAULT_PROFILE = "volcano"
+CONFIG_MAP_KEY = "volcano-scheduler.conf"
+
+
+def profile_names() -> list[str]:
+    """Return the built-in profiles."""
+    names = (file.name for file in files("phalanx").joinpath("profiles").iterdir())
+    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+
+
+def profile_text(name: str) -> str:
+    """Return the file of a built-in profile."""
+    if name not in profile_names():
+        raise ConfigError(f"profile: unknown profile {name!r}; known: {', '.join(profile_names())}")
+    return files("phalanx").joinpath("profiles", f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def profile_summary(name: str) -> str:
+    """Return what the first line of a profile says about it."""
+    return profile_text(name).partition("\n")[0].lstrip("# ")
+
+
+@cache
+def _profile(name: str) -> Mapping[str, object]:
+    document = parse_text(profile_text(name).encode(), f"profile {name}")[0]
+    assert isinstance(document, dict), f"profile {name} is not a mapping"
+    return document
+
+
+def policy_of_profile(name: str) -> Policy:
+    """Return the policy of a built-in profile."""
+    return policy_of({"profile": name})
+
+
+def policy_of_file(path: str) -> Policy:
+    """Return the policy of a configuration file, or of stdin for "-"."""
+    where = "stdin" if path == "-" else path
+    try:
+        return policy_of(_configuration(path))
+    except ConfigError as problem:
+        raise ConfigError(f"{where}: {problem}") from problem
+    except SnapshotError as problem:
+        raise ConfigError(str(problem)) from problem
+
+
+def policy_of(document: object) -> Policy:
+    """Return the policy of a configuration. What it says overrides the profile it names; an empty one means the default profile."""
+    policy = read_policy(_on_profile(document), actions=list(CATALOGUE.actions), plugins=list(CATALOGUE.plugins))
+    _try_out(policy)
+    return policy
+
+
+def _on_profile(document: object) -> object:
+    config = {"profile": DEFAULT_PROFILE} if document is None or document == {} else document
+    if not isinstance(config, Mapping) or config.get("profile") is None:
+        return config
+    name = config["profile"]
+    if not isinstance(name, str):
+        raise ConfigError(f"profile: expected the name of a profile, got {type(name).__name__}")
+    return {**_profile(name), **config}
+
+
+def _configuration(path: str) -> object:
+    documents = read_documents(path)
+    if len(documents) > 1:
+        raise ConfigError(f"{len(documents)} documents; a configuration is one")
+    if not documents:
+        raise ConfigError("empty; see 'phalanx config show' for a whole configuration")
+    return _unwrapped(documents[0])
+
+
+def _unwrapped(document: Located) -> object:
+    """Return the configuration inside a ConfigMap, or the document itself."""
+    value = document.value
+    if not isinstance(value, dict) or value.get("kind") != "ConfigMap":
+        return value
+    data = value.get("data")
+    texts = data if isinstance(data, dict) else {}
+    key = CONFIG_MAP_KEY if CONFIG_MAP_KEY in texts else next(iter(texts), "") if len(texts) == 1 else ""
+    if not isinstance(texts.get(key), str):
+        raise ConfigError(f"data: no key {CONFIG_MAP_KEY!r} in this ConfigMap")
+    inner = parse_text(texts[key].encode(), f"{document.place}, data[{key!r}]")
+    return inner[0] if inner else None
+
+
+def _try_out(policy: Policy) -> None:
+    for number, tier in enumerate(policy.tiers):
+        for place, plugin in enumerate(tier):
+            _make(partial(CATALOGUE.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin")
+    for name in dict.fromkeys((*policy.actions, *policy.arguments_by_action)):
+        arguments = policy.arguments_by_action.get(name, {})
+        _make(partial(CATALOGUE.actions[name], arguments), "configurations: action")
+
+
+def _make(make: Callable[[], object], where: str) -> None:
+    try:
+        make()
+    except ConfigError as problem:
+        raise ConfigError(f"{where} {str(problem).removeprefix('plugin ').removeprefix('action ')}") from problem
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise ConfigError(f"{where}: an argument cannot be read: {problem}") from problem

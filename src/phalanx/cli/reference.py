@@ -1,0 +1,71 @@
+"""What actions and plugins accept, for `phalanx config show --defaults` and the reference.
+
+The arguments and their defaults stand in `arguments.yaml` beside this file. A test makes every action and plugin with them and
+without them and finds no difference, and holds the keys against those that the code asks for.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from phalanx.builtin import CATALOGUE
+from phalanx.core.combine import RULES
+from phalanx.core.policy import PluginPolicy, Policy
+
+HIERARCHY = "enableHierarchy"
+HIERARCHICAL = ("drf", "capacity")
+
+
+@cache
+def arguments() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """Return the arguments of every action and plugin by name: what they mean and their defaults."""
+    text = files("phalanx").joinpath("cli", "arguments.yaml").read_text(encoding="utf-8")
+    found: Mapping[str, Mapping[str, Mapping[str, Any]]] = yaml.safe_load(text)
+    return found
+
+
+def defaults_of(name: str) -> dict[str, Any]:
+    """Return the arguments of an action or plugin that have a value when nobody sets them, with that value."""
+    known = arguments()
+    entries = {**known["actions"], **known["plugins"]}.get(name) or {}
+    return {key: entry["default"] for key, entry in entries.items() if entry.get("default") is not None}
+
+
+def switches_of(name: str) -> list[str]:
+    """Return the switches that matter to a plugin: those of the hooks that it answers."""
+    factory = CATALOGUE.plugins[name]
+    found = {flag for hook, (flag, _) in RULES.items() if flag is not None and hasattr(factory, hook)}
+    return sorted({*found, HIERARCHY} if name in HIERARCHICAL else found)
+
+
+def summary(factory: object) -> str:
+    """Return what the docstring of an action or plugin says first."""
+    return (factory.__doc__ or "").strip().partition("\n")[0]
+
+
+def spelled_out(policy: Policy) -> str:
+    """Write a policy as a configuration that leaves nothing unsaid."""
+    document = {
+        "actions": ", ".join(policy.actions),
+        "tiers": [{"plugins": list(map(_plugin, tier))} for tier in policy.tiers],
+        "configurations": list(_configurations(policy)),
+        "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,
+                  "ignoredProvisioners": sorted(policy.flags.ignored_provisioners)},
+    }  # fmt: skip
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _plugin(plugin: PluginPolicy) -> dict[str, Any]:
+    switches = {flag: flag in plugin.enabled for flag in switches_of(plugin.name)}
+    settings = {**defaults_of(plugin.name), **plugin.arguments}
+    return {"name": plugin.name, **switches, **({"arguments": settings} if settings else {})}
+
+
+def _configurations(policy: Policy) -> Iterator[dict[str, Any]]:
+    for name in policy.actions:
+        settings = {**defaults_of(name), **policy.arguments_by_action.get(name, {})}
+        if settings:
+            yield {"name": name, "arguments": settings}
