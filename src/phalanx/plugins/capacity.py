@@ -87,6 +87,8 @@ class CapacityPlugin:
             self._accounts[queue.name] = self._account(session, queue, session.snapshot.totals.get(queue.name, Totals()))
         if self._is_tree:
             self._fault = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
+            if not self._fault.ok:
+                _take_apart(self._accounts)
         else:
             _settle_flat(self._accounts, total)
         space = session.snapshot.space
@@ -232,7 +234,9 @@ def _settle(account: Account, available: Vector) -> None:
 
 def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[str]) -> Verdict:
     """Link queues, hand limits down and sums up; refuse a tree that cannot be one, or gangs in an inner queue."""
-    root = accounts[ROOT]
+    root = accounts.get(ROOT)
+    if root is None:
+        return _broken(f"queue {ROOT}, which holds all others, does not exist")
     for account in accounts.values():
         if account is not root:
             parent = accounts.get(account.queue.parent or ROOT)
@@ -250,6 +254,12 @@ def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[st
     if inner:
         return _broken(f"queue {inner[0]} has queues below it and gangs of its own; move the gangs to a leaf queue")
     return YES
+
+
+def _take_apart(accounts: dict[str, Account]) -> None:
+    """Let every queue of a refused tree stand alone: its links may go round in circles."""
+    for account in accounts.values():
+        account.parent, account.children = None, []
 
 
 def _broken(message: str) -> Verdict:
