@@ -169,4 +169,5 @@ def _path(queue: Queue) -> list[str]:
 
 def _weights(queue: Queue) -> list[float]:
     text = queue.annotations.get("volcano.sh/hierarchy-weights", f"1/{queue.weight}")
-    return [max(float(part), 1.0) if part.replace(".", "", 1).isdigit() else 1.0 for part in text.split("/")]
+    weights = [max(float(part), 1.0) if part.replace(".", "", 1).isdecimal() else 1.0 for part in text.split("/")]
+    return weights + [1.0] * (len(_path(queue)) - len(weights))
