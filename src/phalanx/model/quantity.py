@@ -12,6 +12,8 @@ from phalanx.errors import SnapshotError
 
 LARGEST = 1 << 58
 """Amounts above this are refused: sums over the pods of one node must stay inside 64 bits."""
+LONGEST = 100
+"""No amount of a machine takes more characters; Python refuses to read numbers of thousands of digits."""
 
 _SCALE = {
     "": Fraction(1),
@@ -25,7 +27,7 @@ _NUMBER = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:[eE](?P<power>[+-]
 @lru_cache(maxsize=65536)
 def parse_quantity(text: str) -> Fraction:
     """Return the exact value of a quantity such as ``1500m``, ``2Gi`` or ``1e3``."""
-    match = _NUMBER.fullmatch(text.strip())
+    match = _NUMBER.fullmatch(text.strip()) if len(text) <= LONGEST else None
     if match is None:
         raise SnapshotError(f"quantity {text!r}: not a number with a suffix; write for example '2', '500m', '4Gi' or '1e3'")
     scale = Fraction(10) ** int(match["power"]) if match["power"] else _SCALE[match["suffix"] or ""]
