@@ -10,6 +10,9 @@ from phalanx.model.status import Status
 TaskKey = NewType("TaskKey", str)
 GangKey = NewType("GangKey", str)
 
+LONGEST_NAME = 253
+"""Of any object; what is longer was never accepted by an API server."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
@@ -52,4 +55,4 @@ class Task:
     def ordinal(self) -> int | None:
         """The number at the end of a name of three or more dash-separated parts, or None."""
         parts = self.key.partition("/")[2].split("-")
-        return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() else None
+        return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() and len(parts[-1]) <= LONGEST_NAME else None
