@@ -8,7 +8,7 @@ from typing import TypeAlias
 Labels: TypeAlias = Mapping[str, str]
 
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,17 @@ class Requirement:
             case "Exists" | "DoesNotExist":
                 return not self.values
             case "Gt" | "Lt":
-                return len(self.values) == 1 and _INTEGER.fullmatch(self.values[0]) is not None
+                return len(self.values) == 1 and _is_integer(self.values[0])
         return False
 
 
+def _is_integer(text: str) -> bool:
+    """Tell whether Kubernetes reads this as a number: whole, of 64 bits."""
+    return _INTEGER.fullmatch(text) is not None and -(1 << 63) <= int(text) < 1 << 63
+
+
 def _compare(value: str, values: tuple[str, ...]) -> int:
-    if len(values) != 1 or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(values[0]):
+    if len(values) != 1 or not _is_integer(value) or not _is_integer(values[0]):
         return 0
     left, right = int(value), int(values[0])
     return (left > right) - (left < right)
