@@ -34,6 +34,8 @@ class AffinityBook:
         waiting = [task.task.shape for gang in session.gangs.values() for task in gang.tasks if task.task.shape.has_affinity]
         self._affine = list({id(shape): shape for shape in [*affine, *waiting]}.values())
         self._concerned: dict[int, bool] = {}
+        self._about: dict[tuple[int, bool], list[tuple[dict[int, int], str, int]]] = {}
+        self._seen: dict[tuple[int, bool], int] = {}
 
     @property
     def _index(self) -> PodIndex:
@@ -94,11 +96,27 @@ class AffinityBook:
     def _is_repelled(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
         listed = self._index.had_anti_affinity if self._is_frozen else None
-        for other, counts in self._index.affine.values():
-            for term in other.anti_affinity.required:
-                if counts and self._other_term_matches(other, term, shape):
-                    refused |= self._spread_out(term.topology_key, _nodes_of(counts, listed))
+        for counts, key, _ in self._terms_about(shape, is_required=True):
+            refused |= self._spread_out(key, _nodes_of(counts, listed))
         return refused
+
+    def _terms_about(self, shape: Shape, *, is_required: bool) -> list[tuple[dict[int, int], str, int]]:
+        """Return the terms of other pods that are about the task: where those pods are, the topology key, the weight.
+
+        Which terms match never changes, so each shape of other pods is looked at once per incoming shape.
+        """
+        known = self._about.setdefault((id(shape), is_required), [])
+        seen = self._seen.get((id(shape), is_required), 0)
+        others = self._index.affine_in_order
+        for other, counts in others[seen:]:
+            terms = [(term, 0) for term in other.anti_affinity.required] if is_required else list(_preferred(other))
+            known += [
+                (counts, term.topology_key, term.weight * sign)
+                for term, sign in terms
+                if self._other_term_matches(other, term, shape)
+            ]
+        self._seen[id(shape), is_required] = len(others)
+        return known
 
     def _spread_out(self, key: str, nodes: list[int]) -> Mask:
         """Mark every node in the same domain as one of these."""
@@ -153,12 +171,10 @@ class AffinityBook:
             pods = self._pods_of(shape, term)
             self._add(by_key, term.topology_key, np.flatnonzero(pods), pods[np.flatnonzero(pods)] * term.weight * sign)
         listed = None if has_own or not self._is_frozen else self._index.had_affinity
-        for other, counts in self._index.affine.values():
-            for term, sign in _preferred(other):
-                if self._other_term_matches(other, term, shape):
-                    nodes = _nodes_of(counts, listed)
-                    weights = np.array([counts[node] for node in nodes], dtype=np.int64) * term.weight * sign
-                    self._add(by_key, term.topology_key, np.array(nodes, dtype=np.int64), weights)
+        for counts, key, weight in self._terms_about(shape, is_required=False):
+            nodes = _nodes_of(counts, listed)
+            weights = np.array([counts[node] for node in nodes], dtype=np.int64) * weight
+            self._add(by_key, key, np.array(nodes, dtype=np.int64), weights)
         return by_key
 
     def _add(self, by_key: dict[str, NDArray[np.int64]], key: str, nodes: Index, weights: Counts) -> None:

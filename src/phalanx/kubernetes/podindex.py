@@ -37,6 +37,7 @@ class PodIndex:
         self._counters: dict[Hashable, _Counter] = {}
         self.affine: dict[int, tuple[Shape, dict[int, int]]] = {}
         """Shapes with affinity terms, with their number of pods per node."""
+        self.affine_in_order: list[tuple[Shape, dict[int, int]]] = []
         numbers = session.snapshot.nodes.number_by_name
         for name, tasks in session.snapshot.on_node.items():
             node = numbers.get(name)
@@ -62,7 +63,10 @@ class PodIndex:
             self._classes.append((shape, is_terminating))
         self._entries.append((node, self._class_numbers[key], sign))
         if shape.has_affinity:
-            counts = self.affine.setdefault(id(shape), (shape, {}))[1]
+            if id(shape) not in self.affine:
+                self.affine[id(shape)] = (shape, {})
+                self.affine_in_order.append(self.affine[id(shape)])
+            counts = self.affine[id(shape)][1]
             counts[node] = counts.get(node, 0) + sign
 
     def changed(self, operation: Operation, undone: bool) -> None:
