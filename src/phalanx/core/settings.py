@@ -1,9 +1,13 @@
 """Arguments of plugins and actions, read into typed settings. A wrong key names itself and the nearest right one."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from phalanx.core.policy import setting_error
 from phalanx.errors import ConfigError
+
+LARGEST = 2**31 - 1
+"""Of a whole number; a product of a weight and a score must stay inside 64 bits."""
 
 
 class Arguments:
@@ -19,17 +23,23 @@ class Arguments:
         """Read a whole number."""
         value = self._get(key, default)
         try:
-            return int(str(value))
+            number = int(str(value))
         except ValueError:
             raise self._wrong(key, value, "a whole number") from None
+        if abs(number) > LARGEST:
+            raise self._wrong(key, value, f"between -{LARGEST} and {LARGEST}")
+        return number
 
     def number(self, key: str, default: float) -> float:
         """Read a number."""
         value = self._get(key, default)
         try:
-            return float(str(value))
+            number = float(str(value))
         except ValueError:
             raise self._wrong(key, value, "a number") from None
+        if not math.isfinite(number):
+            raise self._wrong(key, value, "a finite number")
+        return number
 
     def switch(self, key: str, default: bool) -> bool:
         """Read true or false."""
