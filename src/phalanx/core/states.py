@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from phalanx.core.verdict import FitError, Verdict
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.status import HOLDING, READY, VALID, Status
-from phalanx.model.task import Task, TaskKey
+from phalanx.model.task import LONGEST_NAME, Task, TaskKey
 
 
 class TaskState:
@@ -83,7 +83,7 @@ class SubGroupState:
         self.is_default = policy is None
         self.min_member = policy.min_member if policy else (1 if noun.subgroups else noun.min_member)
         self.topology: TopologyConstraint | None = policy.topology if policy else noun.topology
-        self.ordinal = int(values[0]) if values and values[0].isdecimal() else 0
+        self.ordinal = int(values[0]) if values and values[0].isdecimal() and len(values[0]) <= LONGEST_NAME else 0
         self.tally = Tally() if noun.subgroups else gang.tally
         self.tasks: list[TaskState] = []
         self.allowed_tier: int | None = None
