@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from phalanx.dialects import schema
 from phalanx.model.node import Node
+from phalanx.model.quantity import to_units
 from phalanx.model.resources import read_resources
 from phalanx.model.shape import Taint
 
@@ -32,7 +33,8 @@ def _oversubscription(meta: schema.Meta) -> dict[str, int]:
     annotations, labels = meta.annotations or {}, meta.labels or {}
     if labels.get(ALLOWS_OVERSUBSCRIPTION) != "true":
         return {}
-    return {name: int(annotations[key]) for name, key in OVERSUBSCRIBED.items() if annotations.get(key, "").isdecimal()}
+    lent = {name: annotations.get(key, "") for name, key in OVERSUBSCRIBED.items()}
+    return {name: to_units(amount) for name, amount in lent.items() if amount.isdecimal()}
 
 
 def _volume_slots(limits: Mapping[str, int | None]) -> dict[str, int]:
