@@ -3,12 +3,15 @@
 A wrong type is an error that names the field; unknown fields are ignored.
 """
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
+from msgspec import Meta as Limits
 from msgspec import Struct
 
 Quantities: TypeAlias = dict[str, str | int | float] | None
 Strings: TypeAlias = dict[str, str] | None
+Int32: TypeAlias = Annotated[int, Limits(ge=-(2**31), le=2**31 - 1)]
+"""What the API server takes where a field is a whole number."""
 
 
 class Read(Struct, rename="camel", kw_only=True):
@@ -53,7 +56,7 @@ class NodeTerms(Read):
 
 
 class WeightedNodeTerm(Read):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeTerm | None = None
 
 
@@ -70,7 +73,7 @@ class PodTerm(Read):
 
 
 class WeightedPodTerm(Read):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodTerm | None = None
 
 
@@ -93,7 +96,7 @@ class TolerationRead(Read):
 
 
 class Port(Read):
-    host_port: int | None = None
+    host_port: Int32 | None = None
     protocol: str | None = None
     host_ip: str | None = None
 
@@ -119,11 +122,11 @@ class Container(Read):
 
 class Spread(Read):
     topology_key: str = ""
-    max_skew: int = 1
+    max_skew: Int32 = 1
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: Selector | None = None
     match_label_keys: list[str] | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
 
@@ -167,7 +170,7 @@ class PodSpec(Read):
     """The part of a pod's spec that says who it is and where."""
 
     node_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     scheduler_name: str | None = None
@@ -222,7 +225,7 @@ class NodeRead(Read):
 
 class PriorityClass(Read):
     metadata: Meta
-    value: int = 0
+    value: Int32 = 0
     global_default: bool | None = None
 
 
@@ -304,7 +307,7 @@ class VolumeClaimRead(Read):
 
 
 class Allocatable(Read):
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CsiDriverOnNode(Read):
@@ -347,7 +350,7 @@ class DeviceSelector(Read):
 
 class ExactRequest(Read):
     device_class_name: str = ""
-    count: int | None = None
+    count: Int32 | None = None
     allocation_mode: str | None = None
     selectors: list[DeviceSelector] | None = None
 
@@ -356,7 +359,7 @@ class DeviceRequestRead(Read):
     name: str = ""
     exactly: ExactRequest | None = None
     device_class_name: str | None = None
-    count: int | None = None
+    count: Int32 | None = None
     allocation_mode: str | None = None
     selectors: list[DeviceSelector] | None = None
 
@@ -436,15 +439,15 @@ class ResourceSliceRead(Read):
 
 class NetworkTopology(Read):
     mode: str | None = None
-    highest_tier_allowed: int | None = None
+    highest_tier_allowed: Int32 | None = None
     highest_tier_name: str | None = None
 
 
 class SubGroupPolicy(Read):
     name: str = ""
     network_topology: NetworkTopology | None = None
-    sub_group_size: int | None = None
-    min_sub_groups: int | None = None
+    sub_group_size: Int32 | None = None
+    min_sub_groups: Int32 | None = None
     label_selector: Selector | None = None
     match_label_keys: list[str] | None = None
 
@@ -457,8 +460,8 @@ class ConditionRead(Read):
 
 
 class PodGroupSpec(Read):
-    min_member: int = 0
-    min_task_member: dict[str, int] | None = None
+    min_member: Int32 = 0
+    min_task_member: dict[str, Int32] | None = None
     queue: str | None = None
     priority_class_name: str | None = None
     min_resources: Quantities = None
@@ -482,8 +485,8 @@ class Guarantee(Read):
 
 
 class QueueSpec(Read):
-    weight: int | None = None
-    priority: int | None = None
+    weight: Int32 | None = None
+    priority: Int32 | None = None
     parent: str | None = None
     capability: Quantities = None
     deserved: Quantities = None
@@ -521,7 +524,7 @@ class HyperNodeMemberRead(Read):
 
 
 class HyperNodeSpec(Read):
-    tier: int = 1
+    tier: Int32 = 1
     tier_name: str | None = None
     members: list[HyperNodeMemberRead] | None = None
 
