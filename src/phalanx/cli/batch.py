@@ -32,6 +32,8 @@ def answer_line(line: bytes) -> dict[str, Any]:
         return {"id": identity, "error": None, **_decide(request)}
     except (PhalanxError, msgspec.MsgspecError) as problem:
         return {"id": identity, "error": str(problem)}
+    except (UnicodeDecodeError, RecursionError) as problem:
+        return {"id": identity, "error": f"request: not JSON that can be read: {problem}"}
     except Exception as problem:
         return {"id": identity, "error": f"internal error, please report it: {type(problem).__name__}: {problem}"}
 
