@@ -187,7 +187,7 @@ class _Refusals:
         self._shapes: set[int] = set()
 
     def without(self, outlook: Outlook) -> Mask:
-        """Return the nodes still open. One shape whose nodes only fill up gets the same answer when asked again: nothing is kept."""
+        """Return the nodes still open. One shape whose nodes only fill up gets the same answer again: nothing is kept."""
         self._shapes.add(id(outlook.shape))
         if len(self._shapes) > 1 or not outlook.is_local:
             refusing = self._open & ~outlook.feasible

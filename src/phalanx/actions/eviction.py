@@ -111,3 +111,13 @@ class Siege:
             if any(layer.refused[0] and not layer.is_prepared for layer in layers):
                 return False
         return True
+
+
+def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> bool:
+    """Tell whether a running task may be taken by a gang-aware action: less important in the same queue, or of another queue."""
+    gang, mine = task.gang.gang, preemptor.gang
+    if gang.is_preemptable is False or not task.task.is_preemptable or task.gang is preemptor:
+        return False
+    if purpose == "preempt":
+        return gang.queue == mine.queue and gang.priority < mine.priority
+    return gang.queue != mine.queue and session.queues[gang.queue].is_reclaimable and task.status is Status.RUNNING

@@ -97,10 +97,7 @@ class _Preemption:
         if not self._is_eligible(task) or not self._session.prefilter(task).ok:
             return False
         siege = Siege(self._session, task)
-        for node in siege.nodes_by_score():
-            if self._try_node(task, queue, statement, siege, node, filter_):
-                return True
-        return False
+        return any(self._try_node(task, queue, statement, siege, node, filter_) for node in siege.nodes_by_score())
 
     def _is_eligible(self, task: TaskState) -> bool:
         """A task that must not preempt, or that has a node nominated which only needs time, waits."""

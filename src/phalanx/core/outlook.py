@@ -65,6 +65,10 @@ class Outlook:
         """Mark the nodes that can take a task, now or later."""
         return self._future_room > 0
 
+    def room_in(self, nodes: Mask) -> int:
+        """Return how many tasks these nodes can take together, now or later."""
+        return int(self._future_room[nodes].sum())
+
     def allows(self, node: int) -> bool:
         """Tell whether the filters let a task onto the node, room aside."""
         return bool(self._allowed[node])

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phalanx.core.arith import (
+    Claim,
     Vector,
     as_amounts,
     bounded,
     covers,
     covers_requested,
+    divide,
     dominant_share,
     requested_rows,
     room_or_reason,
@@ -28,6 +30,7 @@ from phalanx.core.snapshot import Totals
 from phalanx.core.statement import Kind, Operation
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.errors import ConfigError
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import PODS
 from phalanx.model.shape import Shape
@@ -75,10 +78,13 @@ class CapacityPlugin:
         self.ancestor_level = settings.integer("ancestorReclaimLevel", 0)
         settings.switch("capacity.DynamicResourceAllocationEnable", False)
         settings.switch("capacity.DRAConsumableCapacityEnable", False)
+        self.needs_all_dimensions = _choice(settings, "preemptive", "any-dimension", "all-dimensions") == "all-dimensions"
+        self.refuses_alone = _choice(settings, "brokenQueues", "refuse-all", "refuse-alone") == "refuse-alone"
+        self.shares_by_weight = _choice(settings, "deserved", "spec", "weight") == "weight"
         settings.done()
         self._is_tree = "enableHierarchy" in policy.enabled
         self._accounts: dict[str, Account] = {}
-        self._fault: Verdict = YES
+        self._faults: dict[str, Verdict] = {}
 
     def open(self, session: Session) -> None:
         """Open an account for each queue and settle what each may use."""
@@ -86,11 +92,11 @@ class CapacityPlugin:
         for queue in session.queues.values():
             self._accounts[queue.name] = self._account(session, queue, session.snapshot.totals.get(queue.name, Totals()))
         if self._is_tree:
-            self._fault = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
-            if not self._fault.ok:
-                _take_apart(self._accounts)
+            self._faults = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
         else:
             _settle_flat(self._accounts, total)
+        if self.shares_by_weight:
+            _share_by_weight(self._accounts, total, is_tree=self._is_tree)
         space = session.snapshot.space
         for name in session.snapshot.totals:
             if name in self._accounts:
@@ -107,6 +113,12 @@ class CapacityPlugin:
             session.vector(totals.elastic), session.vector(queue.guarantee), session.vector(queue.deserved), capability, capability,
         )  # fmt: skip
 
+    def _fault(self, queue: str) -> Verdict:
+        """Return what is wrong with the place of a queue in the tree; one fault is everybody's unless faults are refused alone."""
+        if self.refuses_alone or not self._faults:
+            return self._faults.get(queue, YES)
+        return next(iter(self._faults.values()))
+
     def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
         """Higher priority, then the smaller share, then queues that deserve something; in a tree below the common ancestor."""
         mine, its = _diverging(self._accounts[left.name], self._accounts[right.name])
@@ -114,8 +126,8 @@ class CapacityPlugin:
 
     def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
         """Return how many tasks the queue and all its ancestors may still take."""
-        if not self._fault.ok:
-            return Room(0, self._fault)
+        if not self._fault(queue.name).ok:
+            return Room(0, self._fault(queue.name))
         if not queue.is_open:
             return Room(0, _closed(queue))
         account = self._accounts[queue.name]
@@ -132,8 +144,8 @@ class CapacityPlugin:
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote against a gang whose minimum would lift its queue or an ancestor over its limit."""
         queue, space = session.queues[gang.gang.queue], session.snapshot.space
-        if not self._fault.ok:
-            return Vote(-1, self._fault)
+        if not self._fault(queue.name).ok:
+            return Vote(-1, self._fault(queue.name))
         if not queue.is_open:
             return Vote(-1, _closed(queue))
         wanted = session.vector(gang.gang.min_resources)
@@ -152,8 +164,9 @@ class CapacityPlugin:
 
     def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
         """A queue may take from others while it or an ancestor near enough stays within what it deserves in some resource."""
-        if not self._fault.ok or not queue.is_open:
-            return self._fault if not self._fault.ok else _closed(queue)
+        fault = self._fault(queue.name)
+        if not fault.ok or not queue.is_open:
+            return _closed(queue) if fault.ok else fault
         account, request = self._accounts[queue.name], session.request_of(task.task.shape).amounts.astype(np.float64)
         room = room_or_reason(
             self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use"
@@ -169,11 +182,12 @@ class CapacityPlugin:
 
     def _deserves(self, session: Session, account: Account, request: Vector) -> bool:
         rows = requested_rows(request, session.snapshot.space)
-        return bool((account.allocated[rows] + request[rows] <= account.deserved[rows]).any())
+        within = account.allocated[rows] + request[rows] <= account.deserved[rows]
+        return bool(within.all() if self.needs_all_dimensions else within.any())
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
         """Let go, least important first, what queues have beyond what they deserve, never below their guarantee."""
-        if not self._fault.ok:
+        if not self._fault(preemptor.gang.gang.queue).ok:
             return []
         walk = _ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
         return [task for task in session.victims_in_order(candidates, preemptor) if walk.takes(task, preemptor)]
@@ -232,34 +246,38 @@ def _settle(account: Account, available: Vector) -> None:
     account.deserved = np.maximum(np.minimum(account.deserved, account.limit), account.guarantee)
 
 
-def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[str]) -> Verdict:
-    """Link queues, hand limits down and sums up; refuse a tree that cannot be one, or gangs in an inner queue."""
-    root = accounts.get(ROOT)
-    if root is None:
-        return _broken(f"queue {ROOT}, which holds all others, does not exist")
+def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[str]) -> dict[str, Verdict]:
+    """Link queues, hand limits down and sums up; return what is wrong with which queue."""
+    root, faults = accounts[ROOT], dict[str, Verdict]()
     for account in accounts.values():
-        if account is not root:
-            parent = accounts.get(account.queue.parent or ROOT)
-            if parent is None:
-                return _broken(f"queue {account.queue.name} names the parent {account.queue.parent!r}, which does not exist")
+        parent = accounts.get(account.queue.parent or ROOT)
+        if account is root:
+            continue
+        if parent is None:
+            text = f"queue {account.queue.name} names the parent {account.queue.parent!r}, which does not exist"
+            faults[account.queue.name] = _broken(text)
+        else:
             account.parent = parent
             parent.children.append(account)
-    for account in accounts.values():
-        if not _reaches(account, root, len(accounts)):
-            return _broken(f"queue {account.queue.name} is its own ancestor")
+    for name, account in accounts.items():
+        if name not in faults and not _reaches(account, root, len(accounts)):
+            faults[name] = _broken(f"queue {name} does not lead up to the root: a parent is missing or queues form a circle")
+    _cut_off(accounts, faults)
     _sum_up(root)
     root.limit = np.minimum(total, root.capability)
     _hand_down(root)
-    inner = sorted(name for name in used_queues if name in accounts and accounts[name].children and accounts[name] is not root)
-    if inner:
-        return _broken(f"queue {inner[0]} has queues below it and gangs of its own; move the gangs to a leaf queue")
-    return YES
+    for name in sorted(used_queues):
+        if name in accounts and accounts[name].children and accounts[name] is not root:
+            faults[name] = _broken(f"queue {name} has queues below it and gangs of its own; move the gangs to a leaf queue")
+    return faults
 
 
-def _take_apart(accounts: dict[str, Account]) -> None:
-    """Let every queue of a refused tree stand alone: its links may go round in circles."""
+def _cut_off(accounts: dict[str, Account], faults: dict[str, Verdict]) -> None:
+    """Take queues that do not reach the root out of the tree."""
+    for name in faults:
+        accounts[name].parent, accounts[name].children = None, []
     for account in accounts.values():
-        account.parent, account.children = None, []
+        account.children = [child for child in account.children if child.parent is account]
 
 
 def _broken(message: str) -> Verdict:
@@ -293,6 +311,34 @@ def _hand_down(account: Account) -> None:
         child.capability = np.where(np.isinf(child.capability), account.capability, child.capability)
         _settle(child, account.limit - guaranteed + child.guarantee)
         _hand_down(child)
+
+
+def _choice(settings: Arguments, key: str, *allowed: str) -> str:
+    """Read one of a few words, the first by default."""
+    word = settings.text(key, allowed[0])
+    if word not in allowed:
+        raise ConfigError(f"plugin 'capacity', argument {key!r}: {word!r} is unknown; write {' or '.join(map(repr, allowed))}")
+    return word
+
+
+def _share_by_weight(accounts: dict[str, Account], total: Vector, *, is_tree: bool) -> None:
+    """Let queues that say nothing of what they deserve share by weight what is left of their parent's part, or of the cluster."""
+    if not is_tree:
+        _divide_among([account for account in accounts.values() if account.queue.name != ROOT], total)
+        return
+    accounts[ROOT].deserved = total
+    line = [accounts[ROOT]]
+    for account in line:
+        _divide_among(account.children, account.deserved)
+        line.extend(account.children)
+
+
+def _divide_among(accounts: list[Account], total: Vector) -> None:
+    silent = [account for account in accounts if not account.queue.deserved]
+    spoken = sum((account.deserved for account in accounts if account.queue.deserved), np.zeros(len(total)))
+    claims = [Claim(account.queue.weight, account.requested, account.limit, account.guarantee) for account in silent]
+    for account, part in zip(silent, divide(claims, np.maximum(total - spoken, 0.0)), strict=True):
+        account.deserved = part
 
 
 def _shared_depth(left: Account, right: Account) -> int:
