@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
+from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.errors import PhalanxError, SnapshotError
 from phalanx.model.status import Status
@@ -48,7 +49,7 @@ class _Loader(SafeLoader):
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         found = super().construct_mapping(node, deep)
         if len(found) < len(keys) and "<<" not in keys:
-            twice = next(key for key, _ in node.value if keys.count(key.value) > 1)
+            twice = next(key for place, (key, _) in enumerate(node.value) if key.value in keys[:place])
             hint = "; separate objects with '---'" if twice.value in ("apiVersion", "kind") else ""
             raise yaml.constructor.ConstructorError(None, None, f"key {twice.value!r} stands twice{hint}", twice.start_mark)
         return found
@@ -239,12 +240,11 @@ def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = froz
     return intake
 
 
-def notes_on(intake: Intake) -> Iterator[str]:
+def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     """Say in a sentence each what was left out and may surprise."""
     if intake.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
         yield f"skipped what a session does not read: {kinds}"
-    snapshot = intake.cluster.snapshot(0.0)
     orphans = {
         gang: sum(task.status is Status.PENDING for task in members.values())
         for gang, members in snapshot.members.items()

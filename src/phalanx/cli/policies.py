@@ -101,16 +101,17 @@ def _unwrapped(document: Located) -> object:
 def _try_out(policy: Policy) -> None:
     for number, tier in enumerate(policy.tiers):
         for place, plugin in enumerate(tier):
-            _make(partial(CATALOGUE.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin")
+            _make(partial(CATALOGUE.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin {plugin.name!r}")
     for name in dict.fromkeys((*policy.actions, *policy.arguments_by_action)):
         arguments = policy.arguments_by_action.get(name, {})
-        _make(partial(CATALOGUE.actions[name], arguments), "configurations: action")
+        _make(partial(CATALOGUE.actions[name], arguments), f"configurations: action {name!r}")
 
 
-def _make(make: Callable[[], object], where: str) -> None:
+def _make(make: Callable[[], object], owner: str) -> None:
+    """Make it once; whatever is wrong with an argument becomes a sentence that says whose it is."""
     try:
         make()
     except ConfigError as problem:
-        raise ConfigError(f"{where} {str(problem).removeprefix('plugin ').removeprefix('action ')}") from problem
+        raise ConfigError(f"{owner}, {str(problem).partition(', ')[2] or problem}") from problem
     except (ValueError, TypeError, AttributeError) as problem:
-        raise ConfigError(f"{where}: an argument cannot be read: {problem}") from problem
+        raise ConfigError(f"{owner}: an argument cannot be read: {problem}") from problem

@@ -104,9 +104,9 @@ def _decide(asked: Options) -> bool:
     now = _now(asked.now)
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners)
-    for text in notes_on(intake):
-        output.note(text)
     snapshot = intake.cluster.snapshot(now)
+    for text in notes_on(intake, snapshot):
+        output.note(text)
     decisions = run_cycle(snapshot, policy, CATALOGUE, course_level=int(asked.verbosity or 0))
     if asked.form == "table":
         output.write_course(decisions)

@@ -180,8 +180,12 @@ def describe(document: Document) -> str:
 
 
 def _readable(problem: msgspec.ValidationError) -> str:
-    text, _, place = str(problem).partition(" - at `$")
-    return f"{place.rstrip('`').lstrip('.') or 'object'}: {text[0].lower()}{text[1:]}"
+    text, _, found = str(problem).partition(" - at `$")
+    place = found.rstrip("`").lstrip(".")
+    missing = text.removeprefix("Object missing required field ")
+    if missing != text:
+        return f"{place}.{missing.strip('`')}: missing".lstrip(".")
+    return f"{place or 'object'}: {text[0].lower()}{text[1:]}"
 
 
 def _table(table: str, kind: type[Struct], read: Callable[[Struct], Any], *, is_namespaced: bool = False) -> _Handler:
