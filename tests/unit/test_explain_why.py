@@ -107,7 +107,7 @@ def test_a_gang_that_nobody_tries_says_so() -> None:
 
 
 def test_a_missing_queue_is_named() -> None:
-    assert why(build.gang("train", tasks=1, queue="reserch", cpu=1)) == "queue 'reserch' does not exist"
+    assert why(build.gang("train", tasks=1, queue="researchers", cpu=1)) == "queue 'researchers' does not exist"
 
 
 def test_a_closed_queue_is_named() -> None:

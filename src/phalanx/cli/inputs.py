@@ -92,19 +92,23 @@ def _read_bytes(path: str) -> bytes:
 
 def parse_text(text: bytes, name: str) -> list[object]:
     """Return the documents of a text; `name` says in an error whose text it is."""
-    if text.lstrip()[:1] in (b"{", b"["):
-        try:
-            return _parse_json(text)
-        except ValueError:
-            pass  # YAML may begin with a bracket too, and says in which line a mistake is
     try:
-        return list(yaml.load_all(text, Loader=_Loader))
+        return _parse(text)
     except yaml.YAMLError as problem:
         raise SnapshotError(f"{name}{_yaml_problem(problem)}") from problem
     except ValueError as problem:  # PyYAML lets numbers such as 0x_ through to int()
         raise SnapshotError(f"{name}: a number in it cannot be read: {problem}") from problem
     except RecursionError:
         raise SnapshotError(f"{name}: nested too deeply to be an object of a cluster") from None
+
+
+def _parse(text: bytes) -> list[object]:
+    if text.lstrip()[:1] in (b"{", b"["):
+        try:
+            return _parse_json(text)
+        except ValueError:
+            pass  # YAML may begin with a bracket too, and says in which line a mistake is
+    return list(yaml.load_all(text, Loader=_Loader))
 
 
 def _parse_json(text: bytes) -> list[object]:
