@@ -119,7 +119,7 @@ def test_check_says_what_it_found() -> None:
         ("actions: [\n", "stdin, line 2, column 1: did not find expected node content"),
         ("- a\n", "stdin: configuration: expected a mapping, got list"),
         ("tires: []\n", "stdin: configuration.tires: unknown key; did you mean 'tiers'?"),
-        ("actions: allocte\n", "stdin: actions: unknown action 'allocte'; did you mean 'allocate'?"),
+        ("actions: allocaat\n", "stdin: actions: unknown action 'allocaat'; did you mean 'allocate'?"),
         ("tiers:\n- plugins:\n  - nme: gang\n", "stdin: tiers[0].plugins[0].nme: unknown key; did you mean 'name'?"),
         ("tiers:\n- plugins:\n  - name: gangg\n", "stdin: tiers[0].plugins[0].name: unknown plugin 'gangg'; did you mean 'gang'?"),
         ("tiers:\n- plugins:\n  - {name: gang, enableJobOrdr: true}\n",
