@@ -9,7 +9,7 @@ import numpy as np
 
 from phalanx.actions.bundles import Bundle, BundleMaker
 from phalanx.actions.eviction import gang_heap, starving_gangs, waiting_tasks
-from phalanx.actions.room import RoomMaker
+from phalanx.actions.room import PriceBoard, RoomMaker
 from phalanx.core.heap import Heap
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -39,6 +39,7 @@ class GangEvictionAction:
 
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
+        self.board = PriceBoard()
         heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
@@ -89,7 +90,8 @@ class _Campaign:
         if self._action.victims == "bundles":
             return self._clear(domain, hypernode, waiting)
         needed = tasks_needed(self._gang, waiting)
-        return RoomMaker(self._session, self._gang, self._queue, self._action.purpose, self._action.name).make(domain, needed)
+        action = self._action
+        return RoomMaker(self._session, self._gang, self._queue, action.purpose, action.name, action.board).make(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait, or those of the first sub-group when the gang is whole already."""

@@ -5,8 +5,9 @@ its gang can spare, or a whole gang; never a part that would leave a gang broken
 task, then every unit is put back that turns out not to be needed: what is left is needed, each single one of it.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -45,23 +46,54 @@ class Offer:
         return broken, highest, sum(len(unit.tasks) for unit in self.units)
 
 
+Cost = tuple[int, int, int]
+UNKNOWN: Cost = (-1, 0, 0)
+"""Below every real cost: the node has to be looked at before it is chosen."""
+
+
+class PriceBoard:
+    """What one more task costs on each node, by class of tasks and of preemptors, kept from gang to gang.
+
+    A listed cost is never above the real one: it is looked up again before it is believed, and a node that may have become
+    cheaper is listed as unknown. So gangs that are alike do not ask all nodes again, each one only the next cheapest.
+    """
+
+    def __init__(self) -> None:
+        """Start with no prices."""
+        self._heaps: dict[Hashable, list[tuple[Cost, int]]] = {}
+
+    def heap(self, key: Hashable, nodes: Mask) -> list[tuple[Cost, int]]:
+        """Return the price list of a class, all nodes unknown at first."""
+        if key not in self._heaps:
+            self._heaps[key] = [(UNKNOWN, node) for node in np.flatnonzero(nodes).tolist()]
+        return self._heaps[key]
+
+    def forget(self, nodes: set[int]) -> None:
+        """List nodes as unknown in every class: something happened there."""
+        for heap in self._heaps.values():
+            for node in nodes:
+                heappush(heap, (UNKNOWN, node))
+
+
 class RoomMaker:
     """Plans evictions for one gang and carries them out."""
 
-    def __init__(self, session: Session, gang: GangState, queue: Queue, purpose: str, action: str) -> None:
+    def __init__(self, session: Session, gang: GangState, queue: Queue, purpose: str, action: str, board: PriceBoard) -> None:
         """Serve the gang; `purpose` is preempt or reclaim."""
         self._session, self._gang, self._queue = session, gang, queue
-        self._purpose, self._action = purpose, action
+        self._purpose, self._action, self._board = purpose, action, board
         self._held: dict[Unit, Statement] = {}
+        self._touched: set[int] = set()
 
     def make(self, domain: Mask, waiting: list[TaskState]) -> bool:
         """Place the tasks in the domain, evicting what has to go; tell whether it was done."""
-        if self._plan(domain, waiting):
+        is_done = self._plan(domain, waiting)
+        if is_done:
             self._spare_the_rest(domain, waiting)
-            if self._carry_out(domain, waiting):
-                return True
+            is_done = self._carry_out(domain, waiting)
         self._release(list(self._held))
-        return False
+        self._board.forget(self._touched)
+        return is_done
 
     def _plan(self, domain: Mask, waiting: list[TaskState]) -> bool:
         """Choose victims node by node with all tasks placed for a trial; the victims stay evicted, the places are given back."""
@@ -79,28 +111,32 @@ class RoomMaker:
         if not self._session.prefilter(tasks[0]).ok or not self._make_quota(domain, tasks):
             return False
         siege = Siege(self._session, tasks[0])
-        heap = [
-            (offer.cost(), node)
-            for node in np.flatnonzero(domain & siege.candidates).tolist()
-            if (offer := self._offer(siege, tasks[0], node))
-        ]
-        heapify(heap)
+        heap = self._prices(siege, tasks[0], domain)
         for task in tasks:
-            node = self._next_place(heap, siege, task)
+            node = self._next_place(heap, siege, task, domain)
             if node is None or not self._may_take(task):
                 return False
             places.pipeline([task], [node])
-            self._offer_again(heap, siege, task, [node])
+            self._touched.add(node)
+            heappush(heap, (UNKNOWN, node))
         return True
+
+    def _prices(self, siege: Siege, task: TaskState, domain: Mask) -> list[tuple[Cost, int]]:
+        """Return the price list of the task's class; tasks that other pods matter to have one of their own."""
+        shape = task.task.shape
+        if not self._session.is_local(shape):
+            return [(UNKNOWN, node) for node in np.flatnonzero(domain & siege.candidates).tolist()]
+        key = (self._session.class_of(shape), self._queue.name, self._gang.gang.priority, self._purpose, domain.tobytes())
+        return self._board.heap(key, domain & siege.candidates)
 
     def _may_take(self, task: TaskState) -> bool:
         return self._purpose == "preempt" or self._session.queue_preemptive(self._queue, task).ok
 
-    def _next_place(self, heap: list[tuple[tuple[int, int, int], int]], siege: Siege, task: TaskState) -> int | None:
+    def _next_place(self, heap: list[tuple[Cost, int]], siege: Siege, task: TaskState, domain: Mask) -> int | None:
         """Take the cheapest node whose price is still right, and evict there."""
         while heap:
             cost, node = heappop(heap)
-            offer = self._offer(siege, task, node)
+            offer = self._offer(siege, task, node) if siege.candidates[node] and domain[node] else None
             if offer is None:
                 continue
             if offer.cost() > cost:
@@ -109,15 +145,11 @@ class RoomMaker:
             for unit in offer.units:
                 self._evict(unit)
             if siege.passes(node):
-                self._offer_again(heap, siege, task, [t.node for unit in offer.units if unit.is_whole for t in unit.tasks])
+                for place in {victim.node for unit in offer.units if unit.is_whole for victim in unit.tasks} - {node}:
+                    heappush(heap, (UNKNOWN, place))
                 return node
             self._release(list(offer.units))
         return None
-
-    def _offer_again(self, heap: list[tuple[tuple[int, int, int], int]], siege: Siege, task: TaskState, nodes: list[int]) -> None:
-        for node in nodes:
-            if siege.candidates[node] and (offer := self._offer(siege, task, node)):
-                heappush(heap, (offer.cost(), node))
 
     def _offer(self, siege: Siege, task: TaskState, node: int) -> Offer | None:
         """Return the cheapest way to make one more task fit on the node; None when there is none."""
@@ -186,6 +218,7 @@ class RoomMaker:
 
     def _evict(self, unit: Unit) -> None:
         statement = self._session.statement()
+        self._touched.update(task.node for task in unit.tasks)
         for task in unit.tasks:
             statement.evict(task, action=self._action, preemptor=self._gang.key, reason=self._reason(unit))
         self._held[unit] = statement

@@ -381,9 +381,7 @@ class Session:
 
         Shapes that differ only in labels share one outlook when labels do not matter.
         """
-        key = self._outlook_keys.get(id(shape))
-        if key is None:
-            key = self._outlook_keys[id(shape)] = shape.placement_key() if self.is_local(shape) else id(shape)
+        key = self.class_of(shape)
         outlook = self._outlooks.pop(key, None)
         if outlook is None:
             outlook = Outlook(self, shape)
@@ -392,6 +390,13 @@ class Session:
         self._outlooks[key] = outlook
         outlook.refresh()
         return outlook
+
+    def class_of(self, shape: Shape) -> Hashable:
+        """Return what shapes have in common that no node can tell apart."""
+        key = self._outlook_keys.get(id(shape))
+        if key is None:
+            key = self._outlook_keys[id(shape)] = shape.placement_key() if self.is_local(shape) else id(shape)
+        return key
 
     def prefilter(self, task: TaskState) -> Verdict:
         """Ask for refusals that hold for every node."""
