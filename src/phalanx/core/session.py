@@ -55,7 +55,8 @@ class Session:
         """Open the session: take the books, ask every plugin to open."""
         self.snapshot, self.policy, self.course = snapshot, policy, course
         self.now = snapshot.now
-        self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, snapshot.used.copy(), snapshot.releasing)
+        used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
+        self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, used, releasing)
         self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
         self.decisions = Decisions()
         self.queues = snapshot.queues
