@@ -63,12 +63,14 @@ class Siege:
         count = len(session.snapshot.nodes)
         hopeless: Mask = np.zeros(count, dtype=np.bool_)
         self._prepared: Mask = np.zeros(count, dtype=np.bool_)
+        self._stays: Mask = np.zeros(count, dtype=np.bool_)
         for _, layers in session.screen(task.task.shape, slice(None)):
             for layer in layers:
                 if layer.is_final:
                     hopeless |= layer.refused
                 if layer.is_prepared:
                     self._prepared |= layer.refused
+                    self._stays |= layer.refused & (not layer.is_recounted)
         if isinstance(task.error, FitError) and task.error.final is not None:
             hopeless |= task.error.final
         self.candidates: Mask = ~hopeless
@@ -102,13 +104,13 @@ class Siege:
         future = self._session.ledger.future
         return all(future[row, node] >= amount for row, amount in self.request.rows)
 
-    def passes(self, node: int) -> bool:
-        """Tell whether the filters let the task onto the node now."""
-        if self._prepared[node]:
+    def passes(self, node: int, *, sees_evictions: bool = False) -> bool:
+        """Tell whether the filters let the task onto the node now; `sees_evictions` counts affinity anew."""
+        if (self._stays if sees_evictions else self._prepared)[node]:
             return False
         where = np.array([node], dtype=np.int64)
         for _, layers in self._session.screen(self._task.task.shape, where):
-            if any(layer.refused[0] and not layer.is_prepared for layer in layers):
+            if any(layer.refused[0] for layer in layers if not layer.is_prepared or (sees_evictions and layer.is_recounted)):
                 return False
         return True
 

@@ -30,6 +30,8 @@ class Layer:
     """No eviction can help, and later filters are not asked about these nodes."""
     is_prepared: bool = False
     """Made from counts of other pods that were taken before any eviction; evictions for the task do not change it."""
+    is_recounted: bool = False
+    """Of those: a dry run of topology-aware preemption counts again."""
 
 
 @dataclass(frozen=True, slots=True)
