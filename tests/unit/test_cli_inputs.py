@@ -56,6 +56,10 @@ def test_a_yaml_value_reads_as_the_api_server_reads_it(text: str, value: object)
     assert parse_text(f"value: {text}".encode(), "x") == [{"value": value}]
 
 
+def test_merge_keys_may_be_overridden() -> None:
+    assert parse_text(b"a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}\n", "x") == [{"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": 2}}]
+
+
 def test_yaml_and_json_give_the_same_objects(write: Write) -> None:
     as_yaml = write("a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: x, creationTimestamp: 2026-01-01T12:00:00Z}\n")
     as_json = write(
@@ -148,6 +152,7 @@ def test_a_complete_input_needs_no_note() -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: 5\n",
          "a.yaml, document 1: Pod x: spec: expected `object`, got `int`"),
         (f"{NODE}---\n{NODE}kind: Pod\n", "a.yaml, line 8, column 1: key 'kind' stands twice; separate objects with '---'"),
+        ("1: a\n1.0: b\n", "a.yaml, line 2, column 1: key '1.0' stands twice"),
         ("apiVersion: v1\nkind: PodList\nitems: 3\n", "a.yaml, document 1: items: expected a list, got a number"),
         ("x: 0x_\n", "a.yaml: a number in it cannot be read: invalid literal for int() with base 16: ''"),
     ],

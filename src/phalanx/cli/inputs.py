@@ -46,13 +46,17 @@ class _Loader(SafeLoader):
     """Reads what the API server would read; a key that stands twice in one mapping is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        pairs = node.value
         found = super().construct_mapping(node, deep)
-        if len(found) < len(keys) and "<<" not in keys:
-            twice = next(key for place, (key, _) in enumerate(node.value) if key.value in keys[:place])
-            hint = "; separate objects with '---'" if twice.value in ("apiVersion", "kind") else ""
-            raise yaml.constructor.ConstructorError(None, None, f"key {twice.value!r} stands twice{hint}", twice.start_mark)
+        if len(found) < len(pairs) and node.value is pairs:  # with a merge key ("<<") the node gets a new list of pairs
+            self._refuse_twin([key for key, _ in pairs])
         return found
+
+    def _refuse_twin(self, keys: list[yaml.ScalarNode]) -> None:
+        names = [key.value for key in keys]
+        twin = next((key for place, key in enumerate(keys) if key.value in names[:place]), keys[-1])
+        hint = "; separate objects with '---'" if twin.value in ("apiVersion", "kind") else ""
+        raise yaml.constructor.ConstructorError(None, None, f"key {twin.value!r} stands twice{hint}", twin.start_mark)
 
 
 _REPLACED = ("timestamp", "value", "int", "float")

@@ -23,6 +23,7 @@ Exit status:
 FORMS = ("table", "json", "yaml")
 LEVELS = ("3", "4", "5")
 GANG_WAITS = 3
+PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
