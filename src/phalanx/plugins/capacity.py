@@ -32,8 +32,12 @@ from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
 from phalanx.errors import ConfigError
 from phalanx.model.queue import ROOT, Queue
-from phalanx.model.resources import PODS
+from phalanx.model.resources import PODS, ResourceSpace
 from phalanx.model.shape import Shape
+from phalanx.model.status import HOLDING
+
+DEVICE_CLASS = "deviceclass/"
+"""Queues count devices of a class under this prefix."""
 
 
 @dataclass(slots=True)
@@ -76,7 +80,7 @@ class CapacityPlugin:
         """Read the settings."""
         settings = Arguments(self.name, policy.arguments)
         self.ancestor_level = settings.integer("ancestorReclaimLevel", 0)
-        settings.switch("capacity.DynamicResourceAllocationEnable", False)
+        self.counts_devices = settings.switch("capacity.DynamicResourceAllocationEnable", False)
         settings.switch("capacity.DRAConsumableCapacityEnable", False)
         self.needs_all_dimensions = _choice(settings, "preemptive", "any-dimension", "all-dimensions") == "all-dimensions"
         self.refuses_alone = _choice(settings, "brokenQueues", "refuse-all", "refuse-alone") == "refuse-alone"
@@ -88,9 +92,11 @@ class CapacityPlugin:
 
     def open(self, session: Session) -> None:
         """Open an account for each queue and settle what each may use."""
-        total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
+        total = _without_bound_on_devices(session.ledger.allocatable.sum(axis=1, dtype=np.float64), session.snapshot.space)
         for queue in session.queues.values():
             self._accounts[queue.name] = self._account(session, queue, session.snapshot.totals.get(queue.name, Totals()))
+        if self.counts_devices:
+            self._count_held_devices(session)
         if self._is_tree:
             self._faults = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
         else:
@@ -113,6 +119,29 @@ class CapacityPlugin:
             session.vector(totals.elastic), session.vector(queue.guarantee), session.vector(queue.deserved), capability, capability,
         )  # fmt: skip
 
+    def _count_held_devices(self, session: Session) -> None:
+        """Add the devices that running tasks hold through claims to what their queues have."""
+        for key, members in session.snapshot.members.items():
+            account = self._accounts.get(session.snapshot.gangs[key].queue) if key in session.snapshot.gangs else None
+            for task in members.values() if account is not None else ():
+                if task.shape.resource_claims and task.status in HOLDING and account is not None:
+                    account.allocated = account.allocated + self._devices(session, task.shape)
+
+    def _request(self, session: Session, shape: Shape) -> Vector:
+        """Return what a task takes from a queue: its request, and the devices of its claims if they count."""
+        request = session.request_of(shape).amounts.astype(np.float64)
+        return request + self._devices(session, shape) if self.counts_devices and shape.resource_claims else request
+
+    def _devices(self, session: Session, shape: Shape) -> Vector:
+        rows, claims = session.snapshot.space.row_by_name, session.snapshot.surroundings.resource_claims
+        devices = np.zeros(len(rows))
+        for use in shape.resource_claims:
+            claim = claims.get(f"{shape.namespace}/{use.claim}")
+            for wanted in claim.requests if claim is not None else ():
+                if (row := rows.get(f"{DEVICE_CLASS}{wanted.device_class}")) is not None:
+                    devices[row] += wanted.count * 1000
+        return devices
+
     def _fault(self, queue: str) -> Verdict:
         """Return what is wrong with the place of a queue in the tree; one fault is everybody's unless faults are refused alone."""
         if self.refuses_alone or not self._faults:
@@ -134,7 +163,7 @@ class CapacityPlugin:
         if account.children:
             message = f"queue {queue.name} has queues below it; submit to one of them"
             return Room(0, Verdict.refuse(self.name, "QueueNotLeaf", message, queue=queue.name))
-        request = session.request_of(shape).amounts.astype(np.float64)
+        request = self._request(session, shape)
         rooms = [
             room_or_reason(self.name, each.queue.name, each.limit, each.allocated, request, session.snapshot.space, "it may use")
             for each in account.line()
@@ -167,7 +196,7 @@ class CapacityPlugin:
         fault = self._fault(queue.name)
         if not fault.ok or not queue.is_open:
             return _closed(queue) if fault.ok else fault
-        account, request = self._accounts[queue.name], session.request_of(task.task.shape).amounts.astype(np.float64)
+        account, request = self._accounts[queue.name], self._request(session, task.task.shape)
         room = room_or_reason(
             self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use"
         )
@@ -208,9 +237,17 @@ class CapacityPlugin:
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, promises included, up to the root."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
-        amounts = session.request_of(operation.shape).amounts * (sign * len(operation.tasks))
+        amounts = self._request(session, operation.shape) * (sign * len(operation.tasks))
         for account in self._accounts[operation.gang.gang.queue].line():
             account.allocated = account.allocated + amounts
+
+
+def _without_bound_on_devices(total: Vector, space: ResourceSpace) -> Vector:
+    """Nodes do not report devices of a class as resources: only what a queue says bounds them."""
+    for name, row in space.row_by_name.items():
+        if DEVICE_CLASS in name:
+            total[row] = np.inf
+    return total
 
 
 def _closed(queue: Queue) -> Verdict:
