@@ -54,7 +54,7 @@ class TaskPlacer:
         statement.discard()
         if session.course.level >= 3:
             reason = session.gang_ready(subgroup.gang).message
-            session.course.note(3, "discard", f"gang {subgroup.gang.key}: discarded, {reason}", gang=subgroup.gang.key)
+            session.course.note(3, "not ready", f"gang {subgroup.gang.key} gets nothing: {reason}", gang=subgroup.gang.key)
         return None
 
 
@@ -102,6 +102,8 @@ class _Run:
         return self._session.is_local(task.task.shape) and self._session.task_scores(task) is None
 
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
+        if self._session.course.level >= 4:
+            self._note_class(batch)
         now, later = self._choose(batch)
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
@@ -111,6 +113,20 @@ class _Run:
             self._no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
             self.goes_on = False
+
+    def _note_class(self, batch: list[TaskState]) -> None:
+        """Record the task that is tried and how the nodes look to its class: what the filters refuse, what the best score."""
+        course, first = self._session.course, batch[0].task
+        course.note(4, "task", f"try {len(batch)} task(s) like {first.key}", task=first.key, count=len(batch))
+        if course.level < 5:
+            return
+        outlook = self._session.outlook(first.shape)
+        refused = outlook.error(within=self._within).counts
+        course.note(5, "filters", f"{int(outlook.feasible.sum())} node(s) fit {first.key}", task=first.key, refused=dict(refused))
+        best = outlook.best_scores(5)
+        names = {self._session.node_name(node): score for node, score in best}
+        text = ", ".join(f"{name} {score:g}" for name, score in names.items())
+        course.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=names)
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first = batch[0]

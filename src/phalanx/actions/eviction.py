@@ -25,9 +25,7 @@ def _is_starving(session: Session, gang: GangState, skips_topology: bool) -> boo
     if not verdict.ok:
         session.course.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key)
         return False
-    starving = session.gang_starving(gang)
-    if not starving.ok:
-        session.course.note(4, "not starving", f"gang {gang.key} does not starve", gang=gang.key)
+    if not session.gang_starving(gang).ok:
         return False
     return not (skips_topology and gang.gang.topology is not None)
 

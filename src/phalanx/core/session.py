@@ -247,6 +247,10 @@ class Session:
         keyed.sort(key=lambda entry: entry[2:4])
         return [entry[-1] for entry in sorted(keyed, key=cmp_to_key(_compare_tasks))]
 
+    def queue_compare(self, left: Queue, right: Queue) -> int:
+        """Return -1 when the left queue is served before the right one now, else 1."""
+        return -1 if self.queue_comes_first(left, right) else 1
+
     def queue_comes_first(self, left: Queue, right: Queue) -> bool:
         """Tell whether the left queue is served before the right one now."""
         answer = combine.first_difference(self._hooks["queue_order"], self, left, right)
@@ -280,7 +284,10 @@ class Session:
 
     def gang_starving(self, gang: GangState) -> Verdict:
         """Tell whether the gang may take room from others."""
-        return combine.first_tier_agrees(self._hooks["gang_starving"], self, gang)
+        verdict = combine.first_tier_agrees(self._hooks["gang_starving"], self, gang)
+        if self.course.level >= 4:
+            self.course.note(4, "starving", f"gang {gang.key} {'starves' if verdict.ok else 'does not starve'}", gang=gang.key)
+        return verdict
 
     def gang_enqueueable(self, gang: GangState) -> Vote:
         """Ask whether a waiting gang may be admitted."""
@@ -339,7 +346,19 @@ class Session:
 
     def _victims(self, hook: str, *question: object) -> list[TaskState]:
         rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else combine.victims
-        return rule(self._hooks[hook], *question)
+        chosen = rule(self._hooks[hook], *question)
+        if self.course.level >= 4:
+            self._note_votes(hook, question, chosen)
+        return chosen
+
+    def _note_votes(self, hook: str, question: tuple[object, ...], chosen: list[TaskState]) -> None:
+        """Record what each plugin says about victims, and what comes out."""
+        preemptor: Any = question[1]
+        votes = {method.__self__.name: method(*question) for method in combine.flat(self._hooks[hook])}
+        said = {name: "no say" if vote is None else [task.task.key for task in vote] for name, vote in votes.items()}
+        names = [task.task.key for task in chosen]
+        text = f"{len(names)} task(s) may go for {preemptor.task.key}" + (f": {', '.join(names)}" if names else "")
+        self.course.note(4, "victims", text, task=preemptor.task.key, hook=hook, votes=said, victims=names)
 
     def victims_in_order(self, victims: Iterable[TaskState], preemptor: TaskState) -> list[TaskState]:
         """Return victims in the order in which they go: the least important first."""
