@@ -29,7 +29,7 @@ def test_a_request_may_name_a_profile_and_override_it() -> None:
 @pytest.mark.parametrize(
     ("request_part", "sentence"),
     [
-        ({"config": {"profile": "nope"}}, "profile: unknown profile 'nope'; known: volcano"),
+        ({"config": {"profile": "vulcano"}}, "profile: unknown profile 'vulcano'; did you mean 'volcano'?"),
         ({"config": {"tires": []}}, "configuration.tires: unknown key; did you mean 'tiers'?"),
         ({"config": {"tiers": [{"plugins": [{"name": "gang", "arguments": {"a": 1}}]}]}},
          "tiers[0].plugins[0]: plugin 'gang', argument 'a': unknown setting"),

@@ -117,7 +117,7 @@ def test_a_wrong_argument_in_a_configuration_is_found_before_the_session(tmp_pat
 
 def test_a_profile_is_chosen_by_name() -> None:
     assert stdin(ONE, "--profile", "volcano").stdout == stdin(ONE).stdout
-    assert stdin(ONE, "--profile", "nope").stderr == "error: profile: unknown profile 'nope'; known: volcano\n"
+    assert stdin(ONE, "--profile", "vulcano").stderr == "error: profile: unknown profile 'vulcano'; did you mean 'volcano'?\n"
 
 
 def test_now_is_the_time_of_the_session(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def spelled_out(policy: Policy) -> str:
     """Write a policy as a configuration that leaves nothing unsaid."""
     document = {
         "actions": ", ".join(policy.actions),
+        "victimRule": policy.victim_rule,
         "tiers": [{"plugins": list(map(_plugin, tier))} for tier in policy.tiers],
         "configurations": list(_configurations(policy)),
         "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,
