@@ -4,10 +4,16 @@ Timed is one cycle, from the snapshot to the decisions. A row that leaves the ga
 """
 
 import gc
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from time import perf_counter
 
+import msgspec
+
+from phalanx.bench.report import machine
 from phalanx.bench.row import peak_rss_bytes
 from phalanx.builtin import CATALOGUE
 from phalanx.core.cluster import ClusterState
@@ -23,6 +29,7 @@ from phalanx.model.task import GangKey, Task, TaskKey
 
 GPU = "nvidia.com/gpu"
 NOW = 1_000_000.0
+MOST_SECONDS_PER_ROW = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,9 @@ def scenarios() -> Iterator[EvictScenario]:
     yield EvictScenario(
         "gang of 200 by gangpreempt, fewest victims", *gang, _config("allocate, gangpreempt", plain, _SCORED, **fewest), 200
     )
+    aware = {"configurations": [{"name": "preempt", "arguments": {"enableTopologyAwarePreemption": True}}]}
+    large = (5000, 40_000, 10, _full_nodes)
+    yield EvictScenario("topology-aware dry runs", *large, _config("allocate, preempt", _GUARDED, _SCORED, **aware), 10)
     storm = (500, 4000, 4000, _out_of_balance)
     queues = [*_named("predicates"), _CAPACITY, *_named("nodeorder")]
     yield EvictScenario(
@@ -179,3 +189,53 @@ def scenarios() -> Iterator[EvictScenario]:
     yield EvictScenario(
         "reclaim storm by gangreclaim, fewest victims", *storm, _config("allocate, gangreclaim", plain, queues, **fewest), 2000
     )
+
+
+def run(scenario: EvictScenario) -> EvictRow:
+    """Run one row in a process of its own, so that its peak memory is the row's."""
+    command = [sys.executable, "-m", "phalanx.bench.evict", scenario.name]
+    finished = subprocess.run(command, capture_output=True, check=False, timeout=MOST_SECONDS_PER_ROW)
+    if finished.returncode != 0:
+        raise PhalanxError(f"{scenario.name}: {finished.stderr.decode(errors='replace').strip().splitlines()[-1]}")
+    return msgspec.json.decode(finished.stdout, type=EvictRow)
+
+
+def table(rows: Sequence[EvictRow]) -> str:
+    """Return the rows in columns."""
+    lines = [("scenario", "nodes", "running", "waiting", "seconds", "evictions", "placed", "peak MiB"), *map(_cells, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    )
+
+
+def _cells(row: EvictRow) -> tuple[str, ...]:
+    numbers = (
+        f"{row.nodes:,}",
+        f"{row.running:,}",
+        f"{row.waiting:,}",
+        f"{row.seconds:.3f}",
+        f"{row.evictions:,}",
+        f"{row.promised:,}",
+    )
+    return (row.scenario, *numbers, f"{row.peak_rss_bytes / (1 << 20):,.0f}")
+
+
+def page(rows: Sequence[EvictRow]) -> str:
+    """Return the results as Markdown, with the command and the machine."""
+    text = f"Written by `phalanx bench evict` on {datetime.now(UTC).date()}. Machine: {machine()}."
+    return f"# What evicting costs\n\n{text}\n\n```text\n{table(rows)}\n```\n"
+
+
+def main(name: str) -> None:
+    """Measure the row of this name and print it as JSON."""
+    scenario = next(scenario for scenario in scenarios() if scenario.name == name)
+    sys.stdout.buffer.write(msgspec.json.encode(measure(scenario)) + b"\n")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except PhalanxError as problem:
+        sys.exit(str(problem))
