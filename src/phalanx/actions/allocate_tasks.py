@@ -51,9 +51,9 @@ class TaskPlacer:
             run.step(tasks, statement)
         if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup):
             return statement
+        reason = session.gang_ready(subgroup.gang).message if session.course.level >= 3 else ""
         statement.discard()
         if session.course.level >= 3:
-            reason = session.gang_ready(subgroup.gang).message
             session.course.note(3, "not ready", f"gang {subgroup.gang.key} gets nothing: {reason}", gang=subgroup.gang.key)
         return None
 

@@ -161,7 +161,7 @@ def _named(*names: str) -> list[dict[str, object]]:
     return [{"name": name} for name in names]
 
 
-_GUARDED = [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]
+_GUARDED: list[dict[str, object]] = [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]
 _SCORED = _named("predicates", "nodeorder", "binpack")
 _FEWEST = {"victims": "fewest"}
 _CAPACITY: dict[str, object] = {"name": "capacity", "arguments": {"preemptive": "all-dimensions"}}
@@ -204,10 +204,12 @@ def table(rows: Sequence[EvictRow]) -> str:
     """Return the rows in columns."""
     lines = [("scenario", "nodes", "running", "waiting", "seconds", "evictions", "placed", "peak MiB"), *map(_cells, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))])
-        for line in lines
-    )
+    return "\n".join(_aligned(line, widths) for line in lines)
+
+
+def _aligned(line: tuple[str, ...], widths: Sequence[int]) -> str:
+    numbers = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+    return "  ".join([line[0].ljust(widths[0]), *numbers])
 
 
 def _cells(row: EvictRow) -> tuple[str, ...]:
