@@ -185,6 +185,7 @@ class _Run:
 
     def _refuse(self, task: TaskState, verdict: Verdict) -> None:
         self._subgroup.gang.verdicts.append(verdict)
+        task.refusal = verdict
         self._session.course.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
 
     def _asked_nodes(self) -> int:
