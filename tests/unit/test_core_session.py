@@ -167,7 +167,7 @@ def test_a_course_tells_what_was_placed_and_evicted() -> None:
     texts = [event.text for event in decisions.course]
     assert texts[0] == "enter action enqueue"
     assert "allocated task default/train-0 on node node-0" in texts
-    assert "gang default/train: committed" in texts
+    assert "gang default/train is ready" in texts
     assert texts[-1] == "leave action backfill"
 
 
