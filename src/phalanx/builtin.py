@@ -6,6 +6,7 @@ from phalanx.actions.enqueue import EnqueueAction
 from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
 from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
+from phalanx.actions.shuffle import ShuffleAction
 from phalanx.core.cycle import Catalogue
 from phalanx.plugins.binpack import BinpackPlugin
 from phalanx.plugins.capacity import CapacityPlugin
@@ -22,7 +23,13 @@ from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.sla import SlaPlugin
 
 CATALOGUE = Catalogue(
-    actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction)},
+    actions={
+        action.name: action
+        for action in (
+            EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction,
+            ShuffleAction,
+        )
+    },
     plugins={
         plugin.name: plugin
         for plugin in (
