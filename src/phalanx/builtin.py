@@ -16,6 +16,7 @@ from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
 from phalanx.plugins.nodeorder import NodeOrderPlugin
 from phalanx.plugins.overcommit import OvercommitPlugin
+from phalanx.plugins.pdb import PdbPlugin
 from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
@@ -35,6 +36,7 @@ CATALOGUE = Catalogue(
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
+            PdbPlugin,
         )
     },
 )  # fmt: skip
