@@ -10,6 +10,7 @@ from phalanx.actions.shuffle import ShuffleAction
 from phalanx.core.cycle import Catalogue
 from phalanx.plugins.binpack import BinpackPlugin
 from phalanx.plugins.capacity import CapacityPlugin
+from phalanx.plugins.cdp import CooldownPlugin
 from phalanx.plugins.conformance import ConformancePlugin
 from phalanx.plugins.drf import DrfPlugin
 from phalanx.plugins.gang import GangPlugin
@@ -37,6 +38,7 @@ CATALOGUE = Catalogue(
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
             PdbPlugin,
+            CooldownPlugin,
         )
     },
 )  # fmt: skip
