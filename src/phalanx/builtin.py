@@ -22,6 +22,7 @@ from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
+from phalanx.plugins.resourcequota import ResourceQuotaPlugin
 from phalanx.plugins.sla import SlaPlugin
 
 CATALOGUE = Catalogue(
@@ -39,6 +40,7 @@ CATALOGUE = Catalogue(
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
             PdbPlugin,
             CooldownPlugin,
+            ResourceQuotaPlugin,
         )
     },
 )  # fmt: skip
