@@ -24,6 +24,7 @@ from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.resourcequota import ResourceQuotaPlugin
 from phalanx.plugins.sla import SlaPlugin
+from phalanx.plugins.tdm import TdmPlugin
 
 CATALOGUE = Catalogue(
     actions={
@@ -41,6 +42,7 @@ CATALOGUE = Catalogue(
             PdbPlugin,
             CooldownPlugin,
             ResourceQuotaPlugin,
+            TdmPlugin,
         )
     },
 )  # fmt: skip
