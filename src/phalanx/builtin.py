@@ -21,6 +21,7 @@ from phalanx.plugins.pdb import PdbPlugin
 from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
+from phalanx.plugins.rescheduling import ReschedulingPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.resourcequota import ResourceQuotaPlugin
 from phalanx.plugins.sla import SlaPlugin
@@ -43,6 +44,7 @@ CATALOGUE = Catalogue(
             CooldownPlugin,
             ResourceQuotaPlugin,
             TdmPlugin,
+            ReschedulingPlugin,
         )
     },
 )  # fmt: skip
