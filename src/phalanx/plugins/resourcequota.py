@@ -15,7 +15,7 @@ from phalanx.model.resources import Resources, add, readable
 
 
 class ResourceQuotaPlugin:
-    """Votes on admission."""
+    """Keeps gangs waiting that their namespace's quotas could not take."""
 
     name = "resourcequota"
 
