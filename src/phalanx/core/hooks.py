@@ -221,6 +221,12 @@ class Evictable(Protocol):
     ) -> list[TaskState] | None: ...
 
 
+class VictimTasks(Protocol):
+    """Which of these running tasks leave their nodes for nobody in particular: the shuffle action evicts them."""
+
+    def victim_tasks(self, session: "Session", candidates: Sequence[TaskState]) -> list[TaskState]: ...
+
+
 class VictimQueueOrder(Protocol):
     """Whose tasks go first when several queues can give: negative when the left one does."""
 

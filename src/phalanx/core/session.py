@@ -344,6 +344,10 @@ class Session:
         """Return the candidates that may be evicted by a gang-aware action."""
         return self._victims("evictable", self, preemptor, candidates, purpose)
 
+    def victim_tasks(self, candidates: Sequence[TaskState]) -> list[tuple[TaskState, str]]:
+        """Return the candidates that leave their nodes for nobody in particular, each with the plugin that says so."""
+        return combine.first_tier_together(self._hooks["victim_tasks"], self, candidates)
+
     def _victims(self, hook: str, *question: object) -> list[TaskState]:
         rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else combine.victims
         chosen = rule(self._hooks[hook], *question)

@@ -6,9 +6,11 @@ from types import MappingProxyType
 
 from phalanx.core.nodes import NodeTable
 from phalanx.core.topology import HyperTree
+from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.gang import Gang
 from phalanx.model.node import Shard
 from phalanx.model.queue import Queue
+from phalanx.model.quota import ResourceQuota
 from phalanx.model.resources import Resources, ResourceSpace
 from phalanx.model.selectors import Labels, LabelSelector
 from phalanx.model.storage import (
@@ -56,6 +58,8 @@ class Surroundings:
     service_selectors: Mapping[str, tuple[str, LabelSelector]] = field(default_factory=dict)
     """Service key to its namespace and pod selector."""
     shards: Mapping[str, Shard] = field(default_factory=dict)
+    disruption_budgets: Mapping[str, DisruptionBudget] = field(default_factory=dict)
+    resource_quotas: Mapping[str, ResourceQuota] = field(default_factory=dict)
 
 
 EMPTY: Mapping[TaskKey, Task] = MappingProxyType({})

@@ -25,6 +25,7 @@ ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
 STRATEGY = "volcano.sh/resource-strategy"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
@@ -45,9 +46,9 @@ class PodReader:
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = meta.annotations or {}, meta.labels or {}
         group = annotations.get(GROUP)
-        namespace = meta.namespace or "default"
+        namespace, shape = meta.namespace or "default", self._shape(document, meta, status)
         return Task(
-            key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=self._shape(document, meta, status),
+            key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
             gang=GangKey(f"{namespace}/{group}") if group else None, role=annotations.get(ROLE) or labels.get(ROLE) or "",
             priority=_priority(spec, annotations), status=_status(meta, spec, status), node=spec.node_name or "",
             created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
@@ -55,7 +56,8 @@ class PodReader:
             is_gated=bool(spec.scheduling_gates), nominated_node=status.nominated_node_name or "",
             may_preempt=spec.preemption_policy != "Never", priority_class=spec.priority_class_name or "",
             scheduler=spec.scheduler_name or "",
-            started=seconds(status.start_time, where="status.startTime"), annotations=annotations,
+            started=seconds(status.start_time, where="status.startTime"), scheduled=_scheduled(status),
+            leaving_since=_leaving_since(meta), qos=status.qos_class or _likely_qos(shape), annotations=annotations,
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -63,8 +65,9 @@ class PodReader:
         claims = _volume_claims(spec, meta.name)
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
+        labels, strategy = sorted((meta.labels or {}).items()), sorted(_strategy(meta).items())
         key = msgspec.json.encode(
-            (meta.namespace, sorted((meta.labels or {}).items()), spec, slots, [use.claim for use in devices], claims)
+            (meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, strategy, _is_revocable(meta))
         )
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
@@ -84,6 +87,33 @@ def _status(meta: schema.Meta, spec: schema.PodSpec, status: schema.PodStatus) -
     if phase == "Pending":
         return Status.BOUND if spec.node_name else Status.PENDING
     return {"Running": Status.RUNNING, "Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}.get(phase, Status.UNKNOWN)
+
+
+def _scheduled(status: schema.PodStatus) -> float:
+    stamps = (part.last_transition_time for part in status.conditions or () if (part.type, part.status) == ("PodScheduled", "True"))
+    return seconds(next(stamps, None), where="status.conditions[PodScheduled].lastTransitionTime")
+
+
+def _leaving_since(meta: schema.Meta) -> float:
+    """Return when the deletion was asked for: the stamp itself says when the time to leave is up."""
+    end = seconds(meta.deletion_timestamp, where="metadata.deletionTimestamp")
+    return max(end - (meta.deletion_grace_period_seconds or 0), 0.0)
+
+
+def _likely_qos(shape: Shape) -> str:
+    return "BestEffort" if shape.is_best_effort else "Burstable"
+
+
+def _strategy(meta: schema.Meta) -> dict[str, str]:
+    return {key: text for key, text in (meta.annotations or {}).items() if key.startswith(STRATEGY)}
+
+
+def _is_revocable(meta: schema.Meta) -> bool:
+    """Tell whether the pod may use any revocable zone; it says so itself, or by being explicitly preemptable."""
+    annotations = meta.annotations or {}
+    if REVOCABLE_ZONE in annotations:
+        return annotations[REVOCABLE_ZONE] == "*"
+    return annotations.get(PREEMPTABLE, "").lower() == "true"
 
 
 def _volume_claims(spec: schema.ShapeSpec, pod: str) -> tuple[str, ...]:
@@ -127,7 +157,7 @@ def _read_shape(
         spread=tuple(_spread(item, meta.labels or {}) for item in spec.topology_spread_constraints or ()),
         host_ports=tuple(_host_ports(spec)), images=tuple(container.image for container in containers if container.image),
         containers=len(containers), volume_claims=claims, resource_claims=devices,
-        annotations={key: text for key, text in (meta.annotations or {}).items() if key.startswith(STRATEGY)},
+        annotations=_strategy(meta), is_revocable=_is_revocable(meta),
     )  # fmt: skip
 
 

@@ -114,6 +114,8 @@ class Shape:
     volume_claims: tuple[str, ...] = ()
     resource_claims: tuple[ClaimUse, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
+    is_revocable: bool = False
+    """The task may use nodes that are lent for a part of the day."""
 
     is_best_effort: bool = field(init=False)
     """The task asks for nothing but a place."""
@@ -135,6 +137,7 @@ class Shape:
         return (
             _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,
             self.node_preferences, self.tolerations, self.images, self.containers, _items(self.annotations),
+            self.is_revocable,
         )  # fmt: skip
 
 
