@@ -24,6 +24,7 @@ from phalanx.model.storage import (
     VolumeLimits,
 )
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.topology import LabelTree
 from phalanx.placement import Amounts, Counts
 
 
@@ -58,6 +59,7 @@ class Surroundings:
     service_selectors: Mapping[str, tuple[str, LabelSelector]] = field(default_factory=dict)
     """Service key to its namespace and pod selector."""
     shards: Mapping[str, Shard] = field(default_factory=dict)
+    label_trees: Mapping[str, LabelTree] = field(default_factory=dict)
     disruption_budgets: Mapping[str, DisruptionBudget] = field(default_factory=dict)
     resource_quotas: Mapping[str, ResourceQuota] = field(default_factory=dict)
 

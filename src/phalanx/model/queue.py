@@ -8,6 +8,17 @@ from phalanx.model.resources import Resources
 ROOT = "root"
 
 
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """KAI's numbers of a queue, each for cpu (thousandths), memory (bytes) and GPUs (devices); -1 is without bound."""
+
+    quota: tuple[float, ...]
+    limit: tuple[float, ...]
+    weight: tuple[float, ...]
+    preempt_min_runtime: str = ""
+    reclaim_min_runtime: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Queue:
     """One queue, a leaf or an inner node of the queue tree."""
@@ -24,6 +35,7 @@ class Queue:
     is_reclaimable: bool = True
     state: str = "Open"
     annotations: Mapping[str, str] = field(default_factory=dict)
+    bounds: QueueBounds | None = None
 
     @property
     def is_open(self) -> bool:
