@@ -6,10 +6,12 @@ import msgspec
 
 from phalanx.dialects import schema
 from phalanx.dialects.parts import integer, key_of, label_selector, node_term, node_terms, seconds
+from phalanx.errors import SnapshotError
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, add, read_resources
 from phalanx.model.shape import (
     AffinityTerm,
     ClaimUse,
+    GpuShare,
     HostPort,
     NodePreference,
     PodAffinity,
@@ -22,6 +24,7 @@ from phalanx.model.task import GangKey, Task, TaskKey
 
 GROUP = "scheduling.k8s.io/group-name"
 KAI_GROUP = "pod-group-name"
+GPU_FRACTION, GPU_MEMORY, GPU_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
 ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -68,7 +71,17 @@ class PodReader:
         devices = _resource_claims(spec, status)
         labels, strategy = sorted((meta.labels or {}).items()), sorted(_strategy(meta).items())
         key = msgspec.json.encode(
-            (meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, strategy, _is_revocable(meta))
+            (
+                meta.namespace,
+                labels,
+                spec,
+                slots,
+                [use.claim for use in devices],
+                claims,
+                strategy,
+                _is_revocable(meta),
+                _gpu_share(meta),
+            )
         )
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
@@ -158,8 +171,32 @@ def _read_shape(
         spread=tuple(_spread(item, meta.labels or {}) for item in spec.topology_spread_constraints or ()),
         host_ports=tuple(_host_ports(spec)), images=tuple(container.image for container in containers if container.image),
         containers=len(containers), volume_claims=claims, resource_claims=devices,
-        annotations=_strategy(meta), is_revocable=_is_revocable(meta),
+        annotations=_strategy(meta), is_revocable=_is_revocable(meta), gpu_share=_gpu_share(meta),
     )  # fmt: skip
+
+
+def _gpu_share(meta: schema.Meta) -> GpuShare | None:
+    """Read a request for a part of a GPU; more than a whole device, or nothing of it, is refused."""
+    annotations = meta.annotations or {}
+    devices = integer(annotations.get(GPU_DEVICES, "1"), where=f"metadata.annotations[{GPU_DEVICES!r}]")
+    if GPU_FRACTION in annotations:
+        portion = _portion(annotations[GPU_FRACTION])
+        return GpuShare(portion=portion, devices=devices)
+    if GPU_MEMORY in annotations:
+        memory = integer(annotations[GPU_MEMORY], where=f"metadata.annotations[{GPU_MEMORY!r}]")
+        return GpuShare(memory_mib=memory, devices=devices)
+    return None
+
+
+def _portion(text: str) -> float:
+    where = f"metadata.annotations[{GPU_FRACTION!r}]"
+    try:
+        portion = float(text)
+    except ValueError:
+        raise SnapshotError(f"{where}: {text!r} is not a number; write for example '0.5'") from None
+    if not 0 < portion <= 1:
+        raise SnapshotError(f"{where}: {text!r} is not a part of one GPU; write a number above 0 and up to 1")
+    return portion
 
 
 def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bool = True) -> Resources:

@@ -90,6 +90,15 @@ class ClaimUse:
     claim: str
 
 
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """A part of one or several GPUs: of each device this portion, or so much of its memory."""
+
+    portion: float = 0.0
+    memory_mib: int = 0
+    devices: int = 1
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """Everything about a task that a filter or a score can read."""
@@ -114,6 +123,7 @@ class Shape:
     volume_claims: tuple[str, ...] = ()
     resource_claims: tuple[ClaimUse, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
+    gpu_share: GpuShare | None = None
     is_revocable: bool = False
     """The task may use nodes that are lent for a part of the day."""
 
@@ -129,7 +139,7 @@ class Shape:
         terms = (self.affinity.required, self.affinity.preferred, self.anti_affinity.required, self.anti_affinity.preferred)
         object.__setattr__(self, "is_best_effort", not any(amount for name, amount in self.request.items() if name != "pods"))
         object.__setattr__(self, "has_affinity", any(terms))
-        interacts = any(terms) or self.spread or self.host_ports or self.volume_claims or self.resource_claims
+        interacts = any(terms) or self.gpu_share or self.spread or self.host_ports or self.volume_claims or self.resource_claims
         object.__setattr__(self, "is_self_contained", not interacts)
 
     def placement_key(self) -> Hashable:
@@ -137,7 +147,7 @@ class Shape:
         return (
             _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,
             self.node_preferences, self.tolerations, self.images, self.containers, _items(self.annotations),
-            self.is_revocable,
+            self.is_revocable, self.gpu_share,
         )  # fmt: skip
 
 
