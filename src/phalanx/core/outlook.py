@@ -32,9 +32,9 @@ class Valuation:
     floats: Scores
     whole: Counts
 
-    def total(self) -> Scores:
-        """Add the parts up, in the order that decides between nearly equal scores."""
-        return self.floats + self.whole.astype(np.float64)
+    def total(self, relative: Counts | int = 0) -> Scores:
+        """Add the parts up: whole numbers first, so that equal totals are equal to the last bit."""
+        return self.floats + (self.whole + relative).astype(np.float64)
 
 
 class Outlook:
@@ -159,11 +159,11 @@ class Outlook:
             return np.zeros(0, dtype=np.int64)
         relative = self._relative_scores(mask)
         touched = np.flatnonzero(run.taken)
-        scores = run.overlay(valuation.total(), touched, 0, is_now)
-        after_one = run.overlay(self._next_valuation(is_now).total(), touched, 1, is_now) + relative
+        scores = run.overlay(valuation.total(relative), touched, 0, is_now, relative)
+        after_one = run.overlay(self._next_valuation(is_now).total(relative), touched, 1, is_now, relative)
         candidates = Candidates(
-            np.where(mask, scores + relative, NOT_A_CANDIDATE), after_one, room,
-            lambda node, last: run.ahead(node, last, is_now) + relative[node],
+            np.where(mask, scores, NOT_A_CANDIDATE), after_one, room,
+            lambda node, last: run.ahead(node, last, is_now, int(relative[node])),
         )  # fmt: skip
         return fill(candidates, count, stops_when_full=bool(self._relative))
 
@@ -192,15 +192,13 @@ class Outlook:
             self.scoring_failed = self._now is None
         return self._now
 
-    def _relative_scores(self, mask: Mask) -> Scores:
-        scores = np.zeros(len(mask), dtype=np.float64)
+    def _relative_scores(self, mask: Mask) -> Counts:
+        scores = np.zeros(len(mask), dtype=np.int64)
         if self._relative:
             candidates = np.flatnonzero(mask)
-            whole = np.zeros(len(candidates), dtype=np.int64)
             for term in self._relative:
                 assert term.among is not None
-                whole += term.among(candidates) * term.weight
-            scores[candidates] = whole
+                scores[candidates] += term.among(candidates) * term.weight
         return scores
 
     def best(self, mask: Mask, *, extra: Scores | None = None) -> int | None:
@@ -221,7 +219,7 @@ class Outlook:
     def scores(self, mask: Mask) -> Scores | None:
         """Return the total score of each node among the candidates of the mask; None when scoring failed."""
         valuation = self._valuation()
-        return None if valuation is None else valuation.total() + self._relative_scores(mask)
+        return None if valuation is None else valuation.total(self._relative_scores(mask))
 
     def best_scores(self, count: int) -> list[tuple[int, float]]:
         """Return the best nodes with their scores, for a record of the session."""
@@ -267,16 +265,17 @@ class _Run:
         if is_now:
             np.add.at(self._held, nodes, 1)
 
-    def overlay(self, scores: Scores, touched: Index, more: int, is_now: bool) -> Scores:
+    def overlay(self, scores: Scores, touched: Index, more: int, is_now: bool, relative: Counts) -> Scores:
         """Correct scores where places were chosen already, as if `more` tasks came on top."""
         if touched.size:
-            scores[touched] = self._outlook.value_at(self._site(touched, more, is_now)).total()
+            scores[touched] = self._outlook.value_at(self._site(touched, more, is_now)).total(relative[touched])
         return scores
 
-    def ahead(self, node: int, last: int, is_now: bool) -> Scores:
+    def ahead(self, node: int, last: int, is_now: bool, relative: int) -> Scores:
         """Return the scores of a node after 2 to `last` more tasks."""
         extra = np.arange(2, last + 1, dtype=np.int64)
-        return self._outlook.value_at(self._site(np.full(len(extra), node, dtype=np.int64), extra, is_now)).total()
+        site = self._site(np.full(len(extra), node, dtype=np.int64), extra, is_now)
+        return self._outlook.value_at(site).total(relative)
 
     def _site(self, nodes: Index, more: Counts | int, is_now: bool) -> Site:
         booked = self.taken[nodes] + more if self._outlook.books_are_live else 0

@@ -70,6 +70,7 @@ class PodReader:
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
         labels, strategy = sorted((meta.labels or {}).items()), sorted(_strategy(meta).items())
+        marks = (_is_revocable(meta), _gpu_share(meta))
         key = msgspec.json.encode(
             (
                 meta.namespace,
