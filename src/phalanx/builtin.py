@@ -13,6 +13,7 @@ from phalanx.plugins.conformance import ConformancePlugin
 from phalanx.plugins.drf import DrfPlugin
 from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
+from phalanx.plugins.nodegroup import NodeGroupPlugin
 from phalanx.plugins.nodeorder import NodeOrderPlugin
 from phalanx.plugins.overcommit import OvercommitPlugin
 from phalanx.plugins.predicates import PredicatesPlugin
@@ -28,6 +29,7 @@ CATALOGUE = Catalogue(
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
+            NodeGroupPlugin,
         )
     },
 )  # fmt: skip

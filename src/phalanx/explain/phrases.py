@@ -47,6 +47,13 @@ _PHRASES = {
         "keeps its cpu and memory for its GPUs",
         "keep their cpu and memory for their GPUs",
     ),
+    "node(s) are in no node group": ("is in no node group", "are in no node group"),
+    "node(s) are in a node group and the queue names none": ("is kept for other queues", "are kept for other queues"),
+    "node(s) are in a node group that the queue may not use": ("is kept for other queues", "are kept for other queues"),
+    "node(s) are in a node group of which the queue has all it may have": (
+        "is in a node group of which its queue has all it may have",
+        "are in a node group of which its queue has all it may have",
+    ),
 }
 
 _PREFILTERS = (

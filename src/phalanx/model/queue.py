@@ -8,6 +8,22 @@ from phalanx.model.resources import Resources
 ROOT = "root"
 
 
+@dataclass(frozen=True, slots=True)
+class NodeGroupAffinity:
+    """Which groups of nodes the tasks of a queue may use, and which they would rather use or avoid."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    """The most wanted first."""
+    forbidden: tuple[str, ...] = ()
+    avoided: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether it names no group at all."""
+        return not (self.required or self.preferred or self.forbidden or self.avoided)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Queue:
     """One queue, a leaf or an inner node of the queue tree."""
@@ -24,6 +40,7 @@ class Queue:
     is_reclaimable: bool = True
     state: str = "Open"
     annotations: Mapping[str, str] = field(default_factory=dict)
+    node_groups: NodeGroupAffinity | None = None
 
     @property
     def is_open(self) -> bool:
