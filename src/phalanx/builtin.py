@@ -21,6 +21,7 @@ from phalanx.plugins.priority import PriorityPlugin
 from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.sla import SlaPlugin
+from phalanx.plugins.task_topology import TaskTopologyPlugin
 
 CATALOGUE = Catalogue(
     actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction)},
@@ -29,7 +30,7 @@ CATALOGUE = Catalogue(
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
-            NodeGroupPlugin,
+            NodeGroupPlugin, TaskTopologyPlugin,
         )
     },
 )  # fmt: skip

@@ -112,9 +112,9 @@ class _Preemption:
         if number is None:
             return False
         outlook = self._session.outlook(task.task.shape)
-        return not (outlook.allows(number) and passes_own_filters(self._session, task, number)) and not self._is_being_cleared(
-            task, number
-        )
+        if outlook.allows(number) and passes_own_filters(self._session, task, number):
+            return False
+        return not self._is_being_cleared(task, number)
 
     def _is_being_cleared(self, task: TaskState, node: int) -> bool:
         """Tell whether a less important pod is leaving the nominated node."""
