@@ -22,6 +22,7 @@ from phalanx.plugins.proportion import ProportionPlugin
 from phalanx.plugins.resource_strategy_fit import ResourceStrategyFitPlugin
 from phalanx.plugins.sla import SlaPlugin
 from phalanx.plugins.task_topology import TaskTopologyPlugin
+from phalanx.plugins.usage import UsagePlugin
 
 CATALOGUE = Catalogue(
     actions={action.name: action for action in (EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction)},
@@ -30,7 +31,7 @@ CATALOGUE = Catalogue(
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
-            NodeGroupPlugin, TaskTopologyPlugin,
+            NodeGroupPlugin, TaskTopologyPlugin, UsagePlugin,
         )
     },
 )  # fmt: skip

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from phalanx.core.nodes import NodeTable
 from phalanx.core.topology import HyperTree
 from phalanx.model.gang import Gang
-from phalanx.model.node import Shard
+from phalanx.model.node import NodeUsage, Shard
+from phalanx.model.numa import NumaTopology
 from phalanx.model.queue import Queue
 from phalanx.model.resources import Resources, ResourceSpace
 from phalanx.model.selectors import Labels, LabelSelector
@@ -56,6 +57,8 @@ class Surroundings:
     service_selectors: Mapping[str, tuple[str, LabelSelector]] = field(default_factory=dict)
     """Service key to its namespace and pod selector."""
     shards: Mapping[str, Shard] = field(default_factory=dict)
+    numa_topologies: Mapping[str, NumaTopology] = field(default_factory=dict)
+    node_usage: Mapping[str, NodeUsage] = field(default_factory=dict)
 
 
 EMPTY: Mapping[TaskKey, Task] = MappingProxyType({})

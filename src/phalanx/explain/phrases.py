@@ -47,6 +47,8 @@ _PHRASES = {
         "keeps its cpu and memory for its GPUs",
         "keep their cpu and memory for their GPUs",
     ),
+    "the CPU load of the node exceeds the upper limit.": ("has a busy cpu", "have a busy cpu"),
+    "the memory load of the node exceeds the upper limit.": ("has its memory in use", "have their memory in use"),
     "node(s) are in no node group": ("is in no node group", "are in no node group"),
     "node(s) are in a node group and the queue names none": ("is kept for other queues", "are kept for other queues"),
     "node(s) are in a node group that the queue may not use": ("is kept for other queues", "are kept for other queues"),

@@ -90,6 +90,10 @@ class ClaimUse:
     claim: str
 
 
+ContainerLimits = tuple[tuple[str, int], ...]
+"""Names and amounts that one container may use at most."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """Everything about a task that a filter or a score can read."""
@@ -114,6 +118,10 @@ class Shape:
     volume_claims: tuple[str, ...] = ()
     resource_claims: tuple[ClaimUse, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
+    container_limits: tuple[ContainerLimits, ...] = ()
+    """One entry per container; empty when none has limits."""
+    is_guaranteed: bool = False
+    """Every container may use exactly the cpu and memory it asks for, and no more."""
 
     is_best_effort: bool = field(init=False)
     """The task asks for nothing but a place."""
@@ -135,6 +143,7 @@ class Shape:
         return (
             _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,
             self.node_preferences, self.tolerations, self.images, self.containers, _items(self.annotations),
+            self.container_limits, self.is_guaranteed,
         )  # fmt: skip
 
 
