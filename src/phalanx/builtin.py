@@ -15,6 +15,7 @@ from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
 from phalanx.plugins.nodegroup import NodeGroupPlugin
 from phalanx.plugins.nodeorder import NodeOrderPlugin
+from phalanx.plugins.numa_aware import NumaAwarePlugin
 from phalanx.plugins.overcommit import OvercommitPlugin
 from phalanx.plugins.predicates import PredicatesPlugin
 from phalanx.plugins.priority import PriorityPlugin
@@ -31,7 +32,7 @@ CATALOGUE = Catalogue(
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
-            NodeGroupPlugin, TaskTopologyPlugin, UsagePlugin,
+            NodeGroupPlugin, TaskTopologyPlugin, UsagePlugin, NumaAwarePlugin,
         )
     },
 )  # fmt: skip

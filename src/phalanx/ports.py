@@ -14,8 +14,8 @@ class UsageSource(Protocol):
     """Measures how much of each node is really in use, for the plugin `usage`.
 
     The loop that makes snapshots asks it now and then and enters the answer as `Surroundings.node_usage`; the plugin sees numbers
-    and their age, never the source. Where the metrics API is read, NodeMetrics objects take this way already (`dialects/nodeinfo.py`).
-    A source that asks Prometheus is the next one to be written; it belongs in `runtime`.
+    and their age, never the source. NodeMetrics objects of the metrics API need no source: they are read like all other objects
+    (`dialects/nodeinfo.py`). A source that asks Prometheus is the next one to be written; it belongs in `runtime`.
     """
 
     def read(self) -> Mapping[str, NodeUsage]:

@@ -77,9 +77,9 @@ def _cpu(text: str) -> int:
 def _cpu_set(text: str) -> Iterable[int]:
     """Read a list such as `0-3,8`."""
     for part in filter(None, (part.strip() for part in text.split(","))):
-        first, _, last = part.partition("-")
+        first, dash, last = part.partition("-")
         start = integer(first, where="spec.numares.cpu.allocatable")
-        end = integer(last or first, where="spec.numares.cpu.allocatable")
+        end = integer(last if dash else first, where="spec.numares.cpu.allocatable")
         if not 0 <= start <= end < MOST_CPUS:
             raise SnapshotError(f"spec.numares.cpu.allocatable: {part!r} is not a range of CPUs; write for example '0-3,8'")
         yield from range(start, end + 1)
