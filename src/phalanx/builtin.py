@@ -10,6 +10,7 @@ from phalanx.core.cycle import Catalogue
 from phalanx.plugins.binpack import BinpackPlugin
 from phalanx.plugins.capacity import CapacityPlugin
 from phalanx.plugins.conformance import ConformancePlugin
+from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
 from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
@@ -32,7 +33,7 @@ CATALOGUE = Catalogue(
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
-            NodeGroupPlugin, TaskTopologyPlugin, UsagePlugin, NumaAwarePlugin,
+            NodeGroupPlugin, TaskTopologyPlugin, UsagePlugin, NumaAwarePlugin, DeviceSharePlugin,
         )
     },
 )  # fmt: skip

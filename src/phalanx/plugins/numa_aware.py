@@ -198,7 +198,7 @@ def _admits(topology: NumaTopology, count: int, chosen: Cpus) -> bool:
 
 
 def _best_nodes(count: int, free: Cpus) -> Cpus:
-    """Return the fewest NUMA nodes with so many free CPUs: the first that suffices, else the roomiest; none when all are too few."""
+    """Return the fewest NUMA nodes with so many free CPUs: the first that suffices, else the roomiest; none if all are too few."""
     enough = next(((number,) for number, have in enumerate(free) if have >= count), None)
     if enough is not None:
         return enough
