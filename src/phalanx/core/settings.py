@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from phalanx.core.duration import seconds_of
 from phalanx.core.policy import setting_error
 from phalanx.errors import ConfigError
 
@@ -48,6 +49,14 @@ class Arguments:
         if text not in ("true", "false"):
             raise self._wrong(key, value, "true or false")
         return text == "true"
+
+    def seconds(self, key: str, default: str | None) -> float | None:
+        """Read a duration such as ``1h30m``; None when there is neither one nor a default."""
+        value = str(self._get(key, default or ""))
+        seconds = seconds_of(value)
+        if value and seconds is None:
+            raise self._wrong(key, value, "a duration; write for example '1h30m'")
+        return seconds
 
     def text(self, key: str, default: str) -> str:
         """Read a text."""

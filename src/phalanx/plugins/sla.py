@@ -1,18 +1,14 @@
 """Waiting has a limit: a gang that waited longer than agreed is admitted and keeps what it was promised."""
 
-import re
-
+from phalanx.core.duration import seconds_of
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState
 from phalanx.core.verdict import ABSTAINED, PERMITTED, Vote
-from phalanx.errors import ConfigError
 
 WAITING_TIME = "sla-waiting-time"
 ANNOTATIONS = (f"volcano.sh/{WAITING_TIME}", WAITING_TIME)
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|ns|h|m|s)")
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 class SlaPlugin:
@@ -23,11 +19,8 @@ class SlaPlugin:
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the waiting time that holds for gangs without one of their own; none by default."""
         settings = Arguments(self.name, policy.arguments)
-        text = settings.text(WAITING_TIME, "")
+        self._default = settings.seconds(WAITING_TIME, None)
         settings.done()
-        self._default = seconds_of(text) if text else None
-        if text and self._default is None:
-            raise ConfigError(f"plugin 'sla', argument {WAITING_TIME!r}: {text!r} is not a duration; write for example '1h30m'")
 
     def gang_order(self, session: Session, gang: GangState) -> tuple[int, float]:
         """Gangs with a limit first, the most urgent of them first."""
@@ -45,11 +38,3 @@ class SlaPlugin:
         own = next((seconds_of(gang.gang.annotations[key]) for key in ANNOTATIONS if key in gang.gang.annotations), None)
         waiting = self._default if own is None else own
         return None if waiting is None else gang.gang.created + waiting
-
-
-def seconds_of(text: str) -> float | None:
-    """Return a duration such as ``1h30m`` in seconds; None when it is not one."""
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
-        return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)

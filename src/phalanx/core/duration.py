@@ -1,0 +1,15 @@
+"""Durations as Kubernetes objects and configurations write them: ``1h30m``, ``90s``, ``500ms``."""
+
+import re
+
+_PART = re.compile(r"(\d++(?:\.\d*+)?|\.\d++)(ns|us|µs|ms|s|m|h)")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+def seconds_of(text: str) -> float | None:
+    """Return a duration such as ``1h30m`` in seconds; None when it is not one."""
+    text = text.strip()
+    if not _WHOLE.fullmatch(text):
+        return 0.0 if text == "0" else None
+    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
