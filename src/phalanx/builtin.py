@@ -12,6 +12,7 @@ from phalanx.plugins.capacity import CapacityPlugin
 from phalanx.plugins.conformance import ConformancePlugin
 from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
+from phalanx.plugins.extender import ExtenderPlugin
 from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
 from phalanx.plugins.nodegroup import NodeGroupPlugin
@@ -33,7 +34,7 @@ CATALOGUE = Catalogue(
         for plugin in (
             GangPlugin, PriorityPlugin, ConformancePlugin, DrfPlugin, ProportionPlugin, PredicatesPlugin, NodeOrderPlugin,
             BinpackPlugin, OvercommitPlugin, CapacityPlugin, NetworkTopologyAwarePlugin, ResourceStrategyFitPlugin, SlaPlugin,
-            NodeGroupPlugin, TaskTopologyPlugin, UsagePlugin, NumaAwarePlugin, DeviceSharePlugin,
+            NodeGroupPlugin, TaskTopologyPlugin, UsagePlugin, NumaAwarePlugin, DeviceSharePlugin, ExtenderPlugin,
         )
     },
 )  # fmt: skip
