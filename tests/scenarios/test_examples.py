@@ -82,3 +82,9 @@ def test_an_example_is_decided_the_same_as_one_json_list_on_stdin(folder: Path) 
     chosen = ["--config", str(config)] if config.exists() else []
     result = runner.invoke(main, [*arguments, *chosen], input=listed)
     assert result.stdout == schedule(folder, "-o", "json").stdout
+
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    sample = (ROOT / "README.md").read_text().partition("    GANG ")[2].partition("\n\nYour own cluster")[0]
+    shown = schedule(ROOT / "examples" / "deadlock").stdout
+    assert f"GANG {sample}".split() == shown.split()

@@ -12,7 +12,7 @@ import phalanx
 from phalanx import cli
 from phalanx.errors import ConfigError, SnapshotError
 
-HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "phalanx.cli.schedule")
+HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio")
 
 
 def run(*arguments: str) -> Result:
@@ -37,11 +37,23 @@ def test_help_shows_two_examples_under_the_name_of_the_program() -> None:
     assert "  phalanx config show --profile volcano" in run("-h").stdout
 
 
+def modules_after(*arguments: str) -> set[str]:
+    program = "import sys; from phalanx.cli import main; main(sys.argv[1:], standalone_mode=False); print(*sorted(sys.modules))"
+    return set(run_in_a_new_interpreter(program, *arguments).splitlines()[-1].split())
+
+
 def test_help_imports_nothing_heavy() -> None:
-    program = "import sys; from phalanx.cli import main; main(['--help'], standalone_mode=False); print(*sorted(sys.modules))"
-    modules = run_in_a_new_interpreter(program).splitlines()[-1].split()
+    modules = modules_after("--help")
     assert "click" in modules
-    assert not set(HEAVY_MODULES).intersection(modules)
+    assert not modules.intersection((*HEAVY_MODULES, "phalanx.cli.schedule"))
+
+
+@pytest.mark.parametrize("arguments", [("schedule",), ("config",), ("config", "show"), ("config", "check"), ("config", "list")])
+def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(arguments: tuple[str, ...]) -> None:
+    assert not modules_after(*arguments, "--help").intersection(HEAVY_MODULES)
+    shown = run(*arguments, "--help").stdout
+    examples = shown.partition("Examples:\n")[2].partition("\n\n")[0].splitlines()
+    assert len([line for line in examples if "phalanx" in line]) == 2
 
 
 @pytest.mark.parametrize(
@@ -97,7 +109,7 @@ def test_wrong_usage_exits_with_2(arguments: tuple[str, ...]) -> None:
     ("problem", "sentence"),
     [
         (ConfigError("actions: unknown action 'alocate'"), "actions: unknown action 'alocate'"),
-        (SnapshotError("Pod a/b", "spec: missing"), "Pod a/b: spec: missing"),
+        (SnapshotError("Pod a/b: spec: missing"), "Pod a/b: spec: missing"),
     ],
 )
 def test_our_own_errors_are_one_line_on_stderr_and_exit_with_1(

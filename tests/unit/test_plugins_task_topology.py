@@ -109,7 +109,7 @@ def test_undoing_a_placement_restores_the_scores() -> None:
 
 
 def test_a_role_that_nobody_has_makes_the_wishes_void() -> None:
-    found = cluster({"worker": 4}, anti_affinity="worker;wroker")
+    found = cluster({"worker": 4}, anti_affinity="worker;driver")
     assert session_of(found).task_scores(next(iter(session_of(found).gangs.values())).tasks[0]) is None
 
 

@@ -5,6 +5,7 @@ takes the flat path below; the others search network domains (`allocate_domains.
 """
 
 from collections.abc import Mapping
+from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
@@ -36,7 +37,10 @@ class AllocateAction:
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(gangs_by_queue):
             queues.push(session.queues[name])
-        session.course.note(3, "begin", f"try to allocate for {len(queues)} queue(s)", queues=sorted(gangs_by_queue))
+        if session.course.level >= 3:
+            in_order = sorted((session.queues[name] for name in gangs_by_queue), key=cmp_to_key(session.queue_compare))
+            order = [queue.name for queue in in_order]
+            session.course.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
         turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
         while len(queues):
             queue = queues.pop()
@@ -104,7 +108,7 @@ class _Turn:
             return False
         if self._session.gang_ready(gang).ok:
             statement.commit()
-            self._session.course.note(3, "commit", f"gang {gang.key}: committed", gang=gang.key)
+            self._session.course.note(3, "ready", f"gang {gang.key} is ready", gang=gang.key)
             return True
         statement.keep()
         self._session.course.note(3, "pipelined", f"gang {gang.key}: waits for room that is being released", gang=gang.key)

@@ -160,7 +160,8 @@ class DomainSearch:
 
     def _best_in_gradient(self, subgroup: SubGroupState, queue: Queue, gradient: list[int]) -> Solution | None:
         """Return the best domain of the group: the highest score; of several that share it the one with most
-        members, then the first name."""
+        members, then the first name.
+        """
         scores, bonus = self._session.hypernode_scores(subgroup, gradient)
         order = sorted(range(len(gradient)), key=lambda place: (-scores[place], self._tree.names[gradient[place]]))
         found: list[tuple[int, Solution]] = []

@@ -52,10 +52,10 @@ class TaskPlacer:
             run.step(tasks, statement)
         if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup):
             return statement
+        reason = session.gang_ready(subgroup.gang).message if session.course.level >= 3 else ""
         statement.discard()
         if session.course.level >= 3:
-            reason = session.gang_ready(subgroup.gang).message
-            session.course.note(3, "discard", f"gang {subgroup.gang.key}: discarded, {reason}", gang=subgroup.gang.key)
+            session.course.note(3, "not ready", f"gang {subgroup.gang.key} gets nothing: {reason}", gang=subgroup.gang.key)
         return None
 
 
@@ -104,6 +104,8 @@ class _Run:
         return session.is_local(task.task.shape) and session.task_scores(task) is None and not has_own_filters(session, task)
 
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
+        if self._session.course.level >= 4:
+            self._note_class(batch)
         now, later = self._choose(batch)
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
@@ -113,6 +115,20 @@ class _Run:
             self._no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
             self.goes_on = False
+
+    def _note_class(self, batch: list[TaskState]) -> None:
+        """Record the task that is tried and how the nodes look to its class: what the filters refuse, what the best score."""
+        course, first = self._session.course, batch[0].task
+        course.note(4, "task", f"try {len(batch)} task(s) like {first.key}", task=first.key, count=len(batch))
+        if course.level < 5:
+            return
+        outlook = self._session.outlook(first.shape)
+        refused = outlook.error(within=self._within).counts
+        course.note(5, "filters", f"{int(outlook.feasible.sum())} node(s) fit {first.key}", task=first.key, refused=dict(refused))
+        best = outlook.best_scores(5)
+        names = {self._session.node_name(node): score for node, score in best}
+        text = ", ".join(f"{name} {score:g}" for name, score in names.items())
+        course.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=names)
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first = batch[0]
@@ -177,6 +193,7 @@ class _Run:
 
     def _refuse(self, task: TaskState, verdict: Verdict) -> None:
         self._subgroup.gang.verdicts.append(verdict)
+        task.refusal = verdict
         self._session.course.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
 
     def _asked_nodes(self) -> int:
@@ -195,7 +212,7 @@ class _Refusals:
         self._shapes: set[int] = set()
 
     def without(self, outlook: Outlook) -> Mask:
-        """Return the nodes still open. One shape whose nodes only fill up gets the same answer when asked again: nothing is kept."""
+        """Return the nodes still open. One shape whose nodes only fill up gets the same answer again: nothing is kept."""
         self._shapes.add(id(outlook.shape))
         if len(self._shapes) > 1 or not outlook.is_local:
             refusing = self._open & ~outlook.feasible

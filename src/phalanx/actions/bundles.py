@@ -5,9 +5,10 @@ from functools import cmp_to_key
 
 import numpy as np
 
+from phalanx.actions.eviction import is_victim
 from phalanx.core.session import Session
 from phalanx.core.states import GangState, TaskState
-from phalanx.model.status import READY
+from phalanx.model.status import EVICTABLE, READY
 from phalanx.placement import Amounts, Mask
 
 
@@ -45,12 +46,7 @@ class BundleMaker:
         return [found[key] for key in sorted(found)]
 
     def _may_go(self, task: TaskState) -> bool:
-        gang, mine = task.gang.gang, self._preemptor.gang
-        if gang.is_preemptable is False or not task.task.is_preemptable:
-            return False
-        if self._purpose == "preempt":
-            return gang.queue == mine.queue and gang.priority < mine.priority
-        return gang.queue != mine.queue and self._session.queues[gang.queue].is_reclaimable and task.status.name == "RUNNING"
+        return is_victim(self._session, task, self._preemptor, self._purpose)
 
     def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[Bundle]:
         movable = [task for task in gang.tasks if task.node >= 0 and self._is_movable(task)]
@@ -64,7 +60,7 @@ class BundleMaker:
         return bundles
 
     def _is_movable(self, task: TaskState) -> bool:
-        return task.status.name in ("BOUND", "RUNNING") and self._may_go(task)
+        return task.status in EVICTABLE and self._may_go(task)
 
     def _spare(self, gang: GangState, local: list[TaskState]) -> list[TaskState]:
         """Return tasks that a gang can lose and stay whole; all of them when it is broken already."""
@@ -119,4 +115,3 @@ class BundleMaker:
             keys = self._session.gang_key(mine), self._session.gang_key(its)
             return 0 if keys[0] == keys[1] else (-1 if keys[0] > keys[1] else 1)
         return 0
-

@@ -26,9 +26,7 @@ def _is_starving(session: Session, gang: GangState, skips_topology: bool) -> boo
     if not verdict.ok:
         session.course.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key)
         return False
-    starving = session.gang_starving(gang)
-    if not starving.ok:
-        session.course.note(4, "not starving", f"gang {gang.key} does not starve", gang=gang.key)
+    if not session.gang_starving(gang).ok:
         return False
     return not (skips_topology and gang.gang.topology is not None)
 
@@ -64,12 +62,14 @@ class Siege:
         count = len(session.snapshot.nodes)
         hopeless: Mask = np.zeros(count, dtype=np.bool_)
         self._prepared: Mask = np.zeros(count, dtype=np.bool_)
+        self._stays: Mask = np.zeros(count, dtype=np.bool_)
         for _, layers in session.screen(task.task.shape, slice(None)):
             for layer in layers:
                 if layer.is_final:
                     hopeless |= layer.refused
                 if layer.is_prepared:
                     self._prepared |= layer.refused
+                    self._stays |= layer.refused & (not layer.is_recounted)
         for layers in own_filters(session, task, ~hopeless).layers:
             for layer in layers:
                 if layer.is_final:
@@ -107,13 +107,13 @@ class Siege:
         future = self._session.ledger.future
         return all(future[row, node] >= amount for row, amount in self.request.rows)
 
-    def passes(self, node: int) -> bool:
-        """Tell whether the filters let the task onto the node now."""
-        if self._prepared[node]:
+    def passes(self, node: int, *, sees_evictions: bool = False) -> bool:
+        """Tell whether the filters let the task onto the node now; `sees_evictions` counts affinity anew."""
+        if (self._stays if sees_evictions else self._prepared)[node]:
             return False
         where = np.array([node], dtype=np.int64)
         for _, layers in self._session.screen(self._task.task.shape, where):
-            if any(layer.refused[0] and not layer.is_prepared for layer in layers):
+            if any(layer.refused[0] for layer in layers if not layer.is_prepared or (sees_evictions and layer.is_recounted)):
                 return False
         return passes_own_filters(self._session, self._task, node)
 
@@ -122,3 +122,13 @@ def passes_own_filters(session: Session, task: TaskState, node: int) -> bool:
     """Tell whether the filters that depend on the task itself let it onto the node now."""
     where = np.array([node], dtype=np.int64)
     return not any(layer.refused[0] for layers in session.task_screen(task, where) for layer in layers)
+
+
+def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> bool:
+    """Tell whether a running task may be taken by a gang-aware action: less important in the same queue, or of another queue."""
+    gang, mine = task.gang.gang, preemptor.gang
+    if gang.is_preemptable is False or not task.task.is_preemptable or task.gang is preemptor:
+        return False
+    if purpose == "preempt":
+        return gang.queue == mine.queue and gang.priority < mine.priority
+    return gang.queue != mine.queue and session.queues[gang.queue].is_reclaimable and task.status is Status.RUNNING

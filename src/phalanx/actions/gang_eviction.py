@@ -1,5 +1,6 @@
 """Evictions that know gangs: room is made for a whole gang in one network domain, by taking what other gangs can spare first and
-whole gangs after that, never a part that would leave a gang broken."""
+whole gangs after that, never a part that would leave a gang broken.
+"""
 
 from collections.abc import Mapping
 from heapq import heappop
@@ -8,13 +9,16 @@ import numpy as np
 
 from phalanx.actions.bundles import Bundle, BundleMaker
 from phalanx.actions.eviction import gang_heap, starving_gangs, waiting_tasks
+from phalanx.actions.room import PriceBoard, RoomMaker
 from phalanx.core.heap import Heap
 from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
+from phalanx.model.status import READY
 from phalanx.placement import Mask
 
 
@@ -29,10 +33,14 @@ class GangEvictionAction:
         settings = Arguments(self.name, arguments)
         self.most_domains = settings.integer("maxDomains", 8)
         self.allows_whole = settings.switch("allowWholeBundle", True)
+        self.victims = settings.text("victims", "bundles")
+        if self.victims not in ("bundles", "fewest"):
+            raise ConfigError(f"action {self.name!r}, argument 'victims': {self.victims!r} is unknown; write 'bundles' or 'fewest'")
         settings.done()
 
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
+        self.board = PriceBoard()
         heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
@@ -76,8 +84,15 @@ class _Campaign:
         for hypernode in self._domains():
             domain = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)
             domain[self._tree.members[hypernode]] = True
-            if self._clear(domain, hypernode, waiting):
+            if self._make_room(domain, hypernode, waiting):
                 return
+
+    def _make_room(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
+        if self._action.victims == "bundles":
+            return self._clear(domain, hypernode, waiting)
+        needed = tasks_needed(self._gang, waiting)
+        action = self._action
+        return RoomMaker(self._session, self._gang, self._queue, action.purpose, action.name, action.board).make(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait, or those of the first sub-group when the gang is whole already."""
@@ -92,9 +107,11 @@ class _Campaign:
         return self._action.purpose == "preempt" or self._session.queue_preemptive(self._queue, task).ok
 
     def _domains(self) -> list[int]:
-        """Return the domains to try, wide ones first."""
+        """Return the domains to try: wide ones first for bundles, narrow ones first for the fewest victims."""
         gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")
-        return [number for gradient in reversed(gradients) for number in gradient][: self._action.most_domains]
+        if self._action.victims == "bundles":
+            gradients = gradients[::-1]
+        return [number for gradient in gradients for number in gradient][: self._action.most_domains]
 
     def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
         """Add bundles until the gang fits into the domain, then carry it out."""
@@ -163,3 +180,17 @@ class _Campaign:
         if self._action.purpose == "preempt":
             return f"preempted by gang {self._gang.key} (priority {self._gang.gang.priority}); {what}"
         return f"reclaimed for gang {self._gang.key} of queue {self._queue.name}; {what}"
+
+
+def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
+    """Return the waiting tasks that make the gang whole: those that roles need, then others; all in a gang of sub-groups."""
+    if gang.has_subgroups:
+        return waiting
+    chosen: list[TaskState] = []
+    for role, minimum in gang.gang.role_minima.items() if gang.gang.roles_count else ():
+        tally = gang.role_tallies[role]
+        missing = minimum - tally.total(READY) - tally.waiting - tally.pending_best_effort
+        chosen += [task for task in waiting if task.task.role == role][: max(missing, 0)]
+    missing = gang.gang.min_member - gang.tally.ready - gang.tally.waiting - gang.tally.pending_best_effort - len(chosen)
+    others = [task for task in waiting if task not in chosen][: max(missing, 0)]
+    return chosen + others if chosen or others else waiting[:1]

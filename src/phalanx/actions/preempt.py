@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 from phalanx.actions.eviction import Siege, gang_heap, passes_own_filters, starving_gangs, waiting_tasks
+from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.statement import Statement
@@ -31,16 +32,18 @@ class PreemptAction:
         settings.switch("enablePredicateErrorCache", True)
         self.is_topology_aware = settings.switch("enableTopologyAwarePreemption", False)
         settings.integer("topologyAwarePreemptWorkerNum", 16)
-        self.candidate_percentage = settings.integer("minCandidateNodesPercentage", 10)
-        self.fewest_candidates = settings.integer("minCandidateNodesAbsolute", 1)
-        self.most_candidates = settings.integer("maxCandidateNodesAbsolute", 100)
+        self.limits = CandidateLimits(
+            settings.integer("minCandidateNodesPercentage", 10),
+            settings.integer("minCandidateNodesAbsolute", 1),
+            settings.integer("maxCandidateNodesAbsolute", 100),
+        )
         settings.done()
 
     def run(self, session: Session) -> None:
         """Work through the queues in order."""
         starving = starving_gangs(session, skips_topology=True)
         heaps = gang_heap(session, starving)
-        turn = _Preemption(session)
+        turn = _Preemption(session, self.limits if self.is_topology_aware else None)
         for name in self._queues_in_order(session, heaps):
             turn.between_gangs(heaps[name], session.queues[name])
             for gang in starving:
@@ -53,8 +56,8 @@ class PreemptAction:
 class _Preemption:
     """Preempts for the tasks of one gang after the other."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, limits: CandidateLimits | None) -> None:
+        self._session, self._limits = session, limits
         self._tasks: dict[str, list[TaskState]] = {}
         self._number = count(1 << 40)
 
@@ -97,10 +100,20 @@ class _Preemption:
         if not self._is_eligible(task) or not self._session.prefilter(task).ok:
             return False
         siege = Siege(self._session, task)
-        for node in siege.nodes_by_score():
-            if self._try_node(task, queue, statement, siege, node, filter_):
-                return True
-        return False
+        if self._limits is not None:
+            return self._preempt_on_best(task, queue, statement, siege, filter_)
+        return any(self._try_node(task, queue, statement, siege, node, filter_) for node in siege.nodes_by_score())
+
+    def _preempt_on_best(self, task: TaskState, queue: Queue, statement: Statement, siege: Siege, filter_: Filter) -> bool:
+        """Place the task where the fewest and least important victims have to go."""
+        assert self._limits is not None
+        candidate = CandidateSearch(self._session, task, queue, siege, filter_).best(self._limits)
+        if candidate is None:
+            return False
+        for victim in candidate.victims:
+            statement.evict(victim, action="preempt", preemptor=task.gang.key, reason=_reason(task, victim))
+        statement.pipeline([task], [candidate.node])
+        return True
 
     def _is_eligible(self, task: TaskState) -> bool:
         """A task that must not preempt, or that has a node nominated which only needs time, waits."""

@@ -18,6 +18,7 @@ EXAMPLES = """
 Examples:
   phalanx bench core
   phalanx bench core --nodes 1000 --pods 10000 --gang 10 -o json
+  phalanx bench evict --only "gang of 200"
 """
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _COUNT = click.IntRange(min=1)
@@ -86,6 +87,31 @@ def core(context: click.Context, /, **given: Any) -> None:  # Any: click has che
     results = _run(rows, options)
     _show(results, options)
     context.exit(_complain(results))
+
+
+@command.command(epilog=EXAMPLES)
+@click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table")
+@click.option("--write", type=_FILE, help="Write the table to this file too, as Markdown.")
+def evict(only: str, output: str, write: Path | None) -> None:
+    """Time cycles that evict: a gang that needs room on full nodes, and queues out of balance."""
+    import msgspec
+
+    from phalanx.bench.evict import page, run, scenarios, table
+
+    chosen = [scenario for scenario in scenarios() if only in scenario.name]
+    if not chosen:
+        raise click.UsageError(f"--only {only!r}: no row has this in its name; 'phalanx bench evict' shows the names")
+    rows = []
+    for number, scenario in enumerate(chosen):
+        if sys.stderr.isatty():
+            click.echo(f"\r\033[K[{number + 1}/{len(chosen)}] {scenario.name}", nl=False, err=True)
+        rows.append(run(scenario))
+    _clear_progress()
+    shown = rows[0] if len(rows) == 1 else rows
+    click.echo(msgspec.json.format(msgspec.json.encode(shown)) if output == "json" else table(rows))
+    if write is not None:
+        write.write_text(page(rows))
 
 
 def _run(rows: list[Scenario], options: Options) -> "list[Row | Failure]":

@@ -36,7 +36,7 @@ def show(profile: str, defaults: bool) -> None:
     epilog="\b\nExamples:\n  phalanx config check volcano-scheduler.conf\n"
     "  kubectl get configmap volcano-scheduler-configmap -n volcano-system -o yaml | phalanx config check -",
 )
-@click.argument("file", metavar="FILE")
+@click.argument("file", type=click.Path(allow_dash=True), metavar="FILE")
 def check(file: str) -> None:
     """Check a configuration without using it: names, places, switches, and the arguments of every action and plugin.
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
+from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.errors import PhalanxError, SnapshotError
 from phalanx.model.status import Status
@@ -45,13 +46,17 @@ class _Loader(SafeLoader):
     """Reads what the API server would read; a key that stands twice in one mapping is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        pairs = node.value
         found = super().construct_mapping(node, deep)
-        if len(found) < len(keys) and "<<" not in keys:
-            twice = next(key for key, _ in node.value if keys.count(key.value) > 1)
-            hint = "; separate objects with '---'" if twice.value in ("apiVersion", "kind") else ""
-            raise yaml.constructor.ConstructorError(None, None, f"key {twice.value!r} stands twice{hint}", twice.start_mark)
+        if len(found) < len(pairs) and node.value is pairs:  # with a merge key ("<<") the node gets a new list of pairs
+            self._refuse_twin([key for key, _ in pairs])
         return found
+
+    def _refuse_twin(self, keys: list[yaml.ScalarNode]) -> None:
+        names = [key.value for key in keys]
+        twin = next((key for place, key in enumerate(keys) if key.value in names[:place]), keys[-1])
+        hint = "; separate objects with '---'" if twin.value in ("apiVersion", "kind") else ""
+        raise yaml.constructor.ConstructorError(None, None, f"key {twin.value!r} stands twice{hint}", twin.start_mark)
 
 
 _REPLACED = ("timestamp", "value", "int", "float")
@@ -91,19 +96,23 @@ def _read_bytes(path: str) -> bytes:
 
 def parse_text(text: bytes, name: str) -> list[object]:
     """Return the documents of a text; `name` says in an error whose text it is."""
-    if text.lstrip()[:1] in (b"{", b"["):
-        try:
-            return _parse_json(text)
-        except ValueError:
-            pass  # YAML may begin with a bracket too, and says in which line a mistake is
     try:
-        return list(yaml.load_all(text, Loader=_Loader))
+        return _parse(text)
     except yaml.YAMLError as problem:
         raise SnapshotError(f"{name}{_yaml_problem(problem)}") from problem
     except ValueError as problem:  # PyYAML lets numbers such as 0x_ through to int()
         raise SnapshotError(f"{name}: a number in it cannot be read: {problem}") from problem
     except RecursionError:
         raise SnapshotError(f"{name}: nested too deeply to be an object of a cluster") from None
+
+
+def _parse(text: bytes) -> list[object]:
+    if text.lstrip()[:1] in (b"{", b"["):
+        try:
+            return _parse_json(text)
+        except ValueError:
+            pass  # YAML may begin with a bracket too, and says in which line a mistake is
+    return list(yaml.load_all(text, Loader=_Loader))
 
 
 def _parse_json(text: bytes) -> list[object]:
@@ -239,12 +248,11 @@ def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = froz
     return intake
 
 
-def notes_on(intake: Intake) -> Iterator[str]:
+def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     """Say in a sentence each what was left out and may surprise."""
     if intake.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
         yield f"skipped what a session does not read: {kinds}"
-    snapshot = intake.cluster.snapshot(0.0)
     orphans = {
         gang: sum(task.status is Status.PENDING for task in members.values())
         for gang, members in snapshot.members.items()

@@ -1,6 +1,7 @@
 """Results for people and programs: tables, JSON, YAML. Notes and the course of a session go to stderr."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -148,9 +149,14 @@ def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Screen)
     for task, node in node_by_task.items():
         counts.setdefault(gang_by_task.get(task, task), Counter())[node] += 1
     for gang, nodes in sorted(counts.items()):
-        parts = [f"{node} {screen.times}{count}" for node, count in sorted(nodes.items())]
+        parts = [f"{node} {screen.times}{nodes[node]}" for node in sorted(nodes, key=_as_counted)]
         more = len(parts) - MOST_NODES
         yield gang, ", ".join(parts[:MOST_NODES]) + (f" and {counted(more, 'more node')} (-o json names all)" if more > 0 else "")
+
+
+def _as_counted(name: str) -> list[tuple[int, str]]:
+    """Return a key that puts node-2 before node-10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:

@@ -5,6 +5,7 @@ A policy that leaves here was tried: every action and plugin was made once, so a
 """
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cache, partial
 from importlib.resources import files
 
@@ -25,14 +26,17 @@ def profile_names() -> list[str]:
 
 def profile_text(name: str) -> str:
     """Return the file of a built-in profile."""
-    if name not in profile_names():
-        raise ConfigError(f"profile: unknown profile {name!r}; known: {', '.join(profile_names())}")
+    known = profile_names()
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        raise ConfigError(f"profile: unknown profile {name!r}; {hint}")
     return files("phalanx").joinpath("profiles", f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def profile_summary(name: str) -> str:
-    """Return what the first line of a profile says about it."""
-    return profile_text(name).partition("\n")[0].lstrip("# ")
+    """Return the first sentence of a profile's first comment."""
+    return profile_text(name).partition("\n")[0].lstrip("# ").partition(". ")[0]
 
 
 @cache
@@ -101,16 +105,17 @@ def _unwrapped(document: Located) -> object:
 def _try_out(policy: Policy) -> None:
     for number, tier in enumerate(policy.tiers):
         for place, plugin in enumerate(tier):
-            _make(partial(CATALOGUE.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin")
+            _make(partial(CATALOGUE.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin {plugin.name!r}")
     for name in dict.fromkeys((*policy.actions, *policy.arguments_by_action)):
         arguments = policy.arguments_by_action.get(name, {})
-        _make(partial(CATALOGUE.actions[name], arguments), "configurations: action")
+        _make(partial(CATALOGUE.actions[name], arguments), f"configurations: action {name!r}")
 
 
-def _make(make: Callable[[], object], where: str) -> None:
+def _make(make: Callable[[], object], owner: str) -> None:
+    """Make it once; whatever is wrong with an argument becomes a sentence that says whose it is."""
     try:
         make()
     except ConfigError as problem:
-        raise ConfigError(f"{where} {str(problem).removeprefix('plugin ').removeprefix('action ')}") from problem
+        raise ConfigError(f"{owner}, {str(problem).partition(', ')[2] or problem}") from problem
     except (ValueError, TypeError, AttributeError) as problem:
-        raise ConfigError(f"{where}: an argument cannot be read: {problem}") from problem
+        raise ConfigError(f"{owner}: an argument cannot be read: {problem}") from problem

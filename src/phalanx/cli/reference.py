@@ -1,7 +1,8 @@
 """What actions and plugins accept, for `phalanx config show --defaults` and the reference.
 
 The arguments and their defaults stand in `arguments.yaml` beside this file. A test makes every action and plugin with them and
-without them and finds no difference, and holds the keys against those that the code asks for.
+without them and finds no difference, and holds the keys against those that the code asks for. After a change, write the document
+anew: `python -m phalanx.cli.reference > docs/reference/plugins.md`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,6 +51,7 @@ def spelled_out(policy: Policy) -> str:
     """Write a policy as a configuration that leaves nothing unsaid."""
     document = {
         "actions": ", ".join(policy.actions),
+        "victimRule": policy.victim_rule,
         "tiers": [{"plugins": list(map(_plugin, tier))} for tier in policy.tiers],
         "configurations": list(_configurations(policy)),
         "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,
@@ -69,3 +71,45 @@ def _configurations(policy: Policy) -> Iterator[dict[str, Any]]:
         settings = {**defaults_of(name), **policy.arguments_by_action.get(name, {})}
         if settings:
             yield {"name": name, "arguments": settings}
+
+
+# --- the document --------------------------------------------------------------------------------------------------------
+
+HEAD = """# Actions and plugins
+
+What a [configuration](configuration.md) may name. Actions run one after the other; plugins are asked tier by tier. A wrong
+argument is an error that names the nearest right one. This page is written by `python -m phalanx.cli.reference`, and a test holds
+it against the code.
+"""
+
+
+def document() -> str:
+    """Return the page of the reference that describes every action and plugin."""
+    known = arguments()
+    parts = [HEAD, "## Actions\n", "Arguments of an action stand under `configurations`.\n"]
+    parts += [_section(name, summary(action), known["actions"].get(name)) for name, action in CATALOGUE.actions.items()]
+    parts += ["## Plugins\n", "A switch is true unless the configuration says otherwise, except `enableHierarchy`.\n"]
+    for name, plugin in sorted(CATALOGUE.plugins.items()):
+        switches = ", ".join(f"`{switch}`" for switch in switches_of(name))
+        about = f"{summary(plugin)}\n\nSwitches: {switches}" if switches else summary(plugin)
+        parts.append(_section(name, about, known["plugins"].get(name)))
+    return "\n".join(parts)
+
+
+def _section(name: str, about: str, entries: Mapping[str, Mapping[str, Any]] | None) -> str:
+    lines = [f"### {name}", "", about, ""]
+    if entries:
+        lines += ["| argument | default | meaning |", "| --- | --- | --- |"]
+        lines += [f"| `{key}` | {_written(entry.get('default'))} | {entry['meaning']} |" for key, entry in entries.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _written(default: object) -> str:
+    if default is None or default == "":
+        return "not set"
+    return f"`{yaml.safe_dump(default, default_flow_style=True, width=1000).removesuffix('...' + chr(10)).strip()}`"
+
+
+if __name__ == "__main__":
+    print(document(), end="")

@@ -23,14 +23,13 @@ Exit status:
 FORMS = ("table", "json", "yaml")
 LEVELS = ("3", "4", "5")
 GANG_WAITS = 3
+PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
-@click.option(
-    "-f", "--filename", "files", multiple=True, metavar="PATH...", help="Read objects from files, folders, or - for stdin."
-)
-@click.argument("more_files", nargs=-1, metavar="[PATH]...")
-@click.option("--config", "config", metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
+@click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Read files, folders, or - for stdin.")
+@click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
+@click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; volcano unless said otherwise.")
 @click.option("--now", metavar="TIME", help="The time at which the session takes place, such as 2026-01-01T12:00:00Z.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
@@ -104,9 +103,9 @@ def _decide(asked: Options) -> bool:
     now = _now(asked.now)
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners)
-    for text in notes_on(intake):
-        output.note(text)
     snapshot = intake.cluster.snapshot(now)
+    for text in notes_on(intake, snapshot):
+        output.note(text)
     decisions = run_cycle(snapshot, policy, connected_catalogue(), course_level=int(asked.verbosity or 0))
     if asked.form == "table":
         output.write_course(decisions)

@@ -1,5 +1,7 @@
 """Comparisons of amounts of many gangs and queues: float vectors over the resource space, infinity where nothing bounds."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -100,3 +102,35 @@ def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vec
 def as_amounts(vector: Vector, space: ResourceSpace) -> dict[str, float]:
     """Return the finite, non-zero amounts by name."""
     return {name: float(vector[row]) for name, row in space.row_by_name.items() if np.isfinite(vector[row]) and vector[row]}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one of several claimants weighs, asks for, may have at most and must have at least."""
+
+    weight: float
+    requested: Vector
+    limit: Vector
+    guarantee: Vector
+
+
+def divide(claims: Sequence[Claim], total: Vector) -> list[Vector]:
+    """Give each its weight's part of what is left, clamped to what it may have and asks for; hand the rest round.
+
+    Ends when nobody wants more or nothing is left.
+    """
+    parts = [np.zeros(len(total)) for _ in claims]
+    remaining, unmet = total.copy(), list(range(len(claims)))
+    while unmet and (weight := sum(claims[place].weight for place in unmet)) > 0:
+        before, change, left = remaining.copy(), np.zeros(len(total)), []
+        for place in unmet:
+            claim, old = claims[place], parts[place]
+            grown = np.minimum(old + remaining * (claim.weight / weight), claim.limit)
+            parts[place] = np.maximum(np.minimum(grown, claim.requested), claim.guarantee)
+            change += parts[place] - old
+            if not covers(parts[place], claim.requested) and not np.array_equal(parts[place], old):
+                left.append(place)
+        unmet, remaining = left, remaining - change
+        if np.all(remaining < EPSILON) or np.array_equal(remaining, before):
+            break
+    return parts

@@ -13,7 +13,7 @@ from phalanx.placement import NO_LIMIT
 Rule = Literal[
     "first difference", "first refusal", "all agree", "vote", "told", "first tier agrees",
     "any refusal", "smallest", "collected", "sum",
-    "first answer", "victims",
+    "first answer", "victims", "first tier together",
 ]  # fmt: skip
 
 RULES: dict[str, tuple[str | None, Rule]] = {
@@ -45,6 +45,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "preemptable": ("enablePreemptable", "victims"),
     "reclaimable": ("enableReclaimable", "victims"),
     "evictable": (None, "victims"),
+    "victim_tasks": ("enabledVictim", "first tier together"),
     "changed": (None, "told"),
 }
 
@@ -147,3 +148,18 @@ def victims_all_agree(tiers: Tiers, *question: object) -> list[Any]:
             allowed = set(map(id, answer))
             chosen = list(answer) if chosen is None else [item for item in chosen if id(item) in allowed]
     return chosen or []
+
+
+def first_tier_together(tiers: Tiers, *question: object) -> list[tuple[Any, str]]:
+    """The first tier that names anybody decides; who is named by several plugins counts once, for the first of them.
+
+    Each comes with the name of the plugin that named it.
+    """
+    for tier in tiers:
+        named: dict[int, tuple[Any, str]] = {}
+        for method in tier:
+            for item in method(*question):
+                named.setdefault(id(item), (item, method.__self__.name))
+        if named:
+            return list(named.values())
+    return []

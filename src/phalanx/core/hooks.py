@@ -30,6 +30,8 @@ class Layer:
     """No eviction can help, and later filters are not asked about these nodes."""
     is_prepared: bool = False
     """Made from counts of other pods that were taken before any eviction; evictions for the task do not change it."""
+    is_recounted: bool = False
+    """Of those: a dry run of topology-aware preemption counts again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,12 @@ class Evictable(Protocol):
     def evictable(
         self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
     ) -> list[TaskState] | None: ...
+
+
+class VictimTasks(Protocol):
+    """Which of these running tasks leave their nodes for nobody in particular: the shuffle action evicts them."""
+
+    def victim_tasks(self, session: "Session", candidates: Sequence[TaskState]) -> list[TaskState]: ...
 
 
 class VictimQueueOrder(Protocol):

@@ -70,6 +70,10 @@ class Outlook:
         """Mark the nodes that the filters let a task onto, room aside."""
         return self._allowed
 
+    def room_in(self, nodes: Mask) -> int:
+        """Return how many tasks these nodes can take together, now or later."""
+        return int(self._future_room[nodes].sum())
+
     def allows(self, node: int) -> bool:
         """Tell whether the filters let a task onto the node, room aside."""
         return bool(self._allowed[node])
@@ -223,6 +227,15 @@ class Outlook:
         """Return the total score of each node among the candidates of the mask; None when scoring failed."""
         valuation = self._valuation()
         return None if valuation is None else valuation.total() + self._relative_scores(mask)
+
+    def best_scores(self, count: int) -> list[tuple[int, float]]:
+        """Return the best nodes with their scores, for a record of the session."""
+        mask = self.feasible
+        scores = self.scores(mask) if mask.any() else None
+        if scores is None:
+            return []
+        nodes = np.flatnonzero(mask)
+        return [(int(node), float(scores[node])) for node in nodes[np.argsort(-scores[nodes], kind="stable")][:count]]
 
     def layers(self) -> list[Sequence[Layer]]:
         """Return what each plugin's filters say about every node."""

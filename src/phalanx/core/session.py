@@ -55,7 +55,8 @@ class Session:
         """Open the session: take the books, ask every plugin to open."""
         self.snapshot, self.policy, self.course = snapshot, policy, course
         self.now = snapshot.now
-        self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, snapshot.used.copy(), snapshot.releasing)
+        used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
+        self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, used, releasing)
         self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
         self.decisions = Decisions()
         self.queues = snapshot.queues
@@ -246,6 +247,10 @@ class Session:
         keyed.sort(key=lambda entry: entry[2:4])
         return [entry[-1] for entry in sorted(keyed, key=cmp_to_key(_compare_tasks))]
 
+    def queue_compare(self, left: Queue, right: Queue) -> int:
+        """Return -1 when the left queue is served before the right one now, else 1."""
+        return -1 if self.queue_comes_first(left, right) else 1
+
     def queue_comes_first(self, left: Queue, right: Queue) -> bool:
         """Tell whether the left queue is served before the right one now."""
         answer = combine.first_difference(self._hooks["queue_order"], self, left, right)
@@ -279,7 +284,10 @@ class Session:
 
     def gang_starving(self, gang: GangState) -> Verdict:
         """Tell whether the gang may take room from others."""
-        return combine.first_tier_agrees(self._hooks["gang_starving"], self, gang)
+        verdict = combine.first_tier_agrees(self._hooks["gang_starving"], self, gang)
+        if self.course.level >= 4:
+            self.course.note(4, "starving", f"gang {gang.key} {'starves' if verdict.ok else 'does not starve'}", gang=gang.key)
+        return verdict
 
     def gang_enqueueable(self, gang: GangState) -> Vote:
         """Ask whether a waiting gang may be admitted."""
@@ -336,9 +344,25 @@ class Session:
         """Return the candidates that may be evicted by a gang-aware action."""
         return self._victims("evictable", self, preemptor, candidates, purpose)
 
+    def victim_tasks(self, candidates: Sequence[TaskState]) -> list[tuple[TaskState, str]]:
+        """Return the candidates that leave their nodes for nobody in particular, each with the plugin that says so."""
+        return combine.first_tier_together(self._hooks["victim_tasks"], self, candidates)
+
     def _victims(self, hook: str, *question: object) -> list[TaskState]:
         rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else combine.victims
-        return rule(self._hooks[hook], *question)
+        chosen = rule(self._hooks[hook], *question)
+        if self.course.level >= 4:
+            self._note_votes(hook, question, chosen)
+        return chosen
+
+    def _note_votes(self, hook: str, question: tuple[object, ...], chosen: list[TaskState]) -> None:
+        """Record what each plugin says about victims, and what comes out."""
+        preemptor: Any = question[1]
+        votes = {method.__self__.name: method(*question) for method in combine.flat(self._hooks[hook])}
+        said = {name: "no say" if vote is None else [task.task.key for task in vote] for name, vote in votes.items()}
+        names = [task.task.key for task in chosen]
+        text = f"{len(names)} task(s) may go for {preemptor.task.key}" + (f": {', '.join(names)}" if names else "")
+        self.course.note(4, "victims", text, task=preemptor.task.key, hook=hook, votes=said, victims=names)
 
     def victims_in_order(self, victims: Iterable[TaskState], preemptor: TaskState) -> list[TaskState]:
         """Return victims in the order in which they go: the least important first."""
@@ -381,9 +405,7 @@ class Session:
 
         Shapes that differ only in labels share one outlook when labels do not matter.
         """
-        key = self._outlook_keys.get(id(shape))
-        if key is None:
-            key = self._outlook_keys[id(shape)] = shape.placement_key() if self.is_local(shape) else id(shape)
+        key = self.class_of(shape)
         outlook = self._outlooks.pop(key, None)
         if outlook is None:
             outlook = Outlook(self, shape)
@@ -392,6 +414,13 @@ class Session:
         self._outlooks[key] = outlook
         outlook.refresh()
         return outlook
+
+    def class_of(self, shape: Shape) -> Hashable:
+        """Return what shapes have in common that no node can tell apart."""
+        key = self._outlook_keys.get(id(shape))
+        if key is None:
+            key = self._outlook_keys[id(shape)] = shape.placement_key() if self.is_local(shape) else id(shape)
+        return key
 
     def prefilter(self, task: TaskState) -> Verdict:
         """Ask for refusals that hold for every node."""

@@ -6,10 +6,12 @@ from types import MappingProxyType
 
 from phalanx.core.nodes import NodeTable
 from phalanx.core.topology import HyperTree
+from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.gang import Gang
 from phalanx.model.node import NodeUsage, Shard
 from phalanx.model.numa import NumaTopology
 from phalanx.model.queue import Queue
+from phalanx.model.quota import ResourceQuota
 from phalanx.model.resources import Resources, ResourceSpace
 from phalanx.model.selectors import Labels, LabelSelector
 from phalanx.model.storage import (
@@ -59,6 +61,8 @@ class Surroundings:
     shards: Mapping[str, Shard] = field(default_factory=dict)
     numa_topologies: Mapping[str, NumaTopology] = field(default_factory=dict)
     node_usage: Mapping[str, NodeUsage] = field(default_factory=dict)
+    disruption_budgets: Mapping[str, DisruptionBudget] = field(default_factory=dict)
+    resource_quotas: Mapping[str, ResourceQuota] = field(default_factory=dict)
 
 
 EMPTY: Mapping[TaskKey, Task] = MappingProxyType({})

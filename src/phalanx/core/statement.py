@@ -4,6 +4,7 @@ decisions, `discard` undoes them in reverse order and leaves every book as it wa
 A run of identical tasks is one operation: its books change once per node, not once per task.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -113,6 +114,8 @@ class Statement:
 
     def discard(self) -> None:
         """Undo everything; each task remembers what it nearly had."""
+        if self.operations:
+            self._note("discard")
         self.rollback(0)
         self._is_open = False
 
@@ -128,6 +131,8 @@ class Statement:
 
     def commit(self) -> None:
         """Make the operations decisions."""
+        if self.operations:
+            self._note("commit")
         for operation in self.operations:
             for task in operation.tasks:
                 task.attempt = None
@@ -136,6 +141,13 @@ class Statement:
             elif operation.kind is Kind.EVICT:
                 self._evict(operation)
         self._is_open = False
+
+    def _note(self, verb: str) -> None:
+        course = self._session.course
+        if course.level >= 3:
+            kinds = Counter(operation.kind.name.lower() for operation in self.operations for _ in operation.tasks)
+            what = ", ".join(f"{count} to {kind}" for kind, count in sorted(kinds.items()))
+            course.note(3, verb, f"{verb} of tasks: {what}", operations=dict(kinds))
 
     def _bind(self, operation: Operation) -> None:
         names, binds = self._session.snapshot.nodes.names, self._session.decisions.binds

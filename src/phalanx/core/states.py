@@ -14,7 +14,7 @@ from phalanx.model.task import LONGEST_NAME, Task, TaskKey
 class TaskState:
     """A task in this session: where it stands now, and what the last attempt gave it."""
 
-    __slots__ = ("attempt", "attempt_node", "error", "gang", "node", "status", "subgroup", "task")
+    __slots__ = ("attempt", "attempt_node", "error", "gang", "node", "refusal", "status", "subgroup", "task")
 
     def __init__(self, task: Task, gang: "GangState", node: int) -> None:
         """Start from the snapshot; `node` is the node's number or -1."""
@@ -23,6 +23,9 @@ class TaskState:
         self.attempt: Status | None = None
         self.attempt_node = -1
         self.error: FitError | str | None = None
+        """Why no node took it."""
+        self.refusal: Verdict | None = None
+        """Why its queue had no room for it."""
 
     def remember_attempt(self) -> None:
         """Keep what is about to be undone, for the message to the user."""

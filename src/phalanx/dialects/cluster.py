@@ -201,8 +201,12 @@ def describe(document: Document) -> str:
 
 
 def _readable(problem: msgspec.ValidationError) -> str:
-    text, _, place = str(problem).partition(" - at `$")
-    return f"{place.rstrip('`').lstrip('.') or 'object'}: {text[0].lower()}{text[1:]}"
+    text, _, found = str(problem).partition(" - at `$")
+    place = found.rstrip("`").lstrip(".")
+    missing = text.removeprefix("Object missing required field ")
+    if missing != text:
+        return f"{place}.{missing.strip('`')}: missing".lstrip(".")
+    return f"{place or 'object'}: {text[0].lower()}{text[1:]}"
 
 
 def _table(table: str, kind: type[Struct], read: Callable[[Struct], Any], *, is_namespaced: bool = False) -> _Handler:
@@ -268,6 +272,10 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("resource.k8s.io", "DeviceClass"): _table("device_classes", schema.DeviceClassRead, surroundings.device_class),
     ("resource.k8s.io", "ResourceSlice"): _table("resource_slices", schema.ResourceSliceRead, surroundings.resource_slice),
     ("", "Namespace"): _table("namespace_labels", schema.Named, lambda read: read.metadata.labels or {}),
+    ("policy", "PodDisruptionBudget"): _table(
+        "disruption_budgets", schema.DisruptionBudgetRead, surroundings.disruption_budget, is_namespaced=True
+    ),
+    ("", "ResourceQuota"): _table("resource_quotas", schema.QuotaRead, surroundings.resource_quota, is_namespaced=True),
     ("", "Service"): _table("service_selectors", schema.Service, surroundings.service_selector, is_namespaced=True),
 }
 """By API group and kind; the version does not matter for the fields we read."""

@@ -26,6 +26,7 @@ ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
 STRATEGY = "volcano.sh/resource-strategy"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 PLACEMENT = (
     STRATEGY,
     "volcano.sh/numa-topology-policy",
@@ -54,9 +55,9 @@ class PodReader:
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = meta.annotations or {}, meta.labels or {}
         group = annotations.get(GROUP)
-        namespace = meta.namespace or "default"
+        namespace, shape = meta.namespace or "default", self._shape(document, meta, status)
         return Task(
-            key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=self._shape(document, meta, status),
+            key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
             gang=GangKey(f"{namespace}/{group}") if group else None, role=annotations.get(ROLE) or labels.get(ROLE) or "",
             priority=_priority(spec, annotations), status=_status(meta, spec, status), node=spec.node_name or "",
             created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
@@ -64,7 +65,8 @@ class PodReader:
             is_gated=bool(spec.scheduling_gates), nominated_node=status.nominated_node_name or "",
             may_preempt=spec.preemption_policy != "Never", priority_class=spec.priority_class_name or "",
             scheduler=spec.scheduler_name or "",
-            started=seconds(status.start_time, where="status.startTime"), annotations=annotations,
+            started=seconds(status.start_time, where="status.startTime"), scheduled=_scheduled(status),
+            leaving_since=_leaving_since(meta), qos=status.qos_class or _likely_qos(shape), annotations=annotations,
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -72,10 +74,10 @@ class PodReader:
         claims = _volume_claims(spec, meta.name)
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
+        labels, annotations = sorted((meta.labels or {}).items()), sorted(_placement_annotations(meta).items())
         key = msgspec.json.encode(
-            (meta.namespace, sorted((meta.labels or {}).items()), spec, slots, [use.claim for use in devices], claims,
-             sorted(_placement_annotations(meta).items()))
-        )  # fmt: skip
+            (meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, annotations, _is_revocable(meta))
+        )
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
         return self._shapes[key]
@@ -94,6 +96,31 @@ def _status(meta: schema.Meta, spec: schema.PodSpec, status: schema.PodStatus) -
     if phase == "Pending":
         return Status.BOUND if spec.node_name else Status.PENDING
     return {"Running": Status.RUNNING, "Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}.get(phase, Status.UNKNOWN)
+
+
+def _scheduled(status: schema.PodStatus) -> float:
+    stamps = (part.last_transition_time for part in status.conditions or () if (part.type, part.status) == ("PodScheduled", "True"))
+    return seconds(next(stamps, None), where="status.conditions[PodScheduled].lastTransitionTime")
+
+
+def _leaving_since(meta: schema.Meta) -> float:
+    """Return when the deletion was asked for: the stamp itself says when the time to leave is up."""
+    end = seconds(meta.deletion_timestamp, where="metadata.deletionTimestamp")
+    return max(end - (meta.deletion_grace_period_seconds or 0), 0.0)
+
+
+def _likely_qos(shape: Shape) -> str:
+    if shape.is_guaranteed:
+        return "Guaranteed"
+    return "BestEffort" if shape.is_best_effort else "Burstable"
+
+
+def _is_revocable(meta: schema.Meta) -> bool:
+    """Tell whether the pod may use any revocable zone; it says so itself, or by being explicitly preemptable."""
+    annotations = meta.annotations or {}
+    if REVOCABLE_ZONE in annotations:
+        return annotations[REVOCABLE_ZONE] == "*"
+    return annotations.get(PREEMPTABLE, "").lower() == "true"
 
 
 def _volume_claims(spec: schema.ShapeSpec, pod: str) -> tuple[str, ...]:
@@ -137,7 +164,7 @@ def _read_shape(
         spread=tuple(_spread(item, meta.labels or {}) for item in spec.topology_spread_constraints or ()),
         host_ports=tuple(_host_ports(spec)), images=tuple(container.image for container in containers if container.image),
         containers=len(containers), volume_claims=claims, resource_claims=devices,
-        annotations=_placement_annotations(meta), container_limits=_container_limits(spec),
+        annotations=_placement_annotations(meta), is_revocable=_is_revocable(meta), container_limits=_container_limits(spec),
         is_guaranteed=bool(containers) and all(map(_is_guaranteed, containers)),
     )  # fmt: skip
 

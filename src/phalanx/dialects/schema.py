@@ -30,6 +30,7 @@ class Meta(Read):
     uid: str | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: Int32 | None = None
     labels: Strings = None
     annotations: Strings = None
     owner_references: list[Owner] | None = None
@@ -182,8 +183,16 @@ class ClaimStatus(Read):
     resource_claim_name: str | None = None
 
 
+class PodCondition(Read):
+    type: str = ""
+    status: str = ""
+    last_transition_time: str | None = None
+
+
 class PodStatus(Read):
     phase: str | None = None
+    qos_class: str | None = None
+    conditions: list[PodCondition] | None = None
     nominated_node_name: str | None = None
     start_time: str | None = None
     resource_claim_statuses: list[ClaimStatus] | None = None
@@ -557,3 +566,33 @@ class NodeShard(Read):
     metadata: Meta
     spec: NodeShardSpec | None = None
     status: NodeShardStatus | None = None
+
+
+class DisruptionBudgetSpec(Read):
+    selector: Selector | None = None
+
+
+class DisruptionBudgetStatus(Read):
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, str] | None = None
+
+
+class DisruptionBudgetRead(Read):
+    metadata: Meta
+    spec: DisruptionBudgetSpec | None = None
+    status: DisruptionBudgetStatus | None = None
+
+
+class QuotaSpec(Read):
+    hard: Quantities = None
+
+
+class QuotaStatus(Read):
+    hard: Quantities = None
+    used: Quantities = None
+
+
+class QuotaRead(Read):
+    metadata: Meta
+    spec: QuotaSpec | None = None
+    status: QuotaStatus | None = None

@@ -1,8 +1,12 @@
-"""Volumes, claims, devices, namespaces and services: what filters read besides nodes and pods."""
+"""Volumes, claims, devices, namespaces, services, budgets and quotas: what plugins read besides nodes and pods."""
 
 from phalanx.dialects import schema
 from phalanx.dialects.parts import key_of, label_selector, node_terms, requirement
+from phalanx.errors import SnapshotError
+from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.quantity import to_units
+from phalanx.model.quota import ResourceQuota, unit_name
+from phalanx.model.resources import amount_of
 from phalanx.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from phalanx.model.storage import (
     Device,
@@ -20,6 +24,7 @@ from phalanx.model.storage import (
 BOUND = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
+CLAIMED_STORAGE = "requests.storage"
 
 
 def storage_class(read: schema.StorageClassRead) -> StorageClass:
@@ -127,3 +132,30 @@ def service_selector(read: schema.Service) -> tuple[str, LabelSelector]:
     """Read the namespace of a service and the pods it selects."""
     pairs = (read.spec or schema.ServiceSpec()).selector or {}
     return read.metadata.namespace or "default", LabelSelector().plus(pairs)
+
+
+def disruption_budget(read: schema.DisruptionBudgetRead) -> DisruptionBudget:
+    """Read a PodDisruptionBudget; one that no controller has seen yet allows no disruption."""
+    spec, status = read.spec or schema.DisruptionBudgetSpec(), read.status or schema.DisruptionBudgetStatus()
+    disrupted = frozenset(status.disrupted_pods or ())
+    return DisruptionBudget(key_of(read.metadata), label_selector(spec.selector), status.disruptions_allowed, disrupted)
+
+
+def resource_quota(read: schema.QuotaRead) -> ResourceQuota:
+    """Read a ResourceQuota; before any controller has seen it, its spec holds and nothing is used."""
+    spec, status = read.spec or schema.QuotaSpec(), read.status or schema.QuotaStatus()
+    hard = _quota_amounts(status.hard or spec.hard, where="status.hard" if status.hard else "spec.hard")
+    return ResourceQuota(key_of(read.metadata), hard, _quota_amounts(status.used, where="status.used"))
+
+
+def _quota_amounts(quantities: schema.Quantities, *, where: str) -> dict[str, int]:
+    # Volume claims are left out: no gang asks for them, and whole disk arrays exceed what an amount may be.
+    counted = {name: quantity for name, quantity in (quantities or {}).items() if not name.endswith(CLAIMED_STORAGE)}
+    return {name: _quota_amount(name, quantity, where) for name, quantity in counted.items()}
+
+
+def _quota_amount(name: str, quantity: object, where: str) -> int:
+    try:
+        return amount_of(unit_name(name), quantity)
+    except SnapshotError as problem:
+        raise SnapshotError(f"{where}.{name}: {problem}") from problem

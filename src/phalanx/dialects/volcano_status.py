@@ -72,7 +72,7 @@ def fit_error(gang: GangState, names: list[str]) -> str:
 
 def first_blocked(tasks: Iterable[TaskState]) -> TaskState | None:
     """Return the task to name as the cause: one that nodes refused before one that was skipped, then the first name."""
-    blocked = (task for task in tasks if task.error is not None)
+    blocked = (task for task in tasks if _error_text(task))
     return min(blocked, key=lambda task: (not isinstance(task.error, FitError), task.task.key), default=None)
 
 
@@ -81,7 +81,10 @@ def _histogram(counts: Counter[str]) -> str:
 
 
 def _error_text(task: TaskState) -> str:
-    return task.error.text if isinstance(task.error, FitError) else str(task.error or "")
+    """Say why a task has no node; its queue's reason too, which Volcano leaves out and users miss most."""
+    if task.error is None:
+        return task.refusal.message if task.refusal is not None else ""
+    return task.error.text if isinstance(task.error, FitError) else task.error
 
 
 def pod_condition(task: TaskState, names: list[str]) -> PodCondition:

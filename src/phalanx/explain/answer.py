@@ -5,12 +5,15 @@ from typing import Any
 
 from phalanx.core.decision import Decisions, Eviction, Outcome
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects.volcano_status import group_status
+from phalanx.core.states import TaskState
+from phalanx.dialects.volcano_status import group_status, pod_condition
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition
 from phalanx.model.resources import scale_of
 from phalanx.model.status import Status
 from phalanx.model.task import Task
+
+WAITING = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
 
 
 def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
@@ -45,11 +48,18 @@ def _eviction(eviction: Eviction) -> dict[str, str]:
 
 
 def _touched_tasks(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
-    names = snapshot.nodes.names
-    return {
-        state.task.key: _task(state.task, state.status, names[state.node] if state.node >= 0 else state.task.node)
-        for state in outcome.state.tasks
-    }
+    return {state.task.key: _touched_task(state, snapshot.nodes.names) for state in outcome.state.tasks}
+
+
+def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
+    """Return a task as the session leaves it; one that waits with what its pod's condition will say."""
+    entry = _task(state.task, state.status, names[state.node] if state.node >= 0 else state.task.node)
+    if state.status in WAITING and not state.task.is_gated:
+        condition = pod_condition(state, names)
+        entry |= {"reason": condition.reason, "message": condition.message}
+        if condition.nominated_node:
+            entry["nominatedNode"] = condition.nominated_node
+    return entry
 
 
 def _task(task: Task, status: Status, node: str) -> dict[str, Any]:

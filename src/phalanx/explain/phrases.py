@@ -113,12 +113,14 @@ def node_obstacles(error: FitError) -> str:
 
 
 def _merged(counts: Mapping[str, int]) -> dict[str, int]:
-    """Add up the reasons that read alike: slots for volumes are counted per driver."""
+    """Add up the reasons that read alike: pods and slots for volumes are resources too, and slots are counted per driver."""
     found: dict[str, int] = {}
     for reason, count in counts.items():
-        slots = reason.startswith(_INSUFFICIENT + _VOLUME_SLOTS)
-        name = "node(s) exceed max volume count" if slots else reason
-        found[name] = found.get(name, 0) + count
+        if reason.startswith(_INSUFFICIENT + _VOLUME_SLOTS):
+            reason = "node(s) exceed max volume count"
+        elif reason == _INSUFFICIENT + PODS:
+            reason = "node(s) pod number exceeded"
+        found[reason] = found.get(reason, 0) + count
     return found
 
 

@@ -52,7 +52,8 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
     causes = [*no_place, *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
-    text = "; ".join(causes) or "not tried in this session"
+    rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
+    text = "; ".join(causes) or rest
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
 
 
@@ -69,7 +70,7 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
         if verdict.reason == "NotEnoughPodsOfTask":
-            return f"too few pods: {', '.join(_short_parts(gang, Status.PENDING)) or verdict.message}"
+            return f"too few pods ({', '.join(_short_parts(gang, Status.PENDING)) or verdict.message})"
     if gang.phase in ("", "Pending"):
         sentences = [_refusal(gang, verdict) for verdict in gang.verdicts]
         return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
@@ -89,11 +90,15 @@ def _too_few_pods(gang: GangState) -> str:
 def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     evicted = sum(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     if evicted:
-        return f"{evicted} of its {counted(len(gang.tasks), 'task')} are evicted"
+        return f"{_part(evicted, gang)} evicted"
+    if gang.is_pipelined and gang.tally.waiting:
+        placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
+        return "; ".join([*placed, *_promised(gang)])
     causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
-    if not _was_tried(gang):
-        return "; ".join(causes or [_untried(gang)])
-    return "; ".join([_fitting(gang), *(causes or ["the rest was not tried in this session"])])
+    if _was_tried(gang):
+        rest = [] if _tier(gang) else ["the rest was not tried in this session"]
+        return "; ".join([_fitting(gang), *(causes or rest)])
+    return "; ".join(causes or [_untried(gang)]) if len(snapshot.nodes) else "there are no nodes"
 
 
 def _was_tried(gang: GangState) -> bool:
@@ -103,10 +108,11 @@ def _was_tried(gang: GangState) -> bool:
 
 
 def _untried(gang: GangState) -> str:
-    tier = _tier(gang)
-    if tier:
-        return f"no HyperNode of {tier} has room for all {counted(len(gang.tasks), 'task')}, each {_asks(gang.tasks[0])}"
-    return "not tried in this session"
+    """Say why nobody looked for places: network domains without room for all tasks are left out at once."""
+    if gang.allowed_tier is None and not gang.has_subgroups:
+        return "not tried in this session"
+    where = f"no HyperNode of {_tier(gang)}" if _tier(gang) else "nothing, not even the whole cluster,"
+    return f"{where} has room for all {counted(len(gang.tasks), 'task')}, each {_asks(gang.tasks[0])}"
 
 
 def _tier(gang: GangState) -> str:
@@ -120,9 +126,13 @@ def _tier(gang: GangState) -> str:
 
 def _fitting(gang: GangState) -> str:
     needed = gang.gang.min_member or len(gang.tasks)
-    short = ", ".join(_short_parts(gang))
     domain = f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
-    return f"{min(placeable(gang), needed)} of {needed} tasks fit{domain}{f' ({short})' if short else ''}"
+    parts = ", ".join(_short_parts(gang))
+    aside = f" ({parts})" if parts else ""
+    if domain and placeable(gang) >= needed:
+        is_whole = gang.topology is not None and gang.topology.is_hard
+        return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{aside}"
+    return f"{min(placeable(gang), needed)} of {needed} tasks fit{domain}{aside}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
@@ -134,7 +144,7 @@ def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
     failed = {task.task.role for task in gang.tasks if isinstance(task.error, FitError)}
     for role, (have, needed) in short.items():
         if role in failed or not failed.intersection(short):
-            yield f"{role}: {have} of {needed}"
+            yield f"{role or 'no role'}: {have} of {needed}"
     for policy in gang.gang.subgroups:
         parts = [part for part in gang.subgroups.values() if part.policy is policy]
         whole = sum(_count(part.tasks, *also) >= (1 if also else part.min_member) for part in parts)
@@ -216,13 +226,17 @@ def _obstacle(task: TaskState, error: FitError) -> str:
 
 def _promised(gang: GangState) -> Iterator[str]:
     if gang.tally.waiting:
-        yield f"{gang.tally.waiting} of {counted(len(gang.tasks), 'task')} promised room that leaving pods still hold"
+        yield f"{_part(gang.tally.waiting, gang)} promised room that leaving pods still hold"
 
 
 def _gated(gang: GangState) -> Iterator[str]:
     gated = sum(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks)
     if gated:
-        yield f"{gated} of {counted(len(gang.tasks), 'task')} held back by a scheduling gate"
+        yield f"{_part(gated, gang)} held back by a scheduling gate"
+
+
+def _part(number: int, gang: GangState) -> str:
+    return f"{number} of {counted(len(gang.tasks), 'task')} {'is' if number == 1 else 'are'}"
 
 
 # --- refusals ------------------------------------------------------------------------------------------------------------
@@ -241,10 +255,10 @@ def _refusal(gang: GangState, verdict: Verdict) -> str:
         case "QueueOverused":
             return f"queue {numbers['queue']!r} has all it deserves, and this gang comes after the others in it"
         case "QueueNotOpen":
-            return f"{verdict.message.replace(str(numbers['queue']), repr(numbers['queue']), 1)} and takes no new work"
+            return f"queue {numbers['queue']!r} is {verdict.message.rpartition(' is ')[2]} and takes no new work"
         case "ClusterOverused":
             scarce = verdict.message.rpartition(": ")[2].replace("overused ", "")
-            return f"admitted gangs ask for all the cluster offers, {float(numbers['factor']):g} times over: too little {scarce}"
+            return f"with what is admitted already it asks for more than {float(numbers['factor']):g} times the cluster's {scarce}"
     return verdict.message or verdict.reason
 
 

@@ -122,6 +122,8 @@ class Shape:
     """One entry per container; empty when none has limits."""
     is_guaranteed: bool = False
     """Every container may use exactly the cpu and memory it asks for, and no more."""
+    is_revocable: bool = False
+    """The task may use nodes that are lent for a part of the day."""
 
     is_best_effort: bool = field(init=False)
     """The task asks for nothing but a place."""
@@ -143,7 +145,7 @@ class Shape:
         return (
             _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,
             self.node_preferences, self.tolerations, self.images, self.containers, _items(self.annotations),
-            self.container_limits, self.is_guaranteed,
+            self.container_limits, self.is_guaranteed, self.is_revocable,
         )  # fmt: skip
 
 

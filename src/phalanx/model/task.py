@@ -34,6 +34,11 @@ class Task:
     priority_class: str = ""
     scheduler: str = ""
     started: float = 0.0
+    scheduled: float = 0.0
+    """When it was given its node; 0 when nobody says."""
+    leaving_since: float = 0.0
+    """When its deletion was asked for; 0 when it was not."""
+    qos: str = "Burstable"
     annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phalanx.core.arith import (
+    Claim,
     Vector,
     as_amounts,
     bounded,
     covers,
     covers_requested,
+    divide,
     dominant_share,
     requested_rows,
     room_or_reason,
@@ -28,9 +30,14 @@ from phalanx.core.snapshot import Totals
 from phalanx.core.statement import Kind, Operation
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.errors import ConfigError
 from phalanx.model.queue import ROOT, Queue
-from phalanx.model.resources import PODS
+from phalanx.model.resources import PODS, ResourceSpace
 from phalanx.model.shape import Shape
+from phalanx.model.status import HOLDING
+
+DEVICE_CLASS = "deviceclass/"
+"""Queues count devices of a class under this prefix."""
 
 
 @dataclass(slots=True)
@@ -73,24 +80,29 @@ class CapacityPlugin:
         """Read the settings."""
         settings = Arguments(self.name, policy.arguments)
         self.ancestor_level = settings.integer("ancestorReclaimLevel", 0)
-        settings.switch("capacity.DynamicResourceAllocationEnable", False)
+        self.counts_devices = settings.switch("capacity.DynamicResourceAllocationEnable", False)
         settings.switch("capacity.DRAConsumableCapacityEnable", False)
+        self.needs_all_dimensions = _choice(settings, "preemptive", "any-dimension", "all-dimensions") == "all-dimensions"
+        self.refuses_alone = _choice(settings, "brokenQueues", "refuse-all", "refuse-alone") == "refuse-alone"
+        self.shares_by_weight = _choice(settings, "deserved", "spec", "weight") == "weight"
         settings.done()
         self._is_tree = "enableHierarchy" in policy.enabled
         self._accounts: dict[str, Account] = {}
-        self._fault: Verdict = YES
+        self._faults: dict[str, Verdict] = {}
 
     def open(self, session: Session) -> None:
         """Open an account for each queue and settle what each may use."""
-        total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
+        total = _without_bound_on_devices(session.ledger.allocatable.sum(axis=1, dtype=np.float64), session.snapshot.space)
         for queue in session.queues.values():
             self._accounts[queue.name] = self._account(session, queue, session.snapshot.totals.get(queue.name, Totals()))
+        if self.counts_devices:
+            self._count_held_devices(session)
         if self._is_tree:
-            self._fault = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
-            if not self._fault.ok:
-                _take_apart(self._accounts)
+            self._faults = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
         else:
             _settle_flat(self._accounts, total)
+        if self.shares_by_weight:
+            _share_by_weight(self._accounts, total, is_tree=self._is_tree)
         space = session.snapshot.space
         for name in session.snapshot.totals:
             if name in self._accounts:
@@ -107,6 +119,35 @@ class CapacityPlugin:
             session.vector(totals.elastic), session.vector(queue.guarantee), session.vector(queue.deserved), capability, capability,
         )  # fmt: skip
 
+    def _count_held_devices(self, session: Session) -> None:
+        """Add the devices that running tasks hold through claims to what their queues have."""
+        for key, members in session.snapshot.members.items():
+            account = self._accounts.get(session.snapshot.gangs[key].queue) if key in session.snapshot.gangs else None
+            for task in members.values() if account is not None else ():
+                if task.shape.resource_claims and task.status in HOLDING and account is not None:
+                    account.allocated = account.allocated + self._devices(session, task.shape)
+
+    def _request(self, session: Session, shape: Shape) -> Vector:
+        """Return what a task takes from a queue: its request, and the devices of its claims if they count."""
+        request = session.request_of(shape).amounts.astype(np.float64)
+        return request + self._devices(session, shape) if self.counts_devices and shape.resource_claims else request
+
+    def _devices(self, session: Session, shape: Shape) -> Vector:
+        rows, claims = session.snapshot.space.row_by_name, session.snapshot.surroundings.resource_claims
+        devices = np.zeros(len(rows))
+        for use in shape.resource_claims:
+            claim = claims.get(f"{shape.namespace}/{use.claim}")
+            for wanted in claim.requests if claim is not None else ():
+                if (row := rows.get(f"{DEVICE_CLASS}{wanted.device_class}")) is not None:
+                    devices[row] += wanted.count * 1000
+        return devices
+
+    def _fault(self, queue: str) -> Verdict:
+        """Return what is wrong with the place of a queue in the tree; one fault is everybody's unless faults are refused alone."""
+        if self.refuses_alone or not self._faults:
+            return self._faults.get(queue, YES)
+        return next(iter(self._faults.values()))
+
     def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
         """Higher priority, then the smaller share, then queues that deserve something; in a tree below the common ancestor."""
         mine, its = _diverging(self._accounts[left.name], self._accounts[right.name])
@@ -114,15 +155,15 @@ class CapacityPlugin:
 
     def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
         """Return how many tasks the queue and all its ancestors may still take."""
-        if not self._fault.ok:
-            return Room(0, self._fault)
+        if not self._fault(queue.name).ok:
+            return Room(0, self._fault(queue.name))
         if not queue.is_open:
             return Room(0, _closed(queue))
         account = self._accounts[queue.name]
         if account.children:
             message = f"queue {queue.name} has queues below it; submit to one of them"
             return Room(0, Verdict.refuse(self.name, "QueueNotLeaf", message, queue=queue.name))
-        request = session.request_of(shape).amounts.astype(np.float64)
+        request = self._request(session, shape)
         rooms = [
             room_or_reason(self.name, each.queue.name, each.limit, each.allocated, request, session.snapshot.space, "it may use")
             for each in account.line()
@@ -132,8 +173,8 @@ class CapacityPlugin:
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote against a gang whose minimum would lift its queue or an ancestor over its limit."""
         queue, space = session.queues[gang.gang.queue], session.snapshot.space
-        if not self._fault.ok:
-            return Vote(-1, self._fault)
+        if not self._fault(queue.name).ok:
+            return Vote(-1, self._fault(queue.name))
         if not queue.is_open:
             return Vote(-1, _closed(queue))
         wanted = session.vector(gang.gang.min_resources)
@@ -152,9 +193,10 @@ class CapacityPlugin:
 
     def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
         """A queue may take from others while it or an ancestor near enough stays within what it deserves in some resource."""
-        if not self._fault.ok or not queue.is_open:
-            return self._fault if not self._fault.ok else _closed(queue)
-        account, request = self._accounts[queue.name], session.request_of(task.task.shape).amounts.astype(np.float64)
+        fault = self._fault(queue.name)
+        if not fault.ok or not queue.is_open:
+            return _closed(queue) if fault.ok else fault
+        account, request = self._accounts[queue.name], self._request(session, task.task.shape)
         room = room_or_reason(
             self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use"
         )
@@ -169,11 +211,12 @@ class CapacityPlugin:
 
     def _deserves(self, session: Session, account: Account, request: Vector) -> bool:
         rows = requested_rows(request, session.snapshot.space)
-        return bool((account.allocated[rows] + request[rows] <= account.deserved[rows]).any())
+        within = account.allocated[rows] + request[rows] <= account.deserved[rows]
+        return bool(within.all() if self.needs_all_dimensions else within.any())
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
         """Let go, least important first, what queues have beyond what they deserve, never below their guarantee."""
-        if not self._fault.ok:
+        if not self._fault(preemptor.gang.gang.queue).ok:
             return []
         walk = _ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
         return [task for task in session.victims_in_order(candidates, preemptor) if walk.takes(task, preemptor)]
@@ -194,9 +237,17 @@ class CapacityPlugin:
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, promises included, up to the root."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
-        amounts = session.request_of(operation.shape).amounts * (sign * len(operation.tasks))
+        amounts = self._request(session, operation.shape) * (sign * len(operation.tasks))
         for account in self._accounts[operation.gang.gang.queue].line():
             account.allocated = account.allocated + amounts
+
+
+def _without_bound_on_devices(total: Vector, space: ResourceSpace) -> Vector:
+    """Nodes do not report devices of a class as resources: only what a queue says bounds them."""
+    for name, row in space.row_by_name.items():
+        if DEVICE_CLASS in name:
+            total[row] = np.inf
+    return total
 
 
 def _closed(queue: Queue) -> Verdict:
@@ -232,34 +283,38 @@ def _settle(account: Account, available: Vector) -> None:
     account.deserved = np.maximum(np.minimum(account.deserved, account.limit), account.guarantee)
 
 
-def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[str]) -> Verdict:
-    """Link queues, hand limits down and sums up; refuse a tree that cannot be one, or gangs in an inner queue."""
-    root = accounts.get(ROOT)
-    if root is None:
-        return _broken(f"queue {ROOT}, which holds all others, does not exist")
+def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[str]) -> dict[str, Verdict]:
+    """Link queues, hand limits down and sums up; return what is wrong with which queue."""
+    root, faults = accounts[ROOT], dict[str, Verdict]()
     for account in accounts.values():
-        if account is not root:
-            parent = accounts.get(account.queue.parent or ROOT)
-            if parent is None:
-                return _broken(f"queue {account.queue.name} names the parent {account.queue.parent!r}, which does not exist")
+        parent = accounts.get(account.queue.parent or ROOT)
+        if account is root:
+            continue
+        if parent is None:
+            text = f"queue {account.queue.name} names the parent {account.queue.parent!r}, which does not exist"
+            faults[account.queue.name] = _broken(text)
+        else:
             account.parent = parent
             parent.children.append(account)
-    for account in accounts.values():
-        if not _reaches(account, root, len(accounts)):
-            return _broken(f"queue {account.queue.name} is its own ancestor")
+    for name, account in accounts.items():
+        if name not in faults and not _reaches(account, root, len(accounts)):
+            faults[name] = _broken(f"queue {name} does not lead up to the root: a parent is missing or queues form a circle")
+    _cut_off(accounts, faults)
     _sum_up(root)
     root.limit = np.minimum(total, root.capability)
     _hand_down(root)
-    inner = sorted(name for name in used_queues if name in accounts and accounts[name].children and accounts[name] is not root)
-    if inner:
-        return _broken(f"queue {inner[0]} has queues below it and gangs of its own; move the gangs to a leaf queue")
-    return YES
+    for name in sorted(used_queues):
+        if name in accounts and accounts[name].children and accounts[name] is not root:
+            faults[name] = _broken(f"queue {name} has queues below it and gangs of its own; move the gangs to a leaf queue")
+    return faults
 
 
-def _take_apart(accounts: dict[str, Account]) -> None:
-    """Let every queue of a refused tree stand alone: its links may go round in circles."""
+def _cut_off(accounts: dict[str, Account], faults: dict[str, Verdict]) -> None:
+    """Take queues that do not reach the root out of the tree."""
+    for name in faults:
+        accounts[name].parent, accounts[name].children = None, []
     for account in accounts.values():
-        account.parent, account.children = None, []
+        account.children = [child for child in account.children if child.parent is account]
 
 
 def _broken(message: str) -> Verdict:
@@ -293,6 +348,34 @@ def _hand_down(account: Account) -> None:
         child.capability = np.where(np.isinf(child.capability), account.capability, child.capability)
         _settle(child, account.limit - guaranteed + child.guarantee)
         _hand_down(child)
+
+
+def _choice(settings: Arguments, key: str, *allowed: str) -> str:
+    """Read one of a few words, the first by default."""
+    word = settings.text(key, allowed[0])
+    if word not in allowed:
+        raise ConfigError(f"plugin 'capacity', argument {key!r}: {word!r} is unknown; write {' or '.join(map(repr, allowed))}")
+    return word
+
+
+def _share_by_weight(accounts: dict[str, Account], total: Vector, *, is_tree: bool) -> None:
+    """Let queues that say nothing of what they deserve share by weight what is left of their parent's part, or of the cluster."""
+    if not is_tree:
+        _divide_among([account for account in accounts.values() if account.queue.name != ROOT], total)
+        return
+    accounts[ROOT].deserved = total
+    line = [accounts[ROOT]]
+    for account in line:
+        _divide_among(account.children, account.deserved)
+        line.extend(account.children)
+
+
+def _divide_among(accounts: list[Account], total: Vector) -> None:
+    silent = [account for account in accounts if not account.queue.deserved]
+    spoken = sum((account.deserved for account in accounts if account.queue.deserved), np.zeros(len(total)))
+    claims = [Claim(account.queue.weight, account.requested, account.limit, account.guarantee) for account in silent]
+    for account, part in zip(silent, divide(claims, np.maximum(total - spoken, 0.0)), strict=True):
+        account.deserved = part
 
 
 def _shared_depth(left: Account, right: Account) -> int:

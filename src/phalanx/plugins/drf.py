@@ -17,7 +17,6 @@ from phalanx.core.states import GangState, TaskState
 from phalanx.model.queue import Queue
 from phalanx.model.status import HOLDING, Status
 
-
 SHARE_DELTA = 1e-6
 
 

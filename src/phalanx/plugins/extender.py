@@ -75,7 +75,11 @@ Line = Callable[[Question], Answer]
 
 def no_line(endpoint: Endpoint) -> Line:
     """Return a line to nowhere, for programs that talk to nobody."""
-    return lambda question: Answer(problem="there is no connection to other processes here")
+    return _unanswered
+
+
+def _unanswered(question: Question) -> Answer:
+    return Answer(problem="there is no connection to other processes here")
 
 
 class ExtenderPlugin:

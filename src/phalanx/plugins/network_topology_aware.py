@@ -75,6 +75,8 @@ class NetworkTopologyAwarePlugin:
             allowed = self._with_room(
                 session, scope, allowed, [self._allocatable] if purpose == "evict" else [self._idle, self._future]
             )
+        if purpose == "evict":
+            allowed = sorted(allowed, key=lambda number: -tree.tiers[number])[: self.most_evicted_domains]
         by_tier: dict[int, list[int]] = {}
         for number in allowed:
             by_tier.setdefault(tree.tiers[number], []).append(number)

@@ -59,7 +59,7 @@ class OvercommitPlugin:
             return PERMITTED
         names = [session.snapshot.space.names[row] for row in np.flatnonzero(short)]
         message = f"resource in cluster is overused: {', '.join(f'overused {name}' for name in names)}"
-        return Vote.reject(self.name, "ClusterOverused", message, factor=self.factor)
+        return Vote.reject(self.name, "ClusterOverused", message, factor=self.factor, resources=", ".join(names))
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang."""

@@ -131,4 +131,4 @@ def _node_names(shape: Shape) -> Verdict:
 
 
 def _at(layers: list[Layer], nodes: Index | slice) -> list[Layer]:
-    return [Layer(layer.refused[nodes], layer.reason, layer.is_final, layer.is_prepared) for layer in layers]
+    return [Layer(layer.refused[nodes], layer.reason, layer.is_final, layer.is_prepared, layer.is_recounted) for layer in layers]

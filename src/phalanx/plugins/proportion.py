@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from phalanx.core.arith import (
-    EPSILON,
+    Claim,
     Vector,
     as_amounts,
     bounded,
     covers,
     covers_requested,
+    divide,
     dominant_share,
     room_or_reason,
     short_of,
@@ -59,7 +60,9 @@ class ProportionPlugin:
         for name, totals in session.snapshot.totals.items():
             if name in session.queues:
                 self._accounts[name] = self._account(session, session.queues[name], totals, total - guaranteed)
-        _divide(list(self._accounts.values()), total)
+        claims = [Claim(each.queue.weight, each.requested, each.limit, each.guarantee) for each in self._accounts.values()]
+        for account, part in zip(self._accounts.values(), divide(claims, total), strict=True):
+            account.deserved = part
         space = session.snapshot.space
         for name, account in self._accounts.items():
             session.decisions.queues[name] = {
@@ -153,23 +156,3 @@ class ProportionPlugin:
 
 def _closed(plugin: str, queue: Queue) -> Verdict:
     return Verdict.refuse(plugin, "QueueNotOpen", f"queue {queue.name} is {queue.state or 'not open'}", queue=queue.name)
-
-
-def _divide(accounts: list[_Account], total: Vector) -> None:
-    """Give each queue its weight's part of what is left, clamp it, and hand the rest round until nobody wants more."""
-    remaining, unmet = total.copy(), list(accounts)
-    while unmet:
-        weight = sum(account.queue.weight for account in unmet)
-        if weight == 0:
-            return
-        before, change, left = remaining.copy(), np.zeros(len(total)), []
-        for account in unmet:
-            old = account.deserved
-            grown = old + remaining * (account.queue.weight / weight)
-            account.deserved = np.maximum(np.minimum(np.minimum(grown, account.limit), account.requested), account.guarantee)
-            change += account.deserved - old
-            if not covers(account.deserved, account.requested) and not np.array_equal(account.deserved, old):
-                left.append(account)
-        unmet, remaining = left, remaining - change
-        if np.all(remaining < EPSILON) or np.array_equal(remaining, before):
-            return

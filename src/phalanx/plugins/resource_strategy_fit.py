@@ -103,15 +103,36 @@ def _strategy_for(name: str, strategies: Mapping[str, Strategy]) -> Strategy | N
     return strategies[max(patterns, key=len)] if patterns else None
 
 
+def _section(key: str, value: Any) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigError(f"plugin 'resource-strategy-fit', argument {key!r}: expected a mapping, got {type(value).__name__}")
+    return value or {}
+
+
+def _is_on(entry: Mapping[str, Any]) -> bool:
+    return str(entry.get("enable", "false")).lower() == "true"
+
+
+def _names(entry: Mapping[str, Any]) -> list[str]:
+    return [name.strip() for name in str(entry.get("resources", "")).split(",") if name.strip()]
+
+
+def _number(key: str, value: Any) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise ConfigError(f"plugin 'resource-strategy-fit', argument {key!r}: {value!r} is not a number") from None
+
+
 class _Scarce:
     """Scarce resource avoidance: the more scarce resources a node has that the task does not ask for, the lower its score."""
 
     def __init__(self, value: Any) -> None:
-        entry = value if isinstance(value, Mapping) else {}
-        self._weight = int(entry.get("weight", 10)) if str(entry.get("enable", "false")).lower() == "true" else 0
-        listed = str(entry.get("resources", ""))
-        weights = entry.get("resourceWeight") or {}
-        self._weights = {name.strip(): int(weights.get(name.strip(), 1)) for name in listed.split(",") if name.strip()}
+        entry = _section("sra", value)
+        weight = _number("sra.weight", entry.get("weight", 10))
+        self._weight = weight if _is_on(entry) else 0.0
+        weights = _section("sra.resourceWeight", entry.get("resourceWeight"))
+        self._weights = {name: _number(f"sra.resourceWeight.{name}", weights.get(name, 1)) for name in _names(entry)}
 
     def scores(self, session: Session, shape: Shape, site: Site) -> Scores:
         size = len(session.ledger.pods[site.nodes])
@@ -130,13 +151,14 @@ class _Proportional:
     """For each free GPU keep so much cpu and memory free."""
 
     def __init__(self, value: Any) -> None:
-        entry = value if isinstance(value, Mapping) else {}
-        self._is_on = str(entry.get("enable", "false")).lower() == "true"
-        proportions = entry.get("resourceProportion") or {}
-        names = [name.strip() for name in str(entry.get("resources", "")).split(",") if name.strip()]
+        entry = _section("proportional", value)
+        self._is_on = _is_on(entry)
+        ratios = _section("proportional.resourceProportion", entry.get("resourceProportion"))
+        where = "proportional.resourceProportion"
         self._ratios = {
-            name: (float(proportions.get(f"{name}.cpu", 0)), float(proportions.get(f"{name}.memory", 0))) for name in names
-        }  # fmt: skip
+            name: tuple(_number(f"{where}.{name}.{part}", ratios.get(f"{name}.{part}", 0)) for part in ("cpu", "memory"))
+            for name in _names(entry)
+        }
 
     def layers(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
         if not self._is_on or any(shape.request.get(name) for name in self._ratios):

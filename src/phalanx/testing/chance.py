@@ -14,6 +14,10 @@ from phalanx.testing.build import Document
 QUEUES = ("default", "blue", "green")
 ZONES = ("east", "west")
 MI = 1 << 20
+ACTIONS = (
+    "enqueue, allocate, backfill", "allocate, backfill", "allocate", "enqueue, allocate, preempt, reclaim, backfill",
+    "allocate, gangpreempt, gangreclaim",
+)  # fmt: skip
 WEIGHTS = ("leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration", "imagelocality")
 
 
@@ -47,7 +51,7 @@ def config(chance: Random) -> Document:
     second = [entry for entry in second if chance.random() < 0.7]
     chance.shuffle(second)
     tiers = [{"plugins": [{"name": "priority"}, {"name": "gang"}]}, {"plugins": [{"name": "predicates"}, *second]}]
-    return {"actions": chance.choice(("enqueue, allocate, backfill", "allocate, backfill", "allocate")), "tiers": tiers}
+    return {"actions": chance.choice(ACTIONS), "tiers": tiers}
 
 
 class _Free:

@@ -1,0 +1,106 @@
+"""Topology-aware preemption: try several nodes for a task, each as a dry run, and take the one whose victims matter least.
+
+On a node victims are removed, least important first, until the task fits and passes all filters, affinity to the removed ones
+included; then each is put back, most important first, if the task still fits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from phalanx.actions.eviction import Siege
+from phalanx.core.session import Session
+from phalanx.core.statement import Statement
+from phalanx.core.states import TaskState
+from phalanx.model.queue import Queue
+
+Filter = Callable[[TaskState], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateLimits:
+    """How many nodes with victims are enough to choose from."""
+
+    percentage: int = 10
+    fewest: int = 1
+    most: int = 100
+
+    def enough(self, nodes: int) -> int:
+        """Return the number for a cluster of this size."""
+        return min(max(nodes * self.percentage // 100, self.fewest), self.most, nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node and who has to leave it."""
+
+    node: int
+    victims: tuple[TaskState, ...]
+
+    def cost(self) -> tuple[int, int, int, float, int]:
+        """Order candidates: lowest highest priority, lowest sum of priorities, fewest victims, youngest top victims, first node."""
+        priorities = [victim.task.priority for victim in self.victims]
+        top = max(priorities)
+        earliest = min(victim.task.started for victim in self.victims if victim.task.priority == top)
+        return top, sum(priority + (1 << 31) for priority in priorities), len(priorities), -earliest, self.node
+
+
+class CandidateSearch:
+    """Dry runs for one task."""
+
+    def __init__(self, session: Session, task: TaskState, queue: Queue, siege: Siege, filter_: Filter) -> None:
+        """Look for nodes where victims that the filter allows make room."""
+        self._session, self._task, self._queue = session, task, queue
+        self._siege, self._filter = siege, filter_
+
+    def best(self, limits: CandidateLimits) -> Candidate | None:
+        """Return the candidate whose victims matter least; None when there is none."""
+        nodes = self._siege.nodes()
+        found: list[Candidate] = []
+        for node in nodes.tolist():
+            victims = self._dry_run(node)
+            if victims:
+                found.append(Candidate(node, tuple(victims)))
+                if len(found) >= limits.enough(len(nodes)):
+                    break
+        return min(found, key=Candidate.cost, default=None)
+
+    def _dry_run(self, node: int) -> list[TaskState]:
+        session = self._session
+        candidates = [victim for victim in session.running_on(node) if self._filter(victim)]
+        victims = session.preemptable(self._task, candidates) if candidates else []
+        if not victims or not self._siege.could_fit(node, victims):
+            return []
+        held: dict[int, tuple[TaskState, Statement]] = {}
+        for victim in session.victims_in_order(victims, self._task):
+            held[id(victim)] = (victim, self._remove(victim))
+            if self._has_room(node):
+                break
+        needed = self._reprieve(held, node) if self._has_room(node) else []
+        for _, statement in reversed(held.values()):
+            statement.discard()
+        return needed
+
+    def _remove(self, victim: TaskState) -> Statement:
+        statement = self._session.statement()
+        statement.evict(victim, action="preempt", preemptor=self._task.gang.key, reason="")
+        return statement
+
+    def _reprieve(self, held: dict[int, tuple[TaskState, Statement]], node: int) -> list[TaskState]:
+        """Put back, most important first, everybody without whom the task still fits; at least one victim stays."""
+        for key in sorted(held, key=lambda key: _importance(held[key][0])):
+            victim, statement = held[key]
+            statement.discard()
+            if len(held) > 1 and self._has_room(node):
+                del held[key]
+            else:
+                held[key] = (victim, self._remove(victim))
+        return [victim for victim, _ in held.values()]
+
+    def _has_room(self, node: int) -> bool:
+        has_quota = self._session.queue_room(self._queue, self._task.task.shape).tasks > 0
+        return has_quota and self._siege.fits(node) and self._siege.passes(node, sees_evictions=True)
+
+
+def _importance(victim: TaskState) -> tuple[int, float, str]:
+    """Order victims from the most to the least important: higher priority, then longer running."""
+    return -victim.task.priority, victim.task.started, victim.task.key

@@ -1,0 +1,49 @@
+"""Cooldown protection: a task that has just started is left in peace for a while, so that elastic gangs do not start and stop
+without end. How long is up to the pod: label or annotation ``volcano.sh/cooldown-time``.
+"""
+
+from collections.abc import Sequence
+
+from phalanx.core.duration import seconds_of
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import TaskState
+from phalanx.model.status import Status
+from phalanx.model.task import Task
+
+COOLDOWN = "volcano.sh/cooldown-time"
+
+
+class CooldownPlugin:
+    """Protects tasks that got their node a short while ago."""
+
+    name = "cdp"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, policy.arguments).done()
+
+    def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Let go what is not cooling down."""
+        return [task for task in candidates if not _is_protected(task.task, session.now)]
+
+    reclaimable = preemptable
+
+    def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
+        """The same for gang-aware actions."""
+        return self.preemptable(session, preemptor, candidates)
+
+
+def _is_protected(task: Task, now: float) -> bool:
+    """Tell whether the time is not up; a task that does not run yet, or that nobody knows the start of, is not protected."""
+    cooldown = _cooldown_seconds(task)
+    if cooldown is None or task.status is not Status.RUNNING or not task.scheduled:
+        return False
+    return task.scheduled + cooldown > now
+
+
+def _cooldown_seconds(task: Task) -> float | None:
+    """Return how long the task is protected; None when it does not say, or nothing that can be read."""
+    text = task.shape.labels.get(COOLDOWN, task.annotations.get(COOLDOWN))
+    return None if text is None else seconds_of(text)

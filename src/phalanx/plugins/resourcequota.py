@@ -1,0 +1,57 @@
+"""Keep gangs waiting that their namespace's ResourceQuotas could not take: what is used, what other gangs were admitted with in
+this session and the gang's minimum together stay within the hard limits.
+
+A limit counts if the gang's minimum names the same resource; ``requests.NAME`` and ``NAME`` are the same. Scopes of quotas are
+not read, as in Volcano: a quota for some priority classes holds for every gang.
+"""
+
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState
+from phalanx.core.verdict import PERMITTED, Vote
+from phalanx.model.quota import ResourceQuota, as_quota_counts, plain_name, unit_name
+from phalanx.model.resources import Resources, add, readable
+
+
+class ResourceQuotaPlugin:
+    """Keeps gangs waiting that their namespace's quotas could not take."""
+
+    name = "resourcequota"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, policy.arguments).done()
+        self._quotas: dict[str, list[ResourceQuota]] = {}
+        self._admitted: dict[str, Resources] = {}
+
+    def open(self, session: Session) -> None:
+        """Sort the quotas by namespace."""
+        for _, quota in sorted(session.snapshot.surroundings.resource_quotas.items()):
+            self._quotas.setdefault(quota.namespace, []).append(quota)
+
+    def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
+        """Vote against a gang whose minimum exceeds a quota."""
+        wanted = as_quota_counts(gang.gang.min_resources or {})
+        for quota in self._quotas.get(gang.gang.namespace, ()):
+            for name, limit in quota.hard.items():
+                more = wanted.get(plain_name(name), 0)
+                if more and quota.used.get(name, 0) + self._promised(quota, name) + more > limit:
+                    return self._refuse(quota, name, more)
+        return PERMITTED
+
+    def gang_enqueued(self, session: Session, gang: GangState) -> None:
+        """Count an admitted gang."""
+        namespace = gang.gang.namespace
+        self._admitted[namespace] = add(self._admitted.get(namespace, {}), as_quota_counts(gang.gang.min_resources or {}))
+
+    def _promised(self, quota: ResourceQuota, name: str) -> int:
+        return self._admitted.get(quota.namespace, {}).get(plain_name(name), 0)
+
+    def _refuse(self, quota: ResourceQuota, name: str, wanted: int) -> Vote:
+        promises, limit = self._promised(quota, name), quota.hard[name]
+        numbers = {"used": quota.used.get(name, 0), "promised": promises, "hard": limit, "wanted": wanted}
+        used, promised, hard, more = (readable(unit_name(name), amount) for amount in numbers.values())
+        waiting = f" and {promised} promised" if promises else ""
+        message = f"resource quota {quota.name} has {used} of {hard} {name} used{waiting}; {more} more do not fit"
+        return Vote.reject(self.name, "NamespaceQuotaExceeded", message, quota=quota.key, resource=name, **numbers)

@@ -1,0 +1,195 @@
+"""`phalanx schedule`: what it reads, what it writes where, and how it ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from phalanx.cli import main
+from phalanx.testing import build
+
+NOW = "2026-01-01T12:00:00Z"
+
+
+def cluster(*parts: Any) -> str:
+    objects = [document for part in parts for document in ([part] if isinstance(part, dict) else part)]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+
+
+BOTH = cluster(build.node("node-0", gpus=2), build.gang("a", tasks=2, gpus=1), build.gang("b", tasks=2, gpus=1))
+ONE = cluster(build.node("node-0", gpus=2), build.gang("a", tasks=2, gpus=1))
+
+
+def run(*arguments: str, given: str = "") -> Result:
+    return CliRunner().invoke(main, ["schedule", *arguments], input=given, prog_name="phalanx")
+
+
+def stdin(given: str, *more: str) -> Result:
+    return run("-f", "-", "--now", NOW, *more, given=given)
+
+
+# --- forms ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_shows_gangs_placements_and_reasons() -> None:
+    assert stdin(BOTH).stdout == (
+        "GANG       QUEUE    STATUS  MIN  PLACED  RUNNING  WHY\n"
+        "default/a  default  Starts    2       2        0\n"
+        "default/b  default  Waits     2       0        0  0 of 2 tasks fit; 2 more places for 1 nvidia.com/gpu needed"
+        " (queue 'default' has 2 of the cluster's 2 nvidia.com/gpu)\n"
+        "\n"
+        "PLACEMENTS\n"
+        "default/a  node-0 ×2\n"
+        "\n"
+        "2 gangs: 1 starts, 1 waits; 2 pods placed on 1 node\n"
+    )
+
+
+def test_json_and_yaml_hold_the_same_answer() -> None:
+    answer = json.loads(stdin(BOTH, "-o", "json").stdout)
+    assert yaml.safe_load(stdin(BOTH, "-o", "yaml").stdout) == answer
+    assert list(answer) == ["binds", "pipelined", "evictions", "tasks", "groups", "queues"]
+    assert answer["binds"] == {"default/a-0": "node-0", "default/a-1": "node-0"}
+
+
+def test_the_answer_is_the_same_as_that_of_a_batch_request() -> None:
+    request = json.dumps({"id": "1", "now": NOW, "objects": json.loads(BOTH)["items"]})
+    answer = json.loads(run("--batch", given=request).stdout)
+    assert {"id": "1", "error": None, **json.loads(stdin(BOTH, "-o", "json").stdout)} == answer
+
+
+def test_a_cluster_without_gangs_says_what_it_has() -> None:
+    result = stdin(cluster(build.node("node-0"), build.pod("x", on="node-0")))
+    assert (result.exit_code, result.stdout) == (0, "No gangs: the input has 1 node with 1 pod, and no PodGroup.\n")
+
+
+# --- input ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [("-f", "a.json", "-f", "b.json"), ("-f", "a.json", "b.json"), ("-f", ".")])
+def test_several_paths_make_one_cluster(arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text(cluster(build.node("node-0", gpus=2)))
+    Path("b.json").write_text(cluster(build.gang("a", tasks=2, gpus=1)))
+    assert len(json.loads(run(*arguments, "-o", "json").stdout)["binds"]) == 2
+
+
+def test_what_is_skipped_is_noted_on_stderr() -> None:
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+    result = stdin(cluster(json.loads(ONE)["items"], deployment))
+    assert result.stderr == "note: skipped what a session does not read: 1 Deployment.apps\n"
+    assert "note" not in result.stdout
+
+
+def test_a_broken_object_ends_the_command_before_anything_is_decided() -> None:
+    result = stdin(cluster(json.loads(ONE)["items"], {"apiVersion": "v1", "kind": "Pod"}))
+    sentence = "error: stdin, document 1, items[4]: Pod without a name: metadata.name: missing\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", sentence)
+
+
+def test_empty_stdin_says_what_to_pipe_into_it() -> None:
+    result = stdin("")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: stdin: no objects in it; pipe for example 'kubectl get ")
+
+
+# --- settings ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_decides(tmp_path: Path) -> None:
+    config = tmp_path / "volcano-scheduler.conf"
+    config.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n')
+    answer = json.loads(stdin(BOTH, "-o", "json", "--config", str(config)).stdout)
+    assert len(answer["binds"]) == 2
+    assert answer["queues"] == {}
+
+
+def test_a_wrong_argument_in_a_configuration_is_found_before_the_session(tmp_path: Path) -> None:
+    config = tmp_path / "a.conf"
+    config.write_text("tiers:\n- plugins:\n  - {name: gang, arguments: {min: 3}}\n")
+    result = stdin(ONE, "--config", str(config))
+    assert result.exit_code == 1
+    assert "tiers[0].plugins[0]: plugin 'gang', argument 'min': unknown setting" in result.stderr
+
+
+def test_a_profile_is_chosen_by_name() -> None:
+    assert stdin(ONE, "--profile", "volcano").stdout == stdin(ONE).stdout
+    assert stdin(ONE, "--profile", "vulcano").stderr == "error: profile: unknown profile 'vulcano'; did you mean 'volcano'?\n"
+
+
+def test_now_is_the_time_of_the_session(tmp_path: Path) -> None:
+    config = tmp_path / "sla.conf"
+    config.write_text("tiers:\n- plugins:\n  - {name: sla, arguments: {sla-waiting-time: 1h}}\n- plugins: [{name: overcommit}]\n")
+    group = build.pod_group("a", minResources={"cpu": "100"})
+    group["metadata"]["creationTimestamp"] = "2026-01-01T11:30:00Z"
+    given = cluster(build.node("node-0"), group, build.pod("a-0", group="a", cpu=100))
+
+    def phase(now: str) -> Any:
+        result = run("-f", "-", "--now", now, "-o", "json", "--config", str(config), given=given)
+        return json.loads(result.stdout)["groups"]["default/a"]["phase"]
+
+    assert (phase("2026-01-01T12:00:00Z"), phase("2026-01-01T13:00:00")) == ("Pending", "Inqueue")
+
+
+# --- the course ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_course_is_silent_unless_asked_for() -> None:
+    assert stdin(ONE).stderr == ""
+    assert "course" not in json.loads(stdin(ONE, "-o", "json").stdout)
+
+
+def test_the_course_goes_to_stderr_beside_a_table() -> None:
+    result = stdin(ONE, "-v", "3")
+    assert "[3] try gang default/a of queue default\n" in result.stderr
+    assert result.stdout == stdin(ONE).stdout
+
+
+def test_the_course_is_a_list_in_an_answer_for_programs() -> None:
+    result = stdin(ONE, "-v", "5", "-o", "json")
+    course = json.loads(result.stdout)["course"]
+    assert result.stderr == ""
+    assert course[0] == {"level": 5, "event": "enter", "text": "enter action enqueue", "action": "enqueue"}
+    assert {step["level"] for step in course} == {3, 4, 5}
+
+
+# --- endings -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        (ONE, 0),
+        (BOTH, 3),
+        (cluster(build.node("node-0"), build.gang("a", tasks=99, min_member=1, cpu=1)), 0),
+        (cluster(build.node("node-0"), build.pod_group("a", min_member=1)), 3),
+        ("{", 1),
+    ],
+    ids=["all start", "one waits", "only surplus tasks wait", "a gang without pods waits", "broken input"],
+)
+def test_the_exit_status_says_whether_every_gang_has_its_minimum(given: str, status: int) -> None:
+    assert [stdin(given, "-o", form).exit_code for form in ("table", "json", "yaml")] == [status] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "nothing to read: name files or folders with -f, or stdin with -f -"),
+        (("-f", "-", "-f", "-"), "stdin can be read only once: one '-' at most"),
+        (("-f", "-", "--config", "-"), "stdin can be read only once: one '-' at most"),
+        (("--batch", "-f", "a.yaml"), "--batch takes no other option: each request brings its own objects, config and now"),
+        (("--batch", "-o", "json"), "--batch takes no other option: each request brings its own objects, config and now"),
+        (("-f", "a", "--config", "b", "--profile", "c"),
+         "--config and --profile exclude each other; a configuration may say 'profile: NAME' itself"),
+        (("-f", "-", "--now", "noon"), "--now: 'noon' is not a time; write for example '2026-01-01T12:00:00Z'"),
+        (("-f", "-", "-v", "9"), "Invalid value for '-v': '9' is not one of '3', '4', '5'."),
+        (("-f", "-", "-o", "xml"), "Invalid value for '-o' / '--output': 'xml' is not one of 'table', 'json', 'yaml'."),
+    ],
+)  # fmt: skip
+def test_wrong_usage_exits_with_2_and_a_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    result = run(*arguments, given=ONE)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1] == f"Error: {sentence}"

@@ -1,0 +1,278 @@
+"""Why a gang waits: one sentence for each of the things that can be in its way."""
+
+from typing import Any
+
+import pytest
+
+from phalanx.core.verdict import FitError
+from phalanx.explain.phrases import general_obstacle, node_obstacles, request_text
+from phalanx.testing import build
+
+WITHOUT_QUEUES = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder")))
+TOPOLOGY = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder", "network-topology-aware")))
+
+
+def why(*objects: Any, policy: Any = WITHOUT_QUEUES, nodes: int = 3, **offers: Any) -> str:
+    """Submit objects, the gang among them called "train", and return why it waits."""
+    return build.cluster(nodes=nodes, policy=policy, **offers).submit(*objects).run_cycle().why("train")
+
+
+def with_queues(*objects: Any, nodes: int = 1, **offers: Any) -> str:
+    return why(*objects, policy=build.policy(), nodes=nodes, **offers)
+
+
+def leaving(pod: dict[str, Any]) -> dict[str, Any]:
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return pod
+
+
+def in_phase(pod: dict[str, Any], phase: str) -> dict[str, Any]:
+    return {**pod, "status": {"phase": phase}}
+
+
+GATES = {"schedulingGates": [{"name": "quota"}]}
+
+
+def test_a_gang_that_starts_whole_has_no_reason_to_wait() -> None:
+    assert why(build.gang("train", tasks=3, cpu=1)) == ""
+
+
+def test_a_gang_that_has_ended_has_no_reason_to_wait() -> None:
+    group = build.pod_group("train", min_member=2, phase="Running")
+    pods = [in_phase(build.pod(f"train-{number}", group="train", on="node-0", cpu=1), "Succeeded") for number in range(2)]
+    assert why(group, *pods) == ""
+
+
+def test_missing_nodes_are_counted_by_what_they_lack() -> None:
+    assert why(build.gang("train", tasks=4, gpus=1, cpu=2), gpus=1) == (
+        "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu, 2 cpu needed (3 nodes: 3 lack nvidia.com/gpu)"
+    )
+
+
+def test_different_obstacles_are_named_apart() -> None:
+    tainted = build.node("b", gpus=8, spec={"taints": [{"key": "team", "effect": "NoSchedule"}]})
+    assert why(build.node("a"), tainted, build.gang("train", tasks=2, gpus=1), nodes=0) == (
+        "0 of 2 tasks fit; 2 more places for 1 nvidia.com/gpu needed"
+        " (2 nodes: 1 lacks nvidia.com/gpu, 1 has a taint nobody tolerates)"
+    )
+
+
+def test_a_cluster_without_nodes_says_so() -> None:
+    assert "there are no nodes" in why(build.gang("train", tasks=2, cpu=1), nodes=0)
+    assert with_queues(build.gang("train", tasks=2, cpu=1), nodes=0) == "there are no nodes"
+
+
+def test_a_full_cluster_is_not_blamed_on_the_queue() -> None:
+    assert with_queues(build.gang("train", tasks=4, gpus=1), gpus=3) == (
+        "3 of 4 tasks fit; 1 more place for 1 nvidia.com/gpu needed (queue 'default' then has 3 of the cluster's 3 nvidia.com/gpu)"
+    )
+
+
+def test_a_resource_that_no_node_offers_is_named() -> None:
+    assert with_queues(build.gang("train", tasks=1, gpus=1)) == (
+        "0 of 1 tasks fit; 1 more place for 1 nvidia.com/gpu needed (no node offers nvidia.com/gpu)"
+    )
+
+
+def test_a_full_queue_is_named_with_what_it_has_and_may_have() -> None:
+    queue = build.queue("research", capability={"nvidia.com/gpu": 2})
+    assert with_queues(queue, build.gang("train", tasks=3, queue="research", gpus=1), gpus=8) == (
+        "2 of 3 tasks fit; queue 'research' then has 2 of the 2 nvidia.com/gpu it deserves, 1 more wanted"
+    )
+
+
+def test_a_gang_that_is_not_admitted_says_which_limit_it_would_break() -> None:
+    queue = build.queue("research", capability={"cpu": 2})
+    group = build.pod_group("train", queue="research", minResources={"cpu": "4"})
+    assert with_queues(queue, group, build.pod("train-0", group="train", cpu=4)) == (
+        "not admitted: queue 'research' has 0 of the 2 cpu it may use, 4 more wanted"
+    )
+
+
+def test_a_gang_that_is_too_big_for_the_cluster_is_not_admitted() -> None:
+    group = build.pod_group("train", minResources={"cpu": "20"})
+    assert with_queues(group, build.pod("train-0", group="train", cpu=20)) == (
+        "not admitted: with what is admitted already it asks for more than 1.2 times the cluster's cpu"
+    )
+
+
+def test_a_gang_that_nobody_admits_says_so() -> None:
+    policy = build.policy(actions="backfill")
+    assert why(build.gang("train", tasks=1, cpu=1), policy=policy) == "not admitted: no action of this session admits it"
+
+
+def test_a_gang_that_nobody_tries_says_so() -> None:
+    policy = build.policy(actions="enqueue, backfill")
+    assert why(build.gang("train", tasks=1, cpu=1), policy=policy) == "not tried in this session"
+
+
+def test_a_missing_queue_is_named() -> None:
+    assert why(build.gang("train", tasks=1, queue="researchers", cpu=1)) == "queue 'researchers' does not exist"
+
+
+def test_a_closed_queue_is_named() -> None:
+    queue = {**build.queue("research"), "status": {"state": "Closed"}}
+    gang = build.gang("train", tasks=1, queue="research", cpu=1)
+    assert with_queues(queue, gang).endswith("queue 'research' is Closed and takes no new work")
+
+
+def test_a_gang_behind_others_in_an_overused_queue_says_so() -> None:
+    running = [build.pod(f"old-{number}", group="old", on="node-0", cpu=4) for number in range(2)]
+    old = [build.queue("a"), build.pod_group("old", min_member=1, queue="a", phase="Running"), *running]
+    other = [build.queue("b"), *build.gang("other", tasks=8, queue="b", cpu=1)]
+    assert with_queues(old, other, build.gang("train", tasks=1, queue="a", cpu=1), pods=4) == (
+        "queue 'a' has all it deserves, and this gang comes after the others in it"
+    )
+
+
+def test_a_gang_without_pods_says_how_many_it_needs() -> None:
+    assert why(build.pod_group("train", min_member=3)) == "no pods yet; 3 are needed"
+
+
+def test_too_few_pods_are_counted_and_the_lost_ones_named() -> None:
+    gang = build.gang("train", tasks=4, min_member=4, cpu=1)
+    lost = [
+        in_phase(build.pod("train-2", group="train", cpu=1), "Failed"),
+        leaving(build.pod("train-3", group="train", on="node-0", cpu=1)),
+    ]
+    assert why(build.gang("train", tasks=2, min_member=3, cpu=1)) == "only 2 of the 3 pods it needs are there"
+    assert why(gang, lost) == "only 2 of the 4 pods it needs are there (1 failed, 1 leaving)"
+
+
+def test_too_few_pods_of_a_role_name_the_role() -> None:
+    group = build.pod_group("train", min_member=3, minTaskMember={"ps": 1, "worker": 2})
+    pods = [
+        build.in_group("train", build.pod(f"train-{number}", cpu=1), role=role)
+        for number, role in enumerate(("ps", "ps", "worker"))
+    ]
+    assert why(group, *pods) == "too few pods (worker: 1 of 2)"
+
+
+def test_a_role_without_room_is_named() -> None:
+    group = build.pod_group("train", min_member=3, minTaskMember={"ps": 1, "worker": 2})
+    workers = [build.in_group("train", build.pod(f"train-worker-{number}", cpu=1), role="worker") for number in range(2)]
+    server = build.in_group("train", build.pod("train-ps-0", cpu=100), role="ps")
+    assert "tasks fit (ps: 0 of 1); 1 more place for 100 cpu needed (3 nodes: 3 lack cpu)" in why(group, server, *workers)
+
+
+def test_gated_pods_are_counted() -> None:
+    gated = build.pod("train-2", group="train", cpu=1, spec=GATES)
+    assert why(build.gang("train", tasks=3, cpu=1), gated) == "2 of 3 tasks fit; 1 of 3 tasks is held back by a scheduling gate"
+
+
+def test_a_gang_of_gated_pods_only_says_so() -> None:
+    pods = [build.pod(f"train-{number}", group="train", cpu=1, spec=GATES) for number in range(2)]
+    assert why(build.pod_group("train", min_member=2), *pods) == "2 of 2 tasks are held back by a scheduling gate"
+
+
+def test_promised_room_is_said_to_be_in_use_still() -> None:
+    old = leaving(build.pod("old", on="node-0", gpus=1))
+    assert why(old, build.gang("train", tasks=2, gpus=1), nodes=1, gpus=2) == (
+        "1 of 2 tasks placed; 1 of 2 tasks is promised room that leaving pods still hold"
+    )
+
+
+def test_a_gang_with_its_minimum_says_what_its_other_tasks_wait_for() -> None:
+    assert why(build.gang("train", tasks=5, min_member=3, gpus=1), gpus=1) == (
+        "starts with its minimum of 3; 2 more tasks wait: no place for 1 nvidia.com/gpu (3 nodes: 3 lack nvidia.com/gpu)"
+    )
+
+
+def test_a_gang_that_ran_before_runs_with_what_it_has() -> None:
+    group = build.pod_group("train", min_member=1, phase="Running")
+    running = [build.pod(f"train-{number}", group="train", on="node-0", gpus=1) for number in range(2)]
+    assert why(group, *running, build.pod("train-2", group="train", gpus=1), nodes=1, gpus=2) == (
+        "runs with 2 of 3 tasks, its minimum is 1; 1 more task waits:"
+        " no place for 1 nvidia.com/gpu (1 node: 1 lacks nvidia.com/gpu)"
+    )
+
+
+def test_a_network_constraint_is_part_of_the_reason() -> None:
+    fabric = [build.hypernode("leaf-0", tier=1, members=["node-0"]), build.hypernode("leaf-1", tier=1, members=["node-1"])]
+    constraint = {"mode": "hard", "highestTierAllowed": 1}
+    gang = build.gang("train", tasks=2, gpus=1)
+    gang[0]["spec"]["networkTopology"] = constraint
+    assert why(fabric, gang, policy=TOPOLOGY, nodes=2, gpus=1) == (
+        "no HyperNode of tier 1 or narrower has room for all 2 tasks, each 1 nvidia.com/gpu"
+    )
+
+
+def test_tasks_that_fit_a_network_domain_one_by_one_only_name_the_domain() -> None:
+    fabric = [build.hypernode("leaf", tier=1, members=["node-0", "node-1"])]
+    gang = build.gang("train", tasks=2, cpu=6)
+    gang[0]["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    others = [build.pod("other", on="node-0", cpu=4)]
+    assert why(fabric, gang, others, policy=TOPOLOGY, nodes=2) == (
+        "1 of 2 tasks fit in one HyperNode of tier 1 or narrower;"
+        " 1 more place for 6 cpu needed (in HyperNode leaf: 2 nodes: 2 lack cpu)"
+    )
+
+
+def test_an_evicted_gang_says_how_much_of_it_has_to_go() -> None:
+    policy = build.policy(tiers=(("priority", "conformance"), ("predicates", "nodeorder")), actions="allocate, preempt")
+    classes = [{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}]
+    old = [build.pod_group("train", min_member=1, phase="Running"), build.pod("train-0", group="train", on="node-0", cpu=8)]
+    urgent = build.gang("urgent", tasks=1, cpu=8)
+    urgent[0]["spec"]["priorityClassName"] = "high"
+    urgent[1]["spec"]["priority"] = 100
+    assert why(classes, old, urgent, policy=policy, nodes=1) == "1 of 1 task is evicted"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"nodeSelector": {"gpu": "h100"}}, "3 do not match the node selector or affinity"),
+        ({"containers": [{"ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": 1}}}]}, "3 have its port taken"),
+        (
+            {"topologySpreadConstraints": [{"topologyKey": "zone", "labelSelector": {}}]},
+            "3 have no label that its spread needs",
+        ),
+        ({"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]}, "volume claim 'data' does not exist"),
+        ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "h100"}]}, "device claim 'default/h100' does not exist"),
+    ],
+)
+def test_what_filters_say_is_put_into_plain_words(spec: dict[str, Any], reason: str) -> None:
+    pods = [build.pod(f"train-{number}", group="train", spec=spec, cpu=1) for number in range(4)]
+    assert reason in why(build.pod_group("train", min_member=4), *pods)
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ({"node(s) were unschedulable": 1}, "1 node: 1 is cordoned"),
+        ({"node(s) were unschedulable": 2}, "2 nodes: 2 are cordoned"),
+        ({"Insufficient pods": 2}, "2 nodes: 2 run as many pods as they may"),
+        (
+            {"Insufficient attachable-volumes-csi-a": 1, "node(s) exceed max volume count": 1},
+            "2 nodes: 2 can attach no more volumes",
+        ),
+        (
+            {"node(s) didn't match PersistentVolume's node affinity, node(s) did not have enough free storage": 1},
+            "1 node: 1 cannot reach its volume and has too little storage for its claim",
+        ),
+        ({"node(s) are haunted": 2, "Insufficient cpu": 1}, "3 nodes: 2 node(s) are haunted, 1 lacks cpu"),
+    ],
+)
+def test_reasons_of_nodes_follow_their_number_and_unknown_ones_stay(counts: dict[str, int], sentence: str) -> None:
+    assert node_obstacles(FitError(sum(counts.values()), counts)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ("plugin VolumeBinding pre-predicates failed pod has unbound immediate PersistentVolumeClaims",
+         "volume claim 'data' is not bound to a volume yet"),
+        ('plugin VolumeZone pre-predicates failed storageclass.storage.k8s.io "fast" not found',
+         "storage class 'fast' of a volume claim does not exist"),
+        ("plugin Moon pre-predicates failed the moon is full", "the moon is full"),
+        ("Insufficient cpu", ""),
+    ],
+)  # fmt: skip
+def test_reasons_that_hold_for_every_node_need_no_number(reason: str, sentence: str) -> None:
+    assert general_obstacle(FitError(2, {reason: 2}), ("data",)) == sentence
+
+
+def test_a_request_names_what_is_scarce_first_and_amounts_as_people_do() -> None:
+    request = {"cpu": 4000, "memory": 8 << 30, "pods": 1, "nvidia.com/gpu": 1000, "ephemeral-storage": (10 << 30) * 1000}
+    assert request_text(request) == "10Gi ephemeral-storage, 1 nvidia.com/gpu, 4 cpu, 8Gi memory"
+    assert request_text({"pods": 1, "attachable-volumes-csi-a": 1000}) == "a pod without requests"
