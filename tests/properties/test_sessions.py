@@ -52,7 +52,8 @@ def without_sentences(answer: dict[str, Any]) -> dict[str, Any]:
 
 def without_messages(answer: dict[str, Any]) -> dict[str, Any]:
     """Keep the decisions and phases. A message may tell what a node lacked when it was first asked, or what it lacks now."""
-    return {**answer, "groups": {key: group["phase"] for key, group in answer["groups"].items()}}
+    tasks = {key: {**task, "message": ""} for key, task in answer["tasks"].items()}
+    return {**answer, "tasks": tasks, "groups": {key: group["phase"] for key, group in answer["groups"].items()}}
 
 
 def session_of(random: Random) -> Session:

@@ -134,8 +134,7 @@ def test_check_says_what_it_found() -> None:
         ("tiers:\n- plugins:\n  - {name: binpack, arguments: {binpack.weight: heavy}}\n",
          "stdin: tiers[0].plugins[0]: plugin 'binpack', argument 'binpack.weight': 'heavy' is not a whole number"),
         ("tiers:\n- plugins:\n  - {name: resource-strategy-fit, arguments: {sra: {enable: true, weight: heavy}}}\n",
-         "stdin: tiers[0].plugins[0]: plugin 'resource-strategy-fit': an argument cannot be read:"
-         " invalid literal for int() with base 10: 'heavy'"),
+         "stdin: tiers[0].plugins[0]: plugin 'resource-strategy-fit', argument 'sra.weight': 'heavy' is not a number"),
         ("configurations:\n- {name: allocate, arguments: {enablePredicateErrorCach: true}}\n",
          "stdin: configurations: action 'allocate', argument 'enablePredicateErrorCach': unknown setting;"
          " did you mean 'enablePredicateErrorCache'?"),

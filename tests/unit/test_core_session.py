@@ -1,27 +1,17 @@
-"""Sessions, statements, outlooks, and the network tree: asked directly, on clusters of a few nodes."""
+"""Sessions and statements, asked directly, on clusters of a few nodes."""
 
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from phalanx.builtin import CATALOGUE
 from phalanx.core.cycle import Catalogue, close_session, open_session, run_cycle
-from phalanx.core.hooks import Site, Term
-from phalanx.core.nodes import NodeTable
-from phalanx.core.outlook import Outlook
 from phalanx.core.policy import Policy
 from phalanx.core.session import Session
 from phalanx.core.states import GangState
-from phalanx.core.topology import TOP, HyperTree
-from phalanx.core.verdict import Verdict
-from phalanx.model.node import HyperNode, HyperNodeMember, Node
-from phalanx.model.resources import ResourceSpace
-from phalanx.model.shape import Shape
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
-from phalanx.placement import Counts, Mask, Scores
 from phalanx.testing import build
 from phalanx.testing.build import Document
 
@@ -268,257 +258,50 @@ def test_a_book_that_is_made_late_knows_what_happened_before() -> None:
     assert book.placed == 0
 
 
-# --- outlooks ----------------------------------------------------------------------------------------------------------
+# --- victims -----------------------------------------------------------------------------------------------------------
 
 
-class Stub:
-    """A plugin that scores nodes as the test says, a point less for each pod."""
+def running(name: str, queue: str = "default", *, tasks: int = 1, priority: str = "") -> list[Document]:
+    group = build.pod_group(name, queue=queue, priorityClassName=priority, phase="Running", min_member=0)
+    return [group, *(build.pod(f"{name}-{number}", group=name, on="n0", cpu=1) for number in range(tasks))]
 
-    name = "stub"
 
-    def __init__(self, node_scores: list[float], relative: list[int] | None = None) -> None:
-        self._scores, self._relative = np.array(node_scores), relative
+HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
 
-    def node_scores(self, session: Session, shape: Shape, site: Site) -> Scores:
-        pods = session.ledger.used[session.snapshot.space.row_by_name["pods"], site.nodes] + site.extra
-        return np.asarray(self._scores[site.nodes] - pods, dtype=np.float64)
 
-    def batch_scores(self, session: Session, shape: Shape, site: Site) -> list[Term]:
-        if self._relative is None:
-            return []
-        raw = np.array(self._relative)
-        return [Term(1, among=lambda candidates: 100 * raw[candidates] // raw[candidates].max())]
+def test_only_members_of_known_gangs_that_run_may_be_victims() -> None:
+    done = build.pod("a-done", group="a", on="n0")
+    done["status"] = {"phase": "Succeeded"}
+    session = session_of(two_nodes(), running("a", tasks=2), done, build.pod("loner", on="n0", cpu=1), running("lost", "nowhere"))
+    assert sorted(task.task.name for task in session.running_on(0)) == ["a-0", "a-1"]
+    assert session.running_on(1) == []
 
 
-def stubbed(stub: Stub, *parts: Document | Iterable[Document]) -> tuple[Session, Outlook]:
-    """Return a session where only the stub scores, and how nodes look to the gang `train`."""
-    catalogue = Catalogue(CATALOGUE.actions, {**CATALOGUE.plugins, "binpack": lambda policy: stub})
-    policy = build.policy([["gang", "predicates", "binpack"]], "allocate")
-    session = session_of(*parts, policy=policy, catalogue=catalogue)
-    return session, session.outlook(gang_in(session).tasks[0].task.shape)
+def test_victims_go_in_reverse_order_of_importance() -> None:
+    policy = build.policy([["priority", "gang"], ["predicates"]])
+    parts = [*two_nodes(), HIGH, *running("low", tasks=2), *running("top", priority="high"), *build.gang("new", tasks=1, cpu=1)]
+    session = session_of(parts, policy=policy)
+    preemptor = gang_in(session, "new").tasks[0]
+    victims = session.victims_in_order(session.running_on(0), preemptor)
+    assert [task.task.name for task in victims] == ["low-1", "low-0", "top-0"]
 
 
-def test_a_run_follows_the_scores_as_they_change() -> None:
-    _, outlook = stubbed(Stub([2.5, 1.0]), two_nodes(), build.gang("train", tasks=5, cpu=1))
-    assert outlook.place(5) == ([0, 0, 1, 0, 1], [])
+def test_victims_of_other_queues_go_queue_by_queue_the_one_served_last_first() -> None:
+    queues = [build.queue("a"), build.queue("b", priority=5), build.queue("c")]
+    policy = build.policy([["gang"], ["predicates", "proportion"]])
+    parts = [two_nodes(), queues, running("x", "a"), running("y", "b"), build.gang("new", tasks=1, queue="c", cpu=1)]
+    session = session_of(*parts, policy=policy)
+    victims = session.victims_in_order(session.running_on(0), gang_in(session, "new").tasks[0])
+    assert [task.task.name for task in victims] == ["x-0", "y-0"]
 
 
-def test_a_relative_score_is_taken_anew_when_a_node_drops_out_in_the_middle_of_a_run() -> None:
-    nodes = [build.node("n0", cpu=1), build.node("n1"), build.node("n2")]
-    # While n0 is a candidate, n1 counts 50 and n2 48, so n2 with its 4.5 more would lead by 2.5 and take three tasks. Once n0
-    # is full n1 counts 100 and n2 96, so n2 leads by half a point only, and they take turns.
-    stub = Stub([60.0, 0.0, 4.5], relative=[100, 50, 48])
-    _, outlook = stubbed(stub, nodes, build.gang("train", tasks=4, cpu=1))
-    assert outlook.place(4) == ([0, 2, 1, 2], [])
-    session, _ = stubbed(stub, nodes, build.gang("train", tasks=4, cpu=1))
-    statement, one_by_one = session.statement(), list[int]()
-    for task in gang_in(session).tasks:
-        one_by_one += session.outlook(task.task.shape).place(1)[0]
-        statement.allocate([task], one_by_one[-1:])
-    assert one_by_one == [0, 2, 1, 2]
-
-
-def test_room_that_is_being_released_comes_after_room_that_is_free() -> None:
-    leaving = build.pod("old", on="n1", cpu=4)
-    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    _, outlook = stubbed(Stub([0.0, 50.0]), two_nodes(), leaving, build.gang("train", tasks=7, cpu=1))
-    assert outlook.place(7) == ([0, 0, 0, 0], [1, 1, 1])
-    assert [(now, mask.tolist()) for now, mask in outlook.groups()] == [(True, [True, False]), (False, [True, True])]
-
-
-def test_a_single_candidate_is_taken_unscored() -> None:
-    nodes = [build.node("n0", cpu=1), build.node("n1", cpu=4)]
-    _, outlook = stubbed(Stub([9.0, 0.0]), nodes, build.gang("train", tasks=2, cpu=2))
-    assert outlook.place(3) == ([1, 1], [])
-
-
-def test_the_best_node_is_the_first_among_equals_and_extra_scores_count() -> None:
-    _, outlook = stubbed(Stub([1.0, 1.0]), two_nodes(), build.gang("train", tasks=2, cpu=1))
-    everywhere: Mask = np.array([True, True])
-    assert outlook.best(everywhere) == 0
-    assert outlook.best(everywhere, extra=np.array([0.0, 0.5])) == 1
-
-
-def test_an_invalid_wish_about_nodes_makes_scoring_fail_and_nobody_is_chosen() -> None:
-    term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["-1"]}]}
-    wish = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}}
-    policy = build.policy([["gang", "predicates", "nodeorder"]], "allocate")
-    pods = [build.pod(f"train-{number}", group="train", spec={"affinity": wish}) for number in range(2)]
-    for pod in pods:
-        pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": 1}}
-    session = session_of(two_nodes(), build.pod_group("train", min_member=2), pods, policy=policy)
-    outlook = session.outlook(gang_in(session).tasks[0].task.shape)
-    assert outlook.scores(np.array([True, True])) is None
-    assert outlook.best(np.array([True, True])) is None
-    assert outlook.place(2) == ([], [])
-    assert outlook.scoring_failed
-
-
-def test_a_fit_error_names_what_is_short_before_what_the_filters_say() -> None:
-    nodes = [build.node("n0", cpu=1), build.node("n1", spec={"unschedulable": True}), build.node("n2", cpu=1)]
-    session = session_of(nodes, build.gang("train", tasks=1, cpu=2))
-    outlook = session.outlook(gang_in(session).tasks[0].task.shape)
-    assert outlook.error().text == "0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
-    within: Mask = np.array([True, True, False])
-    assert outlook.error(within=within, prefix="In hyperNode s: ").text == (
-        "In hyperNode s: 0/2 nodes are unavailable: 1 Insufficient cpu, 1 node(s) were unschedulable."
-    )
-    final = outlook.error().final
-    assert final is not None
-    assert final.tolist() == [False, True, False]
-    assert outlook.error(ignores_room=True).counts == {"node(s) were unschedulable": 1}
-
-
-@pytest.mark.parametrize(
-    ("mode", "parts"), [("none", [[True, True]]), ("hard", [[True, False]]), ("soft", [[True, False], [False, True]])]
-)
-def test_shards_divide_the_nodes(mode: str, parts: list[list[bool]]) -> None:
-    shard: Document = {"apiVersion": "shard.volcano.sh/v1alpha1", "kind": "NodeShard", "metadata": {"name": "mine"}}
-    shard["spec"] = {"nodesDesired": ["n0"]}
-    policy = build.policy([["gang", "predicates"]], "allocate", flags={"shardingMode": mode, "shardName": "mine"})
-    session = session_of(two_nodes(), shard, build.gang("train", tasks=1, cpu=1), policy=policy)
-    assert [part.tolist() for part in session.shard_parts()] == parts
-    outlook = session.outlook(gang_in(session).tasks[0].task.shape)
-    assert outlook.feasible.tolist() == ([True, False] if mode == "hard" else [True, True])
-
-
-# --- the network tree --------------------------------------------------------------------------------------------------
-
-
-def tree_of(*hypernodes: HyperNode) -> HyperTree:
-    nodes = [Node(f"n{number}", labels={"rack": f"r{number // 2}"}) for number in range(4)]
-    return HyperTree(hypernodes, NodeTable(nodes, ResourceSpace()))
-
-
-def over(name: str, tier: int, *members: str, is_hypernode: bool = False) -> HyperNode:
-    return HyperNode(name, tier, members=tuple(HyperNodeMember(is_hypernode, name=member) for member in members))
-
-
-def nodes_of(tree: HyperTree, name: str) -> list[int]:
-    return [int(number) for number in tree.members[tree.number_by_name[name]]]
-
-
-TREE = tree_of(
-    over("s0", 1, "n0", "n1"), over("s1", 1, "n2", "n9"), over("s2", 2, "s0", "s1", "s9", is_hypernode=True), over("s3", 1, "n3")
-)  # fmt: skip
-
-
-def test_the_tree_nests_domains_under_a_top_that_holds_everything() -> None:
-    assert nodes_of(TREE, "s2") == [0, 1, 2]
-    assert nodes_of(TREE, "s1") == [2]
-    assert nodes_of(TREE, TOP) == [0, 1, 2, 3]
-    assert TREE.tiers[TREE.top] == 3
-    assert not TREE.is_empty
-    assert TREE.covered == {0, 1, 2, 3}
-
-
-def test_members_may_be_named_by_pattern_or_by_labels() -> None:
-    by_pattern = HyperNode("p", 1, members=(HyperNodeMember(pattern="^n[13]$"),))
-    by_labels = HyperNode("l", 1, members=(HyperNodeMember(labels=(("rack", "r1"),)),))
-    by_nothing = HyperNode("x", 1, members=(HyperNodeMember(), HyperNodeMember(is_hypernode=True, labels=(("rack", "r1"),))))
-    above = HyperNode("top", 2, members=(HyperNodeMember(is_hypernode=True, pattern="^[pl]$"),))
-    tree = tree_of(by_pattern, by_labels, by_nothing, above)
-    assert nodes_of(tree, "p") == [1, 3]
-    assert nodes_of(tree, "l") == [2, 3]
-    assert nodes_of(tree, "x") == []
-    assert nodes_of(tree, "top") == [1, 2, 3]
-
-
-def test_a_domain_is_never_its_own_ancestor() -> None:
-    tree = tree_of(over("a", 1, "b", is_hypernode=True), over("b", 1, "a", is_hypernode=True), over("c", 2, "c", is_hypernode=True))
-    for number in range(tree.top):
-        assert tree.ancestors(number)[-1] == tree.top
-
-
-def test_ancestors_descendants_and_common_domains() -> None:
-    def names(numbers: Iterable[int]) -> list[str]:
-        return [TREE.names[number] for number in numbers]
-
-    number = TREE.number_by_name
-    assert names(TREE.ancestors(number["s0"])) == ["s0", "s2", TOP]
-    assert names(TREE.descendants(TREE.top)) == [TOP, "s3", "s2", "s0", "s1"]
-    assert TREE.names[TREE.common(number["s0"], number["s1"])] == "s2"
-    assert TREE.names[TREE.common(number["s0"], number["s3"])] == TOP
-    assert TREE.names[TREE.common(number["s2"], number["s0"])] == "s2"
-
-
-@pytest.mark.parametrize(("nodes", "name"), [([0], "s0"), ([0, 1], "s0"), ([0, 2], "s2"), ([0, 3], TOP), ([3], "s3")])
-def test_the_lowest_domain_that_holds_some_nodes(nodes: list[int], name: str) -> None:
-    assert TREE.names[TREE.lowest_with(nodes)] == name
-
-
-def test_without_hypernodes_there_is_only_the_top() -> None:
-    tree = tree_of()
-    assert tree.is_empty
-    assert tree.names == [TOP]
-    assert tree.tiers == [1]
-
-
-NETWORK = [
-    build.hypernode("s0", tier=1, members=["n0"]), build.hypernode("s1", tier=1, members=["n1"]),
-    build.hypernode("s2", tier=2, members=["s0", "s1"], of="HyperNode", tier_name="spine"),
-]  # fmt: skip
-
-
-def constrained(topology: Document | None, *, on: str = "", **spec: Any) -> GangState:
-    group = build.pod_group("train", min_member=1, networkTopology=topology, **spec)
-    pods = [build.pod("train-0", group="train", on=on, cpu=1), build.pod("train-1", group="train", cpu=1)]
-    pods[1]["metadata"]["labels"] = {"ring": "1"}
-    return gang_in(session_of([*two_nodes(), build.node("n2")], NETWORK, group, pods))
-
-
-@pytest.mark.parametrize(
-    ("topology", "tier"),
-    [
-        (None, None), ({"mode": "hard", "highestTierAllowed": 1}, 1), ({"highestTierAllowed": 2}, 2), ({"mode": "soft"}, 3),
-        ({"mode": "hard", "highestTierName": "spine"}, 2), ({"mode": "hard", "highestTierName": "moon"}, 0),
-        ({"mode": "hard"}, None),
-    ],
-)  # fmt: skip
-def test_a_constraint_is_read_as_the_widest_allowed_tier(topology: Document | None, tier: int | None) -> None:
-    gang = constrained(topology)
-    assert gang.allowed_tier == tier
-    messages = [verdict.message for verdict in gang.verdicts]
-    assert messages == (["no HyperNode has the tier name 'moon'"] if tier == 0 else [])
-
-
-def test_a_gang_occupies_the_lowest_domain_of_its_running_tasks() -> None:
-    assert constrained({"highestTierAllowed": 2}, on="n1").allocated_hypernode == "s1"
-    assert constrained({"highestTierAllowed": 2}).allocated_hypernode == ""
-    assert constrained({"highestTierAllowed": 2}, on="n2").allocated_hypernode == ""
-
-
-def test_sub_groups_have_tiers_of_their_own() -> None:
-    rings = [{"name": "ring", "matchLabelKeys": ["ring"], "networkTopology": {"mode": "soft"}}]
-    gang = constrained({"highestTierAllowed": 2}, on="n0", subGroupPolicy=rings)
-    assert {subgroup.id: subgroup.allowed_tier for subgroup in gang.subgroups.values()} == {
-        "default/train": 2, "default/train/ring-1": 2,
-    }  # fmt: skip
-    assert gang.subgroups["default/train"].allocated_hypernode == "s0"
-    assert gang.allocated_hypernode == "s0"
-
-
-def test_a_label_column_answers_once_per_value() -> None:
-    table = NodeTable([Node("b", labels={"z": "1"}), Node("a", labels={"z": "1"}), Node("c")], ResourceSpace())
-    asked: list[str | None] = []
-
-    def is_one(value: str | None) -> bool:
-        asked.append(value)
-        return value == "1"
-
-    assert table.names == ["a", "b", "c"]
-    assert table.label("z").where(is_one).tolist() == [True, True, False]
-    assert asked == ["1", None]
-    assert len(table) == 3
-
-
-def test_an_empty_table_answers_with_nothing() -> None:
-    table = NodeTable([], ResourceSpace())
-    empty: Counts = table.count_taints(lambda taints: 1)
-    assert empty.tolist() == []
-    assert table.where_taints(lambda taints: True).tolist() == []
-
-
-def test_a_refusal_carries_plugin_reason_and_numbers() -> None:
-    verdict = Verdict.refuse("gang", "NotEnoughTasks", "2 more", missing=2)
-    assert (verdict.ok, verdict.plugin, verdict.reason, verdict.numbers) == (False, "gang", "NotEnoughTasks", {"missing": 2})
+@pytest.mark.parametrize(("rule", "names"), [("first-tier", ["low-0"]), ("all-agree", [])])
+def test_who_must_agree_on_victims_can_be_chosen(rule: str, names: list[str]) -> None:
+    policy = build.policy([["priority"], ["gang"]], "allocate", victimRule=rule)
+    low = running("low")
+    low[0]["spec"]["minMember"] = 1
+    new = build.gang("new", tasks=1, cpu=1)
+    new[0]["spec"]["priorityClassName"] = "high"
+    session = session_of(two_nodes(), HIGH, low, new, policy=policy)
+    victims = session.preemptable(gang_in(session, "new").tasks[0], session.running_on(0))
+    assert [task.task.name for task in victims] == names

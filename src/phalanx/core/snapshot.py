@@ -25,6 +25,7 @@ from phalanx.model.storage import (
     VolumeLimits,
 )
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.topology import LabelTree
 from phalanx.placement import Amounts, Counts
 
 
@@ -61,6 +62,7 @@ class Surroundings:
     shards: Mapping[str, Shard] = field(default_factory=dict)
     numa_topologies: Mapping[str, NumaTopology] = field(default_factory=dict)
     node_usage: Mapping[str, NodeUsage] = field(default_factory=dict)
+    label_trees: Mapping[str, LabelTree] = field(default_factory=dict)
     disruption_budgets: Mapping[str, DisruptionBudget] = field(default_factory=dict)
     resource_quotas: Mapping[str, ResourceQuota] = field(default_factory=dict)
 

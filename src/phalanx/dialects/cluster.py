@@ -12,7 +12,7 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import nodeinfo, nodes, schema, surroundings, volcano
+from phalanx.dialects import kai, nodeinfo, nodes, schema, surroundings, volcano
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pods import PodReader
 from phalanx.errors import SnapshotError
@@ -249,6 +249,14 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         lambda cluster, document: cluster.state.drop_gang(GangKey(_key(document))),
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
+    ("scheduling.run.ai", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.state.put_gang(kai.gang(_convert(document, kai.PodGroupRead))),
+        lambda cluster, document: cluster.state.drop_gang(GangKey(_key(document))),
+    ),
+    ("scheduling.run.ai", "Queue"): _Handler(
+        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))), _remove_queue
+    ),
+    ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(
         lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),
         lambda cluster, document: cluster.state.drop_hypernode(_name(document)),

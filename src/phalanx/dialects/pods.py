@@ -22,6 +22,7 @@ from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
 
 GROUP = "scheduling.k8s.io/group-name"
+KAI_GROUP = "pod-group-name"
 ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -54,7 +55,7 @@ class PodReader:
         pod = msgspec.convert(document, schema.Pod)
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = meta.annotations or {}, meta.labels or {}
-        group = annotations.get(GROUP)
+        group = annotations.get(GROUP) or annotations.get(KAI_GROUP)
         namespace, shape = meta.namespace or "default", self._shape(document, meta, status)
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,

@@ -14,11 +14,15 @@ from phalanx.model.task import GangKey
 
 @dataclass(frozen=True, slots=True)
 class TopologyConstraint:
-    """How close together the members must be: no wider than a tier of HyperNodes."""
+    """How close together the members must be: no wider than a tier of HyperNodes, or than a level of a label tree."""
 
     is_hard: bool = True
     highest_tier: int | None = None
     highest_tier_name: str = ""
+    topology: str = ""
+    """Name of a tree of node labels; then the levels below count, not tiers."""
+    required_level: str = ""
+    preferred_level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,11 @@ class SubGroup:
 
     def instance(self, labels: Labels) -> tuple[str, ...] | None:
         """Return the label values that name the sub-group a task belongs to, or None when the template does not match."""
-        if not self.match_keys or (self.selector is not None and not self.selector.matches(labels)):
+        if self.selector is not None and not self.selector.matches(labels):
+            return None
+        if self.match_keys is None:
+            return () if self.selector is not None else None
+        if not self.match_keys:
             return None
         values = tuple(labels.get(key, "") for key in self.match_keys)
         return values if all(values) else None

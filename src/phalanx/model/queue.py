@@ -24,6 +24,17 @@ class NodeGroupAffinity:
         return not (self.required or self.preferred or self.forbidden or self.avoided)
 
 
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """KAI's numbers of a queue, each for cpu (thousandths), memory (bytes) and GPUs (devices); -1 is without bound."""
+
+    quota: tuple[float, ...]
+    limit: tuple[float, ...]
+    weight: tuple[float, ...]
+    preempt_min_runtime: str = ""
+    reclaim_min_runtime: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Queue:
     """One queue, a leaf or an inner node of the queue tree."""
@@ -41,6 +52,7 @@ class Queue:
     state: str = "Open"
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_groups: NodeGroupAffinity | None = None
+    bounds: QueueBounds | None = None
 
     @property
     def is_open(self) -> bool:

@@ -1,0 +1,179 @@
+"""KAI's objects: PodGroup v2alpha2, Queue v2, Topology."""
+
+from phalanx.dialects.parts import key_of, seconds
+from phalanx.dialects.schema import Meta, Read
+from phalanx.errors import SnapshotError
+from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.queue import Queue, QueueBounds
+from phalanx.model.selectors import LabelSelector
+from phalanx.model.task import GangKey
+from phalanx.model.topology import LabelTree
+
+SUBGROUP = "kai.scheduler/subgroup-name"
+UNLIMITED = -1.0
+BYTES_PER_MEMORY_UNIT = 10**6
+
+
+class ConstraintRead(Read):
+    """Where a group or sub-group has to be."""
+
+    topology: str = ""
+    required_topology_level: str | None = None
+    preferred_topology_level: str | None = None
+
+
+class SubGroupRead(Read):
+    """A part of a group."""
+
+    name: str = ""
+    min_member: int = 1
+    parent: str | None = None
+    topology_constraint: ConstraintRead | None = None
+
+
+class PodGroupSpecRead(Read):
+    """What a PodGroup asks for."""
+
+    min_member: int = 1
+    queue: str = ""
+    priority_class_name: str | None = None
+    preemptibility: str | None = None
+    topology_constraint: ConstraintRead | None = None
+    sub_groups: list[SubGroupRead] | None = None
+
+
+class PodGroupRead(Read):
+    """A PodGroup."""
+
+    metadata: Meta
+    spec: PodGroupSpecRead | None = None
+
+
+class BoundRead(Read):
+    """What a queue has of one resource."""
+
+    quota: float = 0.0
+    limit: float = UNLIMITED
+    over_quota_weight: float = 1.0
+
+
+class BoundsRead(Read):
+    """What a queue has of each resource."""
+
+    gpu: BoundRead | None = None
+    cpu: BoundRead | None = None
+    memory: BoundRead | None = None
+
+
+class KaiQueueSpec(Read):
+    """What a queue is."""
+
+    display_name: str | None = None
+    parent_queue: str | None = None
+    priority: int | None = None
+    resources: BoundsRead | None = None
+    preempt_min_runtime: str | None = None
+    reclaim_min_runtime: str | None = None
+
+
+class KaiQueueRead(Read):
+    """A Queue."""
+
+    metadata: Meta
+    spec: KaiQueueSpec | None = None
+
+
+class LevelRead(Read):
+    """One level of a topology."""
+
+    node_label: str = ""
+
+
+class TopologySpecRead(Read):
+    """The levels, widest first."""
+
+    levels: list[LevelRead] | None = None
+
+
+class TopologyRead(Read):
+    """A Topology."""
+
+    metadata: Meta
+    spec: TopologySpecRead | None = None
+
+
+def gang(read: PodGroupRead) -> Gang:
+    """Read a PodGroup; a sub-group whose parent does not exist, or that is its own ancestor, is refused."""
+    meta, spec = read.metadata, read.spec or PodGroupSpecRead()
+    parts = spec.sub_groups or []
+    _check_tree(parts)
+    if spec.preemptibility not in (None, "", "preemptible", "non-preemptible"):
+        raise SnapshotError(f"spec.preemptibility: {spec.preemptibility!r} is unknown; write 'preemptible' or 'non-preemptible'")
+    return Gang(
+        key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), queue=spec.queue, min_member=spec.min_member,
+        subgroups=tuple(_subgroup(part) for part in parts), topology=_constraint(spec.topology_constraint),
+        priority_class=spec.priority_class_name or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
+        is_preemptable=None if not spec.preemptibility else spec.preemptibility == "preemptible",
+        annotations=meta.annotations or {}, dialect="kai",
+    )  # fmt: skip
+
+
+def _check_tree(parts: list[SubGroupRead]) -> None:
+    parents = {part.name: part.parent or "" for part in parts}
+    if len(parents) < len(parts):
+        raise SnapshotError("spec.subGroups: two have the same name; give each its own")
+    for name, parent in parents.items():
+        if parent and parent not in parents:
+            raise SnapshotError(f"spec.subGroups: {name!r} names the parent {parent!r}, which does not exist")
+        line = [name]
+        while (above := parents[line[-1]]) and above not in line:
+            line.append(above)
+        if above:
+            raise SnapshotError(f"spec.subGroups: {name!r} is its own ancestor; parents must form a tree")
+
+
+def _subgroup(read: SubGroupRead) -> SubGroup:
+    if read.min_member < 0:
+        raise SnapshotError(f"spec.subGroups: minMember of {read.name!r} is negative; write 1 or more")
+    selector = LabelSelector().plus({SUBGROUP: read.name})
+    return SubGroup(
+        read.name, read.parent or "", read.min_member, topology=_constraint(read.topology_constraint), selector=selector
+    )
+
+
+def _constraint(read: ConstraintRead | None) -> TopologyConstraint | None:
+    if read is None or not (read.topology or read.required_topology_level or read.preferred_topology_level):
+        return None
+    return TopologyConstraint(
+        bool(read.required_topology_level), topology=read.topology, required_level=read.required_topology_level or "",
+        preferred_level=read.preferred_topology_level or "",
+    )  # fmt: skip
+
+
+def queue(read: KaiQueueRead) -> Queue:
+    """Read a Queue; amounts in thousandths of a cpu, bytes and devices, -1 without bound."""
+    meta, spec = read.metadata, read.spec or KaiQueueSpec()
+    resources = spec.resources or BoundsRead()
+    cpu, memory, gpu = (each or BoundRead() for each in (resources.cpu, resources.memory, resources.gpu))
+    bounds = QueueBounds(
+        tuple(map(_amount, ("cpu", "memory", "gpu"), (cpu.quota, memory.quota, gpu.quota), (1, BYTES_PER_MEMORY_UNIT, 1))),
+        tuple(map(_amount, ("cpu", "memory", "gpu"), (cpu.limit, memory.limit, gpu.limit), (1, BYTES_PER_MEMORY_UNIT, 1))),
+        (cpu.over_quota_weight, memory.over_quota_weight, gpu.over_quota_weight),
+        spec.preempt_min_runtime or "", spec.reclaim_min_runtime or "",
+    )  # fmt: skip
+    return Queue(
+        name=meta.name, uid=meta.uid or meta.name, priority=100 if spec.priority is None else spec.priority,
+        parent=spec.parent_queue or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), bounds=bounds,
+    )  # fmt: skip
+
+
+def _amount(name: str, value: float, unit: int) -> float:
+    if value != value or (value < 0 and value != UNLIMITED):
+        raise SnapshotError(f"spec.resources.{name}: {value} is not an amount; write 0 or more, or -1 for no bound")
+    return UNLIMITED if value == UNLIMITED else value * unit
+
+
+def topology(read: TopologyRead) -> LabelTree:
+    """Read a Topology."""
+    levels = (read.spec or TopologySpecRead()).levels or []
+    return LabelTree(read.metadata.name, tuple(level.node_label for level in levels))
