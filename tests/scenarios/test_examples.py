@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = sorted(folder for folder in (ROOT / "examples").iterdir() if folder.is_dir())
+FOLDERS = sorted(folder for folder in (ROOT / "examples").iterdir() if folder.is_dir() and not (folder / "server.py").exists())
+"""Examples with a process of their own have a test of their own."""
 CONFIG = "volcano-scheduler.conf"
 WAITS = ("Waits", "Promised", "Evicted")
 

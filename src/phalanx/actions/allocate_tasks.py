@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 
 from phalanx.core.outlook import Outlook
+from phalanx.core.ownfilters import OwnFilters, has_own_filters, own_filters
 from phalanx.core.session import Session, pending_tasks
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
@@ -99,7 +100,8 @@ class _Run:
         return batch
 
     def _is_batchable(self, task: TaskState) -> bool:
-        return self._session.is_local(task.task.shape) and self._session.task_scores(task) is None
+        session = self._session
+        return session.is_local(task.task.shape) and session.task_scores(task) is None and not has_own_filters(session, task)
 
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
         if self._session.course.level >= 4:
@@ -131,11 +133,12 @@ class _Run:
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first = batch[0]
         outlook = self._session.outlook(first.task.shape)
-        nominated = self._nominated(first)
+        own = self._own_filters(first, outlook)
+        nominated = self._nominated(first, own)
         if nominated is not None:
             return nominated
         extra = self._session.task_scores(first)
-        within = self._not_refused(first, outlook)
+        within = own.narrow(self._not_refused(first, outlook))
         if extra is None:
             return outlook.place(len(batch), within=within)
         for is_now, mask in outlook.groups(within=within):
@@ -145,6 +148,9 @@ class _Run:
                 return (chosen, []) if is_now else ([], chosen)
         return [], []
 
+    def _own_filters(self, task: TaskState, outlook: Outlook) -> OwnFilters:
+        return own_filters(self._session, task, outlook.feasible if self._within is None else outlook.feasible & self._within)
+
     def _not_refused(self, task: TaskState, outlook: Outlook) -> Mask | None:
         """Leave out nodes that refused another task of the same role before, and remember those that refuse this one."""
         role = task.task.role
@@ -153,24 +159,26 @@ class _Run:
         refusals = self._refusals.setdefault(role, _Refusals(self._within, len(self._session.snapshot.nodes)))
         return refusals.without(outlook)
 
-    def _nominated(self, task: TaskState) -> tuple[list[int], list[int]] | None:
+    def _nominated(self, task: TaskState, own: OwnFilters) -> tuple[list[int], list[int]] | None:
         """Return the nominated node alone if the task may go there."""
         number = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
         if number is None or (self._within is not None and not self._within[number]):
             return None
-        for is_now, mask in self._session.outlook(task.task.shape).groups(within=self._within):
+        for is_now, mask in self._session.outlook(task.task.shape).groups(within=own.narrow(self._within)):
             if mask[number]:
                 return ([number], []) if is_now else ([], [number])
         return None
 
     def _no_node(self, task: TaskState) -> None:
         outlook = self._session.outlook(task.task.shape)
-        within = self._not_refused(task, outlook)
-        if outlook.scoring_failed and any(mask.any() for _, mask in outlook.groups(within=within)):
+        within, own = self._not_refused(task, outlook), self._own_filters(task, outlook)
+        if outlook.scoring_failed and any(mask.any() for _, mask in outlook.groups(within=own.narrow(within))):
             return
         refusals = self._refusals.get(task.task.role)
-        error = refusals.error(outlook, self._prefix) if refusals else outlook.error(within=within, prefix=self._prefix)
-        self._fail(task, error)
+        if refusals:
+            self._fail(task, refusals.error(outlook, self._prefix, own))
+        else:
+            self._fail(task, outlook.error(within=within, prefix=self._prefix, own=own.layers))
 
     def _fail(self, task: TaskState, error: FitError) -> None:
         task.error = error
@@ -213,9 +221,9 @@ class _Refusals:
                 self._open &= ~refusing
         return self._open
 
-    def error(self, outlook: Outlook, prefix: str) -> FitError:
+    def error(self, outlook: Outlook, prefix: str, own: OwnFilters) -> FitError:
         """Say why no node fits, those that refused before included."""
-        rest = outlook.error(within=self._open, prefix=prefix)
+        rest = outlook.error(within=self._open, prefix=prefix, own=own.layers)
         return FitError(self._nodes, self._counts + Counter(rest.counts), prefix, rest.final)
 
 

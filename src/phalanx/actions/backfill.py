@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from phalanx.core.heap import Heap
+from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.statement import Statement
@@ -52,13 +53,14 @@ class BackfillAction:
             task.error = FitError.same_everywhere(len(session.snapshot.nodes), verdict.message)
             return False
         outlook = session.outlook(task.task.shape)
-        for _, mask in outlook.groups(ignores_idle=True):
+        own = own_filters(session, task, outlook.allowed)
+        for _, mask in outlook.groups(within=own.narrow(None), ignores_idle=True):
             if mask.any():
                 node = outlook.best(mask, extra=session.task_scores(task))
                 if node is not None:
                     statement.allocate([task], [node])
                 return node is not None
-        task.error = outlook.error(ignores_room=True)
+        task.error = outlook.error(ignores_room=True, own=own.layers)
         return False
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError
@@ -69,6 +70,10 @@ class Siege:
                 if layer.is_prepared:
                     self._prepared |= layer.refused
                     self._stays |= layer.refused & (not layer.is_recounted)
+        for layers in own_filters(session, task, ~hopeless).layers:
+            for layer in layers:
+                if layer.is_final:
+                    hopeless |= layer.refused
         if isinstance(task.error, FitError) and task.error.final is not None:
             hopeless |= task.error.final
         self.candidates: Mask = ~hopeless
@@ -110,7 +115,13 @@ class Siege:
         for _, layers in self._session.screen(self._task.task.shape, where):
             if any(layer.refused[0] for layer in layers if not layer.is_prepared or (sees_evictions and layer.is_recounted)):
                 return False
-        return True
+        return passes_own_filters(self._session, self._task, node)
+
+
+def passes_own_filters(session: Session, task: TaskState, node: int) -> bool:
+    """Tell whether the filters that depend on the task itself let it onto the node now."""
+    where = np.array([node], dtype=np.int64)
+    return not any(layer.refused[0] for layers in session.task_screen(task, where) for layer in layers)
 
 
 def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> bool:

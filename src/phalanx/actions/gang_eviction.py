@@ -11,6 +11,7 @@ from phalanx.actions.bundles import Bundle, BundleMaker
 from phalanx.actions.eviction import gang_heap, starving_gangs, waiting_tasks
 from phalanx.actions.room import PriceBoard, RoomMaker
 from phalanx.core.heap import Heap
+from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.statement import Statement
@@ -168,7 +169,8 @@ class _Campaign:
         if not self._session.prefilter(task).ok:
             return None
         outlook = self._session.outlook(task.task.shape)
-        for _, mask in outlook.groups(within=domain):
+        own = own_filters(self._session, task, domain & outlook.feasible)
+        for _, mask in outlook.groups(within=own.narrow(domain)):
             if mask.any():
                 return outlook.best(mask, extra=self._session.task_scores(task))
         return None

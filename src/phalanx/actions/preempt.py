@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from phalanx.actions.eviction import Siege, gang_heap, starving_gangs, waiting_tasks
+from phalanx.actions.eviction import Siege, gang_heap, passes_own_filters, starving_gangs, waiting_tasks
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -125,7 +125,9 @@ class _Preemption:
         if number is None:
             return False
         outlook = self._session.outlook(task.task.shape)
-        return not outlook.allows(number) and not self._is_being_cleared(task, number)
+        if outlook.allows(number) and passes_own_filters(self._session, task, number):
+            return False
+        return not self._is_being_cleared(task, number)
 
     def _is_being_cleared(self, task: TaskState, node: int) -> bool:
         """Tell whether a less important pod is leaving the nominated node."""

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from phalanx.builtin import CATALOGUE
 from phalanx.cli.policies import policy_of
 from phalanx.core.cycle import run_cycle
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.parts import seconds
 from phalanx.errors import PhalanxError, SnapshotError
 from phalanx.explain.answer import answer
+from phalanx.runtime.catalogue import connected_catalogue
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -52,7 +52,7 @@ def _decide(request: dict[str, Any]) -> dict[str, Any]:
         except (TypeError, AttributeError) as problem:
             raise SnapshotError(f"objects[{number}], {describe(item)}: {problem}") from problem
     snapshot = cluster.snapshot(_now(request))
-    return answer(snapshot, run_cycle(snapshot, policy, CATALOGUE))
+    return answer(snapshot, run_cycle(snapshot, policy, connected_catalogue()))
 
 
 def _now(request: dict[str, Any]) -> float:

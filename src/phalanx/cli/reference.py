@@ -17,7 +17,7 @@ from phalanx.core.combine import RULES
 from phalanx.core.policy import PluginPolicy, Policy
 
 HIERARCHY = "enableHierarchy"
-HIERARCHICAL = ("drf", "capacity")
+HIERARCHICAL = ("drf", "capacity", "nodegroup")
 
 
 @cache

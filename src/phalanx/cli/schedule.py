@@ -92,13 +92,13 @@ def _answer_batch() -> None:
 
 def _decide(asked: Options) -> bool:
     """Decide and write the answer; tell whether every gang has its minimum."""
-    from phalanx.builtin import CATALOGUE
     from phalanx.cli import output
     from phalanx.cli.inputs import notes_on, take_in
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
     from phalanx.core.cycle import run_cycle
     from phalanx.explain.answer import answer, course
     from phalanx.explain.standing import gang_rows
+    from phalanx.runtime.catalogue import connected_catalogue
 
     now = _now(asked.now)
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
@@ -106,7 +106,7 @@ def _decide(asked: Options) -> bool:
     snapshot = intake.cluster.snapshot(now)
     for text in notes_on(intake, snapshot):
         output.note(text)
-    decisions = run_cycle(snapshot, policy, CATALOGUE, course_level=int(asked.verbosity or 0))
+    decisions = run_cycle(snapshot, policy, connected_catalogue(), course_level=int(asked.verbosity or 0))
     if asked.form == "table":
         output.write_course(decisions)
         output.write_tables(snapshot, decisions, output.Screen.of_stdout())

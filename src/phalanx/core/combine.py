@@ -35,6 +35,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "queue_preemptive": ("enablePreemptive", "all agree"),
     "prefilter": ("enablePredicate", "first refusal"),
     "screen": ("enablePredicate", "collected"),
+    "task_screen": ("enablePredicate", "collected"),
     "node_room": ("enablePredicate", "smallest"),
     "node_scores": ("enableNodeOrder", "sum"),
     "batch_scores": ("enableNodeOrder", "sum"),

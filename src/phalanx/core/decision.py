@@ -37,5 +37,7 @@ class Decisions:
     outcomes: list[Outcome] = field(default_factory=list)
     queues: dict[str, dict[str, Mapping[str, float]]] = field(default_factory=dict)
     course: list[CourseEvent] = field(default_factory=list)
+    annotations: dict[TaskKey, dict[str, str]] = field(default_factory=dict)
+    """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
     errors: dict[str, str] = field(default_factory=dict)
     """Gangs that could not be considered because of a fault, with the sentence."""

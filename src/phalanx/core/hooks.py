@@ -181,6 +181,15 @@ class Screen(Protocol):
     def screen(self, session: "Session", shape: Shape, nodes: Index | slice) -> Sequence[Layer]: ...
 
 
+class TaskScreen(Protocol):
+    """Filters that depend on the task itself, such as on its queue, and not only on its shape; None to have no say about it.
+
+    Asked before every placement of such a task, about nodes that its shape may use, after the filters of the shape.
+    """
+
+    def task_screen(self, session: "Session", task: TaskState, nodes: Index | slice) -> Sequence[Layer] | None: ...
+
+
 class NodeRoom(Protocol):
     """How many tasks of the shape each node may take, beyond what resources allow."""
 

@@ -65,6 +65,11 @@ class Outlook:
         """Mark the nodes that can take a task, now or later."""
         return self._future_room > 0
 
+    @property
+    def allowed(self) -> Mask:
+        """Mark the nodes that the filters let a task onto, room aside."""
+        return self._allowed
+
     def room_in(self, nodes: Mask) -> int:
         """Return how many tasks these nodes can take together, now or later."""
         return int(self._future_room[nodes].sum())
@@ -234,8 +239,13 @@ class Outlook:
         """Return what each plugin's filters say about every node."""
         return [layers for _, layers in self._session.screen(self.shape, EVERYWHERE)]
 
-    def error(self, *, within: Mask | None = None, prefix: str = "", ignores_room: bool = False) -> FitError:
-        """Say why no node fits: resources first, then the filters of each plugin, first refusing plugin only."""
+    def error(
+        self, *, within: Mask | None = None, prefix: str = "", ignores_room: bool = False, own: Sequence[Sequence[Layer]] = ()
+    ) -> FitError:
+        """Say why no node fits: resources first, then the filters of each plugin, first refusing plugin only.
+
+        `own` are the filters of one task alone; they come last.
+        """
         asked = np.ones(len(self._allowed), dtype=np.bool_) if within is None else within.copy()
         counts: Counter[str] = Counter()
         total = int(asked.sum())
@@ -244,7 +254,7 @@ class Outlook:
             counts[f"Insufficient {self._session.snapshot.space.names[row]}"] += int(amount)
         final = np.zeros(len(asked), dtype=np.bool_)
         asked &= short < 0
-        for layers in self.layers():
+        for layers in (*self.layers(), *own):
             asked, final = _count_layers(layers, asked, final, counts)
         return FitError(total, counts, prefix, final)
 

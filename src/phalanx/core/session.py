@@ -434,6 +434,11 @@ class Session:
             parts.append(("shard", [Layer(outside, "node(s) are not in the shard of this scheduler", is_final=True)]))
         return parts
 
+    def task_screen(self, task: TaskState, nodes: Index | slice) -> list[Sequence[Layer]]:
+        """Return the filters that depend on the task itself, plugin by plugin; empty when nobody has a say about it."""
+        parts = (method(self, task, nodes) for method in combine.flat(self._hooks["task_screen"]))
+        return [layers for layers in parts if layers is not None]
+
     def node_room(self, shape: Shape, nodes: Index | slice) -> Counts | int:
         """Return how many tasks each node may take beyond what resources allow."""
         room: Counts | int = NO_LIMIT

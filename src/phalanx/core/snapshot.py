@@ -8,7 +8,8 @@ from phalanx.core.nodes import NodeTable
 from phalanx.core.topology import HyperTree
 from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.gang import Gang
-from phalanx.model.node import Shard
+from phalanx.model.node import NodeUsage, Shard
+from phalanx.model.numa import NumaTopology
 from phalanx.model.queue import Queue
 from phalanx.model.quota import ResourceQuota
 from phalanx.model.resources import Resources, ResourceSpace
@@ -59,6 +60,8 @@ class Surroundings:
     service_selectors: Mapping[str, tuple[str, LabelSelector]] = field(default_factory=dict)
     """Service key to its namespace and pod selector."""
     shards: Mapping[str, Shard] = field(default_factory=dict)
+    numa_topologies: Mapping[str, NumaTopology] = field(default_factory=dict)
+    node_usage: Mapping[str, NodeUsage] = field(default_factory=dict)
     label_trees: Mapping[str, LabelTree] = field(default_factory=dict)
     disruption_budgets: Mapping[str, DisruptionBudget] = field(default_factory=dict)
     resource_quotas: Mapping[str, ResourceQuota] = field(default_factory=dict)

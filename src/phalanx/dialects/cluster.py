@@ -12,7 +12,7 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import kai, nodes, schema, surroundings, volcano
+from phalanx.dialects import kai, nodeinfo, nodes, schema, surroundings, volcano
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pods import PodReader
 from phalanx.errors import SnapshotError
@@ -36,6 +36,7 @@ class ObjectCluster:
         self._pods = PodReader(self._volume_slots)
         self._pods_with_volumes: dict[str, Document] = {}
         self._nodes: dict[str, schema.NodeRead] = {}
+        self._measurements: dict[str, nodeinfo.Measurement] = {}
         self._tables: dict[str, dict[str, Any]] = {}
         for name in ("default", ROOT):
             self.state.put_queue(Queue(name))
@@ -87,11 +88,31 @@ class ObjectCluster:
         read = _convert(document, schema.NodeRead)
         self.state.put_node(nodes.node(read, self._limits(read.metadata.name)))
         self._nodes[read.metadata.name] = read
+        self._measure(read.metadata.name)
 
     def remove_node(self, document: Document) -> None:
         """Take a node away."""
         self._nodes.pop(_name(document), None)
         self.state.drop_node(_name(document))
+        self._measure(_name(document))
+
+    def put_metrics(self, document: Document) -> None:
+        """Enter how much of a node is in use."""
+        self._measurements[_name(document)] = nodeinfo.measurement(_convert(document, nodeinfo.NodeMetrics))
+        self._measure(_name(document))
+
+    def remove_metrics(self, document: Document) -> None:
+        """Forget how much of a node is in use."""
+        self._measurements.pop(_name(document), None)
+        self._measure(_name(document))
+
+    def _measure(self, node: str) -> None:
+        """Set the usage of a node when both what it uses and what it has are known."""
+        measured, read = self._measurements.get(node), self._nodes.get(node)
+        if measured is not None and read is not None:
+            self.put_entry("node_usage", node, nodeinfo.node_usage(measured, read))
+        else:
+            self.remove_entry("node_usage", node)
 
     def _limits(self, node: str) -> Mapping[str, int | None]:
         limits = self._tables.get("volume_limits", {}).get(node)
@@ -240,6 +261,8 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),
         lambda cluster, document: cluster.state.drop_hypernode(_name(document)),
     ),
+    ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", nodeinfo.NumaRead, nodeinfo.numa_topology),
+    ("metrics.k8s.io", "NodeMetrics"): _Handler(ObjectCluster.put_metrics, ObjectCluster.remove_metrics),
     ("shard.volcano.sh", "NodeShard"): _table("shards", schema.NodeShard, volcano.shard),
     ("storage.k8s.io", "StorageClass"): _table("storage_classes", schema.StorageClassRead, surroundings.storage_class),
     ("storage.k8s.io", "CSINode"): _table("volume_limits", schema.CsiNode, surroundings.volume_limits),

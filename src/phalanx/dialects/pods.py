@@ -11,6 +11,7 @@ from phalanx.model.resources import CPU, MEMORY, PODS, Resources, add, read_reso
 from phalanx.model.shape import (
     AffinityTerm,
     ClaimUse,
+    ContainerLimits,
     GpuShare,
     HostPort,
     NodePreference,
@@ -30,6 +31,14 @@ TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
 STRATEGY = "volcano.sh/resource-strategy"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+PLACEMENT = (
+    STRATEGY,
+    "volcano.sh/numa-topology-policy",
+    "volcano.sh/vgpu-mode",
+    "nvidia.com/use-gputype",
+    "nvidia.com/nouse-gputype",
+)
+"""How annotations that placement reads begin."""
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
@@ -69,21 +78,9 @@ class PodReader:
         claims = _volume_claims(spec, meta.name)
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
-        labels, strategy = sorted((meta.labels or {}).items()), sorted(_strategy(meta).items())
+        labels, annotations = sorted((meta.labels or {}).items()), sorted(_placement_annotations(meta).items())
         marks = (_is_revocable(meta), _gpu_share(meta))
-        key = msgspec.json.encode(
-            (
-                meta.namespace,
-                labels,
-                spec,
-                slots,
-                [use.claim for use in devices],
-                claims,
-                strategy,
-                _is_revocable(meta),
-                _gpu_share(meta),
-            )
-        )
+        key = msgspec.json.encode((meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, annotations, marks))
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
         return self._shapes[key]
@@ -116,11 +113,9 @@ def _leaving_since(meta: schema.Meta) -> float:
 
 
 def _likely_qos(shape: Shape) -> str:
+    if shape.is_guaranteed:
+        return "Guaranteed"
     return "BestEffort" if shape.is_best_effort else "Burstable"
-
-
-def _strategy(meta: schema.Meta) -> dict[str, str]:
-    return {key: text for key, text in (meta.annotations or {}).items() if key.startswith(STRATEGY)}
 
 
 def _is_revocable(meta: schema.Meta) -> bool:
@@ -172,7 +167,9 @@ def _read_shape(
         spread=tuple(_spread(item, meta.labels or {}) for item in spec.topology_spread_constraints or ()),
         host_ports=tuple(_host_ports(spec)), images=tuple(container.image for container in containers if container.image),
         containers=len(containers), volume_claims=claims, resource_claims=devices,
-        annotations=_strategy(meta), is_revocable=_is_revocable(meta), gpu_share=_gpu_share(meta),
+        annotations=_placement_annotations(meta), is_revocable=_is_revocable(meta), gpu_share=_gpu_share(meta),
+        container_limits=_container_limits(spec),
+        is_guaranteed=bool(containers) and all(map(_is_guaranteed, containers)),
     )  # fmt: skip
 
 
@@ -198,6 +195,26 @@ def _portion(text: str) -> float:
     if not 0 < portion <= 1:
         raise SnapshotError(f"{where}: {text!r} is not a part of one GPU; write a number above 0 and up to 1")
     return portion
+
+
+def _placement_annotations(meta: schema.Meta) -> dict[str, str]:
+    return {key: text for key, text in (meta.annotations or {}).items() if key.startswith(PLACEMENT)}
+
+
+def _container_limits(spec: schema.ShapeSpec) -> tuple[ContainerLimits, ...]:
+    found = []
+    for number, container in enumerate(spec.containers or ()):
+        limits = (container.resources or schema.ResourceRequirements()).limits
+        found.append(tuple(sorted(read_resources(limits, where=f"spec.containers[{number}].resources.limits").items())))
+    return tuple(found) if any(found) else ()
+
+
+def _is_guaranteed(container: schema.Container) -> bool:
+    """Tell whether cpu and memory are limited to what is asked for; a limit without a request is a request too."""
+    resources = container.resources or schema.ResourceRequirements()
+    limits = read_resources(resources.limits, where="resources.limits")
+    requests = {**limits, **read_resources(resources.requests, where="resources.requests")}
+    return all(limits.get(name, 0) > 0 and limits[name] == requests[name] for name in (CPU, MEMORY))
 
 
 def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bool = True) -> Resources:

@@ -493,6 +493,16 @@ class Guarantee(Read):
     resource: Quantities = None
 
 
+class GroupNames(Read):
+    required_during_scheduling_ignored_during_execution: list[str] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[str] | None = None
+
+
+class QueueAffinity(Read):
+    node_group_affinity: GroupNames | None = None
+    node_group_anti_affinity: GroupNames | None = None
+
+
 class QueueSpec(Read):
     weight: Int32 | None = None
     priority: Int32 | None = None
@@ -501,6 +511,7 @@ class QueueSpec(Read):
     deserved: Quantities = None
     guarantee: Guarantee | None = None
     reclaimable: bool | None = None
+    affinity: QueueAffinity | None = None
 
 
 class QueueStatus(Read):

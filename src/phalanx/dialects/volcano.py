@@ -7,7 +7,7 @@ from phalanx.dialects.parts import key_of, label_selector, seconds
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember, Shard
-from phalanx.model.queue import Queue
+from phalanx.model.queue import NodeGroupAffinity, Queue
 from phalanx.model.resources import read_resources
 from phalanx.model.task import GangKey
 
@@ -67,7 +67,20 @@ def queue(read: schema.QueueRead) -> Queue:
         deserved=read_resources(spec.deserved, where="spec.deserved"),
         guarantee=read_resources(guarantee, where="spec.guarantee.resource"),
         is_reclaimable=spec.reclaimable is not False, state=state or "Open", annotations=meta.annotations or {},
+        node_groups=_node_groups(spec.affinity),
     )  # fmt: skip
+
+
+def _node_groups(read: schema.QueueAffinity | None) -> NodeGroupAffinity | None:
+    if read is None:
+        return None
+    near, far = read.node_group_affinity or schema.GroupNames(), read.node_group_anti_affinity or schema.GroupNames()
+    return NodeGroupAffinity(
+        required=tuple(near.required_during_scheduling_ignored_during_execution or ()),
+        preferred=tuple(near.preferred_during_scheduling_ignored_during_execution or ()),
+        forbidden=tuple(far.required_during_scheduling_ignored_during_execution or ()),
+        avoided=tuple(far.preferred_during_scheduling_ignored_during_execution or ()),
+    )
 
 
 def hypernode(read: schema.HyperNodeRead) -> HyperNode:

@@ -47,6 +47,23 @@ _PHRASES = {
         "keeps its cpu and memory for its GPUs",
         "keep their cpu and memory for their GPUs",
     ),
+    "node(s) had no GPUs to share": ("has no GPUs to share", "have no GPUs to share"),
+    "node(s) share their GPUs in another mode": ("shares its GPUs in another mode", "share their GPUs in another mode"),
+    "node(s) had too few GPUs with enough left": ("has too few GPUs with enough left", "have too few GPUs with enough left"),
+    "node(s) had no NUMA information": ("says nothing about its NUMA nodes", "say nothing about their NUMA nodes"),
+    "node(s) didn't have the static cpu manager policy": ("gives no CPUs away", "give no CPUs away"),
+    "node(s) had another topology manager policy": ("has another NUMA policy", "have another NUMA policy"),
+    "node(s) had no CPUs left to give away": ("has no CPUs left to give away", "have no CPUs left to give away"),
+    "node(s) couldn't align the requested CPUs with NUMA nodes": ("cannot align its CPUs", "cannot align its CPUs"),
+    "the CPU load of the node exceeds the upper limit.": ("has a busy cpu", "have a busy cpu"),
+    "the memory load of the node exceeds the upper limit.": ("has its memory in use", "have their memory in use"),
+    "node(s) are in no node group": ("is in no node group", "are in no node group"),
+    "node(s) are in a node group and the queue names none": ("is kept for other queues", "are kept for other queues"),
+    "node(s) are in a node group that the queue may not use": ("is kept for other queues", "are kept for other queues"),
+    "node(s) are in a node group of which the queue has all it may have": (
+        "is in a node group of which its queue has all it may have",
+        "are in a node group of which its queue has all it may have",
+    ),
 }
 
 _PREFILTERS = (

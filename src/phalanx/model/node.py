@@ -25,6 +25,15 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """How much of a node was really in use, as shares of what it has, and when that was measured."""
+
+    cpu: float
+    memory: float
+    measured: float
+
+
+@dataclass(frozen=True, slots=True)
 class HyperNodeMember:
     """One line of a HyperNode's member list."""
 

@@ -9,6 +9,22 @@ ROOT = "root"
 
 
 @dataclass(frozen=True, slots=True)
+class NodeGroupAffinity:
+    """Which groups of nodes the tasks of a queue may use, and which they would rather use or avoid."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    """The most wanted first."""
+    forbidden: tuple[str, ...] = ()
+    avoided: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether it names no group at all."""
+        return not (self.required or self.preferred or self.forbidden or self.avoided)
+
+
+@dataclass(frozen=True, slots=True)
 class QueueBounds:
     """KAI's numbers of a queue, each for cpu (thousandths), memory (bytes) and GPUs (devices); -1 is without bound."""
 
@@ -35,6 +51,7 @@ class Queue:
     is_reclaimable: bool = True
     state: str = "Open"
     annotations: Mapping[str, str] = field(default_factory=dict)
+    node_groups: NodeGroupAffinity | None = None
     bounds: QueueBounds | None = None
 
     @property

@@ -90,6 +90,10 @@ class ClaimUse:
     claim: str
 
 
+ContainerLimits = tuple[tuple[str, int], ...]
+"""Names and amounts that one container may use at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class GpuShare:
     """A part of one or several GPUs: of each device this portion, or so much of its memory."""
@@ -123,6 +127,10 @@ class Shape:
     volume_claims: tuple[str, ...] = ()
     resource_claims: tuple[ClaimUse, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
+    container_limits: tuple[ContainerLimits, ...] = ()
+    """One entry per container; empty when none has limits."""
+    is_guaranteed: bool = False
+    """Every container may use exactly the cpu and memory it asks for, and no more."""
     gpu_share: GpuShare | None = None
     is_revocable: bool = False
     """The task may use nodes that are lent for a part of the day."""
@@ -147,7 +155,7 @@ class Shape:
         return (
             _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,
             self.node_preferences, self.tolerations, self.images, self.containers, _items(self.annotations),
-            self.is_revocable, self.gpu_share,
+            self.container_limits, self.is_guaranteed, self.is_revocable, self.gpu_share,
         )  # fmt: skip
 
 

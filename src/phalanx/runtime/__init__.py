@@ -1,0 +1,1 @@
+"""The process: what connects decisions with the world around them."""
