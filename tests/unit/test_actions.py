@@ -195,7 +195,6 @@ def mixed_role() -> list[Document]:
     return [build.pod_group("g", min_member=2), *pods]
 
 
-@pytest.mark.xfail(reason="refusals of a role's first shape are forgotten when a second shape follows: allocate_tasks._Refusals")
 def test_a_node_that_refused_a_task_of_a_role_is_not_asked_for_the_next_one() -> None:
     nodes = [build.node("n0", labels={"zone": "east"}, cpu=4), build.node("n1", labels={"zone": "west"}, cpu=4)]
     assert cluster(nodes, mixed_role()).run_cycle().binds == []
@@ -360,7 +359,6 @@ def test_a_task_without_requests_is_bound_only_with_its_gang() -> None:
     assert cycle.status("train-free") in ("Pending", "Allocated")
 
 
-@pytest.mark.xfail(reason="backfill takes pending tasks only; the rule also takes promised ones, their promise undone first")
 def test_backfill_places_tasks_without_requests_that_were_only_promised_a_place() -> None:
     policy = build.policy([["priority", "gang"], ["predicates"]], "allocate, preempt, backfill")
     documents = gang_of("free", [build.pod(f"free-{number}") for number in range(2)], min_member=2, phase="Inqueue")

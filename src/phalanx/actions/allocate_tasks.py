@@ -209,17 +209,24 @@ class _Refusals:
         self._open: Mask = np.ones(nodes, dtype=np.bool_) if within is None else within.copy()
         self._nodes = int(self._open.sum())
         self._counts: Counter[str] = Counter()
-        self._shapes: set[int] = set()
+        self._latest: Outlook | None = None
 
     def without(self, outlook: Outlook) -> Mask:
-        """Return the nodes still open. One shape whose nodes only fill up gets the same answer again: nothing is kept."""
-        self._shapes.add(id(outlook.shape))
-        if len(self._shapes) > 1 or not outlook.is_local:
-            refusing = self._open & ~outlook.feasible
-            if refusing.any():
-                self._counts.update(outlook.error(within=refusing).counts)
-                self._open &= ~refusing
+        """Return the nodes still open. One shape whose nodes only fill up gets the same answer again: only then nothing is kept."""
+        latest, self._latest = self._latest, outlook
+        if latest is not None and latest is not outlook:
+            latest.refresh()
+            self._close(latest)
+            self._close(outlook)
+        elif not outlook.is_local:
+            self._close(outlook)
         return self._open
+
+    def _close(self, outlook: Outlook) -> None:
+        refusing = self._open & ~outlook.feasible
+        if refusing.any():
+            self._counts.update(outlook.error(within=refusing).counts)
+            self._open &= ~refusing
 
     def error(self, outlook: Outlook, prefix: str, own: OwnFilters) -> FitError:
         """Say why no node fits, those that refused before included."""

@@ -27,6 +27,7 @@ class BackfillAction:
         held: dict[str, Statement] = {}
         for gang in self._gangs_in_order(session):
             for task in session.sorted_tasks(_best_effort_tasks(gang)):
+                session.withdraw(task)
                 statement = held.setdefault(gang.key, session.statement())
                 if self._place(session, task, statement) and session.gang_ready(gang).ok:
                     statement.commit()
@@ -65,4 +66,6 @@ class BackfillAction:
 
 
 def _best_effort_tasks(gang: GangState) -> list[TaskState]:
-    return [task for task in gang.tasks if task.status is Status.PENDING and task.task.is_best_effort and not task.task.is_gated]
+    """Return the tasks that ask for nothing and have no place, or only the promise of one."""
+    waiting = (task for task in gang.tasks if task.status in (Status.PENDING, Status.PIPELINED) and not task.task.is_gated)
+    return [task for task in waiting if task.task.is_best_effort]

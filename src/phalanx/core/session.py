@@ -175,6 +175,11 @@ class Session:
             self._latest_version += 1
             self.version = self._latest_version
 
+    def withdraw(self, task: TaskState) -> None:
+        """Take back the promise of a place, if the task has one."""
+        if task.status is Status.PIPELINED:
+            self.revert(Operation(Kind.PIPELINE, [task], [task.node], [Status.PENDING]))
+
     def _book(self, operation: Operation, sign: int) -> None:
         nodes, counts = operation.tally()
         counts = counts * sign
