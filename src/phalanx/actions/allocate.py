@@ -13,7 +13,8 @@ from typing import Any
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
 from phalanx.core.heap import Heap
-from phalanx.core.session import Session, pending_tasks
+from phalanx.core.order import pending_tasks
+from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState
 from phalanx.model.queue import Queue

@@ -8,9 +8,10 @@ from collections import Counter
 
 import numpy as np
 
+from phalanx.core.order import pending_tasks
 from phalanx.core.outlook import Outlook
 from phalanx.core.ownfilters import OwnFilters, has_own_filters, own_filters
-from phalanx.core.session import Session, pending_tasks
+from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import FitError, Verdict

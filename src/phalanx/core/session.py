@@ -15,6 +15,7 @@ from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
 from phalanx.core.located import locate_gang
 from phalanx.core.nodes import request_of
+from phalanx.core.order import tasks_in_order
 from phalanx.core.outlook import Outlook, Valuation
 from phalanx.core.policy import PluginPolicy, Policy
 from phalanx.core.snapshot import EMPTY, Snapshot
@@ -242,15 +243,7 @@ class Session:
     def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         """Return tasks in the order in which they are placed."""
         orders = list(combine.flat(self._hooks["task_order"]))
-        keyed = [
-            (tuple(order(self, task) for order in orders), task.task.ordinal, task.task.created, task.task.uid, task)
-            for task in tasks
-        ]
-        if all(entry[1] is not None for entry in keyed):
-            return [entry[-1] for entry in sorted(keyed, key=lambda entry: entry[:-1])]
-        # Names with and without a number compare in circles, so the result depends on where sorting starts: always the same.
-        keyed.sort(key=lambda entry: entry[2:4])
-        return [entry[-1] for entry in sorted(keyed, key=cmp_to_key(_compare_tasks))]
+        return tasks_in_order(tasks, lambda task: tuple(order(self, task) for order in orders))
 
     def queue_compare(self, left: Queue, right: Queue) -> int:
         """Return -1 when the left queue is served before the right one now, else 1."""
@@ -503,16 +496,3 @@ class Session:
             scores, more = method(self, subgroup, hypernodes)
             total, bonus = total + scores, bonus + more
         return total, bonus
-
-
-def pending_tasks(tasks: Iterable[TaskState]) -> list[TaskState]:
-    """Return the tasks that wait for a node: pending, and not held back by a scheduling gate."""
-    return [task for task in tasks if task.status is Status.PENDING and not task.task.is_gated]
-
-
-def _compare_tasks(left: tuple[Any, ...], right: tuple[Any, ...]) -> int:
-    if left[0] != right[0]:
-        return -1 if left[0] < right[0] else 1
-    if left[1] is not None and right[1] is not None and left[1] != right[1]:
-        return -1 if left[1] < right[1] else 1
-    return -1 if left[2:4] < right[2:4] else int(left[2:4] > right[2:4])

@@ -12,7 +12,7 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import kai, nodeinfo, nodes, schema, surroundings, volcano
+from phalanx.dialects import kai, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pods import PodReader
 from phalanx.errors import SnapshotError
@@ -224,7 +224,7 @@ def _put_priority(cluster: ObjectCluster, document: Document) -> None:
 
 
 def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
-    read = _convert(document, schema.CsiDriver)
+    read = _convert(document, storage_schema.CsiDriver)
     if read.spec and read.spec.storage_capacity:
         cluster.put_entry("capacity_drivers", read.metadata.name, True)
     else:
@@ -264,21 +264,23 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", nodeinfo.NumaRead, nodeinfo.numa_topology),
     ("metrics.k8s.io", "NodeMetrics"): _Handler(ObjectCluster.put_metrics, ObjectCluster.remove_metrics),
     ("shard.volcano.sh", "NodeShard"): _table("shards", schema.NodeShard, volcano.shard),
-    ("storage.k8s.io", "StorageClass"): _table("storage_classes", schema.StorageClassRead, surroundings.storage_class),
-    ("storage.k8s.io", "CSINode"): _table("volume_limits", schema.CsiNode, surroundings.volume_limits),
+    ("storage.k8s.io", "StorageClass"): _table("storage_classes", storage_schema.StorageClassRead, surroundings.storage_class),
+    ("storage.k8s.io", "CSINode"): _table("volume_limits", storage_schema.CsiNode, surroundings.volume_limits),
     ("storage.k8s.io", "CSIDriver"): _Handler(
         _put_csi_driver, lambda cluster, document: cluster.remove_entry("capacity_drivers", _name(document))
     ),
     ("storage.k8s.io", "CSIStorageCapacity"): _table(
-        "storage_capacities", schema.StorageCapacityRead, surroundings.storage_capacity, is_namespaced=True
+        "storage_capacities", storage_schema.StorageCapacityRead, surroundings.storage_capacity, is_namespaced=True
     ),
-    ("", "PersistentVolume"): _table("volumes", schema.VolumeRead, surroundings.volume),
-    ("", "PersistentVolumeClaim"): _table("volume_claims", schema.VolumeClaimRead, surroundings.volume_claim, is_namespaced=True),
+    ("", "PersistentVolume"): _table("volumes", storage_schema.VolumeRead, surroundings.volume),
+    ("", "PersistentVolumeClaim"): _table(
+        "volume_claims", storage_schema.VolumeClaimRead, surroundings.volume_claim, is_namespaced=True
+    ),
     ("resource.k8s.io", "ResourceClaim"): _table(
-        "resource_claims", schema.ResourceClaimRead, surroundings.resource_claim, is_namespaced=True
+        "resource_claims", storage_schema.ResourceClaimRead, surroundings.resource_claim, is_namespaced=True
     ),
-    ("resource.k8s.io", "DeviceClass"): _table("device_classes", schema.DeviceClassRead, surroundings.device_class),
-    ("resource.k8s.io", "ResourceSlice"): _table("resource_slices", schema.ResourceSliceRead, surroundings.resource_slice),
+    ("resource.k8s.io", "DeviceClass"): _table("device_classes", storage_schema.DeviceClassRead, surroundings.device_class),
+    ("resource.k8s.io", "ResourceSlice"): _table("resource_slices", storage_schema.ResourceSliceRead, surroundings.resource_slice),
     ("", "Namespace"): _table("namespace_labels", schema.Named, lambda read: read.metadata.labels or {}),
     ("policy", "PodDisruptionBudget"): _table(
         "disruption_budgets", schema.DisruptionBudgetRead, surroundings.disruption_budget, is_namespaced=True

@@ -7,6 +7,7 @@ import msgspec
 from phalanx.dialects import schema
 from phalanx.dialects.parts import integer, key_of, label_selector, node_term, node_terms, seconds
 from phalanx.errors import SnapshotError
+from phalanx.model.quantity import LARGEST
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, add, read_resources
 from phalanx.model.shape import (
     AffinityTerm,
@@ -74,7 +75,7 @@ class PodReader:
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
-        spec = msgspec.convert(document["spec"], schema.ShapeSpec)
+        spec = _spec_of(document)
         claims = _volume_claims(spec, meta.name)
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
@@ -217,6 +218,13 @@ def _is_guaranteed(container: schema.Container) -> bool:
     return all(limits.get(name, 0) > 0 and limits[name] == requests[name] for name in (CPU, MEMORY))
 
 
+def _spec_of(document: Mapping[str, object]) -> schema.ShapeSpec:
+    try:
+        return msgspec.convert(document["spec"], schema.ShapeSpec)
+    except msgspec.ValidationError as problem:
+        raise msgspec.ValidationError(str(problem).replace("`$", "`$.spec", 1)) from problem
+
+
 def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bool = True) -> Resources:
     """Return what a pod asks for: containers and sidecars together, or the peak while it starts, whichever is more.
 
@@ -236,7 +244,14 @@ def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bo
     request = _larger(total, peak)
     if pod_level:
         request.update(_pod_level(spec))
-    return add(request, read_resources(spec.overhead, where="spec.overhead"))
+    return _bounded(add(request, read_resources(spec.overhead, where="spec.overhead")))
+
+
+def _bounded(request: dict[str, int]) -> Resources:
+    for name, amount in request.items():
+        if amount > LARGEST:
+            raise SnapshotError(f"spec.containers: together they ask for more {name} than any machine has; the limit is {LARGEST}")
+    return request
 
 
 def _container_request(container: schema.Container, where: str, fills_in: bool) -> Resources:

@@ -1,6 +1,6 @@
 """Volumes, claims, devices, namespaces, services, budgets and quotas: what plugins read besides nodes and pods."""
 
-from phalanx.dialects import schema
+from phalanx.dialects import schema, storage_schema
 from phalanx.dialects.parts import key_of, label_selector, node_terms, requirement
 from phalanx.errors import SnapshotError
 from phalanx.model.disruption import DisruptionBudget
@@ -27,7 +27,7 @@ LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
 CLAIMED_STORAGE = "requests.storage"
 
 
-def storage_class(read: schema.StorageClassRead) -> StorageClass:
+def storage_class(read: storage_schema.StorageClassRead) -> StorageClass:
     """Read a storage class."""
     terms = [NodeSelectorTerm(tuple(map(_in, term.match_label_expressions or ()))) for term in read.allowed_topologies or ()]
     driver = (read.parameters or {}).get("csi.storage.k8s.io/csi-driver-name", "")
@@ -40,9 +40,9 @@ def _in(read: schema.Expression) -> Requirement:
     return Requirement(read.key, "In", requirement(read).values)
 
 
-def volume(read: schema.VolumeRead) -> Volume:
+def volume(read: storage_schema.VolumeRead) -> Volume:
     """Read a persistent volume."""
-    spec = read.spec or schema.VolumeSpec()
+    spec = read.spec or storage_schema.VolumeSpec()
     affinity = spec.node_affinity.required if spec.node_affinity else None
     claim = spec.claim_ref
     return Volume(
@@ -55,9 +55,9 @@ def volume(read: schema.VolumeRead) -> Volume:
     )  # fmt: skip
 
 
-def volume_claim(read: schema.VolumeClaimRead) -> VolumeClaim:
+def volume_claim(read: storage_schema.VolumeClaimRead) -> VolumeClaim:
     """Read a persistent volume claim."""
-    spec, annotations = read.spec or schema.ClaimSpec(), read.metadata.annotations or {}
+    spec, annotations = read.spec or storage_schema.ClaimSpec(), read.metadata.annotations or {}
     requests = (spec.resources or schema.ResourceRequirements()).requests or {}
     return VolumeClaim(
         key=key_of(read.metadata), storage_class=annotations.get(LEGACY_CLASS, spec.storage_class_name),
@@ -68,21 +68,21 @@ def volume_claim(read: schema.VolumeClaimRead) -> VolumeClaim:
     )  # fmt: skip
 
 
-def volume_limits(read: schema.CsiNode) -> VolumeLimits:
+def volume_limits(read: storage_schema.CsiNode) -> VolumeLimits:
     """Read how many volumes of each driver a node can attach."""
-    drivers = (read.spec or schema.CsiNodeSpec()).drivers or ()
+    drivers = (read.spec or storage_schema.CsiNodeSpec()).drivers or ()
     return VolumeLimits(read.metadata.name, {item.name: item.allocatable.count if item.allocatable else None for item in drivers})
 
 
-def storage_capacity(read: schema.StorageCapacityRead) -> StorageCapacity:
+def storage_capacity(read: storage_schema.StorageCapacityRead) -> StorageCapacity:
     """Read room for new volumes."""
     return StorageCapacity(read.storage_class_name, to_units(read.capacity or 0), label_selector(read.node_topology))
 
 
-def resource_claim(read: schema.ResourceClaimRead) -> ResourceClaim:
+def resource_claim(read: storage_schema.ResourceClaimRead) -> ResourceClaim:
     """Read a claim on devices."""
-    devices = (read.spec or schema.ResourceClaimSpec()).devices or schema.DeviceClaim()
-    status = read.status or schema.ResourceClaimStatus()
+    devices = (read.spec or storage_schema.ResourceClaimSpec()).devices or storage_schema.DeviceClaim()
+    status = read.status or storage_schema.ResourceClaimStatus()
     allocation = status.allocation
     results = (allocation.devices.results if allocation and allocation.devices else None) or ()
     return ResourceClaim(
@@ -92,8 +92,8 @@ def resource_claim(read: schema.ResourceClaimRead) -> ResourceClaim:
     )  # fmt: skip
 
 
-def _device_request(read: schema.DeviceRequestRead) -> DeviceRequest:
-    exact = read.exactly or schema.ExactRequest(
+def _device_request(read: storage_schema.DeviceRequestRead) -> DeviceRequest:
+    exact = read.exactly or storage_schema.ExactRequest(
         device_class_name=read.device_class_name or "",
         count=read.count,
         allocation_mode=read.allocation_mode,
@@ -103,25 +103,25 @@ def _device_request(read: schema.DeviceRequestRead) -> DeviceRequest:
     return DeviceRequest(read.name, exact.device_class_name, count, exact.allocation_mode == "All", _expressions(exact.selectors))
 
 
-def _expressions(selectors: list[schema.DeviceSelector] | None) -> tuple[str, ...]:
+def _expressions(selectors: list[storage_schema.DeviceSelector] | None) -> tuple[str, ...]:
     return tuple(selector.cel.expression for selector in selectors or () if selector.cel)
 
 
-def device_class(read: schema.DeviceClassRead) -> DeviceClass:
+def device_class(read: storage_schema.DeviceClassRead) -> DeviceClass:
     """Read what makes a device one of a class."""
-    return DeviceClass(read.metadata.name, _expressions((read.spec or schema.DeviceClassSpec()).selectors))
+    return DeviceClass(read.metadata.name, _expressions((read.spec or storage_schema.DeviceClassSpec()).selectors))
 
 
-def resource_slice(read: schema.ResourceSliceRead) -> ResourceSlice:
+def resource_slice(read: storage_schema.ResourceSliceRead) -> ResourceSlice:
     """Read the devices that a driver offers."""
-    spec = read.spec or schema.ResourceSliceSpec()
+    spec = read.spec or storage_schema.ResourceSliceSpec()
     return ResourceSlice(
         read.metadata.name, spec.driver, spec.pool.name if spec.pool else "", spec.node_name or "", bool(spec.all_nodes),
         node_terms(spec.node_selector), tuple(map(_device, spec.devices or ())),
     )  # fmt: skip
 
 
-def _device(read: schema.DeviceRead) -> Device:
+def _device(read: storage_schema.DeviceRead) -> Device:
     facts = read.basic or read
     attributes = tuple((name, next(iter(value.values()), None)) for name, value in sorted((facts.attributes or {}).items()))
     capacity = tuple((name, to_units(value.get("value", 0))) for name, value in sorted((facts.capacity or {}).items()))

@@ -179,5 +179,5 @@ class NetworkTopologyAwarePlugin:
         tree, nodes = self._tree, len(self._leaf)
         fullness = self._fullness(session, session.vector(shape.request), np.arange(tree.top + 1, dtype=np.int64))
         factors = self.fading ** (np.array(tree.tiers, dtype=np.float64) - 1)
-        mean = tree.domains.spread(factors * fullness, nodes) / tree.domains.spread(factors, nodes)
+        mean = tree.domains.spread(factors * fullness, nodes) / np.maximum(tree.domains.spread(factors, nodes), 1e-9)
         return np.asarray(np.where(self._leaf == tree.top, 1.0, mean) * FULL * self.weight)

@@ -59,7 +59,9 @@ class ResourceStrategyFitPlugin:
         if own is None:
             return self.strategies, self.weight
         try:
-            return _read_strategies(msgspec.json.decode(own)), int(weight) if weight.isdecimal() else self.weight
+            return _read_strategies(msgspec.json.decode(own)), int(weight) if weight.isdecimal() and len(
+                weight
+            ) < 10 else self.weight
         except (msgspec.MsgspecError, ConfigError):
             return self.strategies, self.weight
 
