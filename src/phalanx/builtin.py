@@ -4,6 +4,7 @@ from phalanx.actions.allocate import AllocateAction
 from phalanx.actions.backfill import BackfillAction
 from phalanx.actions.enqueue import EnqueueAction
 from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
+from phalanx.actions.kai import allocate as kai_allocate
 from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
 from phalanx.actions.shuffle import ShuffleAction
@@ -16,6 +17,9 @@ from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
 from phalanx.plugins.extender import ExtenderPlugin
 from phalanx.plugins.gang import GangPlugin
+from phalanx.plugins.kai import orders as kai_orders
+from phalanx.plugins.kai import proportion as kai_proportion
+from phalanx.plugins.kai import scores as kai_scores
 from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
 from phalanx.plugins.nodegroup import NodeGroupPlugin
 from phalanx.plugins.nodeorder import NodeOrderPlugin
@@ -55,3 +59,23 @@ CATALOGUE = Catalogue(
         )
     },
 )  # fmt: skip
+
+KAI_CATALOGUE = Catalogue(
+    actions={action.name: action for action in (kai_allocate.AllocateAction,)},
+    plugins={
+        plugin.name: plugin
+        for plugin in (
+            PredicatesPlugin, kai_proportion.ProportionPlugin, kai_orders.PriorityPlugin, kai_orders.ElasticPlugin,
+            kai_orders.KubeflowPlugin, kai_orders.RayPlugin, kai_orders.TaskOrderPlugin, kai_orders.SubGroupOrderPlugin,
+            kai_scores.NodeAvailabilityPlugin, kai_scores.ResourceTypePlugin, kai_scores.GpuSharingOrderPlugin,
+            kai_scores.NominatedNodePlugin, kai_scores.PodAffinityPlugin, kai_scores.NodePlacementPlugin, kai_scores.GpuPackPlugin,
+            kai_scores.GpuSpreadPlugin,
+        )
+    },
+)  # fmt: skip
+"""Actions and plugins of the profile kai, which share names with others and mean something else."""
+
+
+def catalogue_of(profile: str) -> Catalogue:
+    """Return the catalogue that a profile chooses from."""
+    return KAI_CATALOGUE if profile == "kai" else CATALOGUE

@@ -9,8 +9,10 @@ from difflib import get_close_matches
 from functools import cache, partial
 from importlib.resources import files
 
-from phalanx.builtin import CATALOGUE
+from phalanx.builtin import catalogue_of
 from phalanx.cli.inputs import Located, parse_text, read_documents
+from phalanx.core.cycle import Catalogue
+from phalanx.core.kai_policy import read_kai_policy
 from phalanx.core.policy import Policy, read_policy
 from phalanx.errors import ConfigError, SnapshotError
 
@@ -64,8 +66,12 @@ def policy_of_file(path: str) -> Policy:
 
 def policy_of(document: object) -> Policy:
     """Return the policy of a configuration. What it says overrides the profile it names; an empty one means the default profile."""
-    policy = read_policy(_on_profile(document), actions=list(CATALOGUE.actions), plugins=list(CATALOGUE.plugins))
-    _try_out(policy)
+    config = _on_profile(document)
+    is_kai = isinstance(config, Mapping) and config.get("profile") == "kai"
+    catalogue = catalogue_of("kai" if is_kai else "")
+    names = {"actions": list(catalogue.actions), "plugins": list(catalogue.plugins)}
+    policy = read_kai_policy(config, **names) if is_kai and isinstance(config, Mapping) else read_policy(config, **names)
+    _try_out(policy, catalogue)
     return policy
 
 
@@ -102,13 +108,13 @@ def _unwrapped(document: Located) -> object:
     return inner[0] if inner else None
 
 
-def _try_out(policy: Policy) -> None:
+def _try_out(policy: Policy, catalogue: Catalogue) -> None:
     for number, tier in enumerate(policy.tiers):
         for place, plugin in enumerate(tier):
-            _make(partial(CATALOGUE.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin {plugin.name!r}")
+            _make(partial(catalogue.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin {plugin.name!r}")
     for name in dict.fromkeys((*policy.actions, *policy.arguments_by_action)):
         arguments = policy.arguments_by_action.get(name, {})
-        _make(partial(CATALOGUE.actions[name], arguments), f"configurations: action {name!r}")
+        _make(partial(catalogue.actions[name], arguments), f"configurations: action {name!r}")
 
 
 def _make(make: Callable[[], object], owner: str) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from phalanx.core.hooks import Room
 from phalanx.core.verdict import YES, Verdict
-from phalanx.model.resources import PODS, Resources, ResourceSpace, readable
+from phalanx.model.resources import CPU, PODS, Resources, ResourceSpace, readable, scale_of
 from phalanx.placement import NO_LIMIT
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -100,8 +100,9 @@ def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vec
 
 
 def as_amounts(vector: Vector, space: ResourceSpace) -> dict[str, float]:
-    """Return the finite, non-zero amounts by name."""
-    return {name: float(vector[row]) for name, row in space.row_by_name.items() if np.isfinite(vector[row]) and vector[row]}
+    """Return the finite, non-zero amounts by name: cpu in thousandths, memory in bytes, everything else in units."""
+    found = {name: float(vector[row]) for name, row in space.row_by_name.items() if np.isfinite(vector[row]) and vector[row]}
+    return {name: amount if name == CPU else amount / scale_of(name) for name, amount in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

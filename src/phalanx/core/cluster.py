@@ -17,6 +17,8 @@ from phalanx.model.resources import Resources, ResourceSpace, add
 from phalanx.model.status import COMPLETED, HOLDING, ON_NODE, READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
 
+DEFAULT_PRIORITY = {"kai": 50}
+"""Of a gang that names no priority class, by dialect; 0 for the others."""
 _QUIET = frozenset({Status.RUNNING, *COMPLETED})
 
 
@@ -130,7 +132,7 @@ class ClusterState:
         self._reprice(name, changes_default=self._default_priority.pop(name, None) is not None)
 
     def _priority(self, gang: Gang) -> int:
-        default = max(self._default_priority.values(), default=0)
+        default = max(self._default_priority.values(), default=DEFAULT_PRIORITY.get(gang.dialect, 0))
         return self._priorities.get(gang.priority_class, default)
 
     def _reprice(self, name: str, *, changes_default: bool) -> None:

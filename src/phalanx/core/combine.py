@@ -41,6 +41,8 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "batch_scores": ("enableNodeOrder", "sum"),
     "task_scores": ("enableNodeOrder", "sum"),
     "hypernode_scores": ("enabledHyperNodeOrder", "sum"),
+    "placement_scores": (None, "sum"),
+    "node_subsets": (None, "first answer"),
     "hypernode_gradients": ("enabledHyperNodeGradient", "first answer"),
     "preemptable": ("enablePreemptable", "victims"),
     "reclaimable": ("enableReclaimable", "victims"),

@@ -45,6 +45,8 @@ class Policy:
     arguments_by_action: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     flags: ProcessFlags = ProcessFlags()
     profile: str = "volcano"
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Options that the actions of the profile kai read."""
     victim_rule: str = "first-tier"
     """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
 

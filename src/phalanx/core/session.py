@@ -124,6 +124,25 @@ class Session:
             if hasattr(plugin, "close"):
                 plugin.close(self)
 
+    def instance(self, name: str) -> Any:
+        """Return a plugin of this session by name; None when it is not loaded."""
+        return next((instance for _, plugin, instance in self.plugins if plugin.name == name), None)
+
+    def placement_scores(self, task: TaskState, offered: Mask) -> Scores:
+        """Return the scores of all nodes for one task that is offered some of them."""
+        total = np.zeros(len(offered))
+        for method in combine.flat(self._hooks["placement_scores"]):
+            total += method(self, task, offered)
+        return total
+
+    def node_subsets(self, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask) -> list[Mask]:
+        """Return the sets of nodes to try for a part of a gang, best first."""
+        for method in combine.flat(self._hooks["node_subsets"]):
+            answer: list[Mask] | None = method(self, gang, subgroup, tasks, offered)
+            if answer is not None:
+                return answer
+        return [offered]
+
     def plugin(self, name: str) -> PluginPolicy | None:
         """Return the settings of a plugin that is loaded."""
         return next((plugin for _, plugin, _ in self.plugins if plugin.name == name), None)

@@ -14,7 +14,7 @@ from phalanx.model.task import LONGEST_NAME, Task, TaskKey
 class TaskState:
     """A task in this session: where it stands now, and what the last attempt gave it."""
 
-    __slots__ = ("attempt", "attempt_node", "error", "gang", "node", "refusal", "status", "subgroup", "task")
+    __slots__ = ("attempt", "attempt_node", "error", "gang", "gpu_groups", "node", "refusal", "status", "subgroup", "task")
 
     def __init__(self, task: Task, gang: "GangState", node: int) -> None:
         """Start from the snapshot; `node` is the node's number or -1."""
@@ -22,6 +22,8 @@ class TaskState:
         self.subgroup: SubGroupState
         self.attempt: Status | None = None
         self.attempt_node = -1
+        self.gpu_groups: list[tuple[str, bool]] = []
+        """Shared devices that this session gave it, and whether each was opened for it."""
         self.error: FitError | str | None = None
         """Why no node took it."""
         self.refusal: Verdict | None = None

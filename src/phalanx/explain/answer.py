@@ -1,6 +1,5 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from phalanx.core.decision import Decisions, Eviction, Outcome
@@ -9,7 +8,6 @@ from phalanx.core.states import TaskState
 from phalanx.dialects.volcano_status import group_status, pod_condition
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition
-from phalanx.model.resources import scale_of
 from phalanx.model.status import Status
 from phalanx.model.task import Task
 
@@ -34,7 +32,9 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
         "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
         "tasks": dict(sorted(tasks.items())),
         "groups": dict(sorted(groups.items())),
-        "queues": {name: _figures(figures) for name, figures in sorted(decisions.queues.items())},
+        "queues": {
+            name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
+        },
     }
 
 
@@ -74,12 +74,3 @@ def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
     return [{"type": item.type, "status": item.status, "reason": item.reason, "message": item.message} for item in conditions]
-
-
-def _figures(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Queue figures: cpu in thousandths, memory in bytes, everything else in units."""
-    return {kind: {name: _unit(name, amount) for name, amount in amounts.items()} for kind, amounts in figures.items()}
-
-
-def _unit(name: str, amount: float) -> float:
-    return amount if name == "cpu" else amount / scale_of(name)

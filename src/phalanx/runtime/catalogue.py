@@ -3,13 +3,15 @@
 from dataclasses import replace
 from functools import partial
 
-from phalanx.builtin import CATALOGUE
+from phalanx.builtin import CATALOGUE, KAI_CATALOGUE
 from phalanx.core.cycle import Catalogue
 from phalanx.plugins.extender import Endpoint, ExtenderPlugin, Line
 
 
-def connected_catalogue() -> Catalogue:
-    """Return the catalogue for programs that may talk to other processes."""
+def connected_catalogue(profile: str = "") -> Catalogue:
+    """Return the catalogue of a profile for programs that may talk to other processes."""
+    if profile == "kai":
+        return KAI_CATALOGUE
     return replace(CATALOGUE, plugins={**CATALOGUE.plugins, ExtenderPlugin.name: partial(ExtenderPlugin, connect=_http_line)})
 
 

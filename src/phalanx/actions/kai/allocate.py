@@ -1,0 +1,45 @@
+"""Give waiting jobs room that is free now or soon: what each is short of, then one task more at a time."""
+
+from collections.abc import Mapping
+
+from phalanx.actions.kai.jobs import JobLine, waiting_jobs
+from phalanx.actions.kai.placing import Placer
+from phalanx.core.podsets import next_tasks
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState
+from phalanx.model.status import Status
+
+
+class AllocateAction:
+    """Places jobs in order; one that fails is passed over, so smaller ones behind it may start."""
+
+    name = "allocate"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, arguments).done()
+
+    def run(self, session: Session) -> None:
+        """Try job after job; one that was placed and has tasks left comes again."""
+        line, placer = JobLine(session, waiting_jobs(session)), Placer(session)
+        while (gang := line.pop()) is not None:
+            if self._try(session, placer, gang) and any(task.status is Status.PENDING for task in gang.tasks):
+                line.push(gang)
+
+    def _try(self, session: Session, placer: Placer, gang: GangState) -> bool:
+        tasks = next_tasks(session, gang)
+        proportion = session.instance("proportion")
+        if not tasks:
+            return False
+        if proportion is not None:
+            verdict = proportion.capacity(session, gang, tasks)
+            if not verdict.ok:
+                gang.verdicts.append(verdict)
+                session.course.note(4, "no quota", f"job {gang.key}: {verdict.message}", gang=gang.key)
+                return False
+        with session.statement() as statement:
+            if placer.place(gang, tasks, statement):
+                statement.commit()
+                return True
+        return False

@@ -1,0 +1,96 @@
+"""Gangs as KAI sees them: leaves of a tree of sub-groups, each with a minimum; what an attempt and an eviction take."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from phalanx.core.session import Session
+from phalanx.core.states import GangState, TaskState
+from phalanx.model.gang import SubGroup
+from phalanx.model.status import Status
+
+ACTIVE = (Status.ALLOCATED, Status.PIPELINED, Status.BINDING, Status.BOUND, Status.RUNNING)
+"""Has a place or the promise of one."""
+USING = (*ACTIVE, Status.RELEASING)
+"""Has a place, also if it is leaving it."""
+ALIVE = (*ACTIVE, Status.PENDING)
+
+
+@dataclass(slots=True)
+class PodSet:
+    """A leaf of the sub-group tree with its tasks."""
+
+    name: str
+    minimum: int
+    tasks: list[TaskState]
+    policy: SubGroup | None = None
+
+    def count(self, statuses: Iterable[Status]) -> int:
+        """Count its tasks in any of these statuses."""
+        wanted = tuple(statuses)
+        return sum(task.status in wanted for task in self.tasks)
+
+    @property
+    def active(self) -> int:
+        """How many have a place or the promise of one."""
+        return self.count(ACTIVE)
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Tell whether its minimum is met, promises included."""
+        return self.active >= self.minimum
+
+
+def pod_sets(gang: GangState) -> list[PodSet]:
+    """Return the leaves of a gang by name; a gang without sub-groups is one leaf."""
+    policies = gang.gang.subgroups
+    if not policies:
+        return [PodSet("default", max(gang.gang.min_member, 1), gang.tasks)]
+    parents = {policy.parent for policy in policies}
+    leaves = sorted((policy for policy in policies if policy.name not in parents), key=lambda policy: policy.name)
+    members = {subgroup.policy.name: subgroup.tasks for subgroup in gang.subgroups.values() if subgroup.policy is not None}
+    return [PodSet(leaf.name, max(leaf.min_member, 1), members.get(leaf.name, []), leaf) for leaf in leaves]
+
+
+def can_be_whole(gang: GangState) -> bool:
+    """Tell whether every leaf has enough tasks that live and are not gated."""
+    return all(_ungated(leaf) >= leaf.minimum for leaf in pod_sets(gang))
+
+
+def _ungated(leaf: PodSet) -> int:
+    return sum(task.status in ALIVE and not (task.status is Status.PENDING and task.task.is_gated) for task in leaf.tasks)
+
+
+def is_whole(gang: GangState) -> bool:
+    """Tell whether every leaf has its minimum, promises included."""
+    return all(leaf.is_satisfied for leaf in pod_sets(gang))
+
+
+def leaves_in_order(leaves: list[PodSet]) -> list[PodSet]:
+    """Order leaves: unsatisfied ones first; satisfied ones by how far they are over their minimum; then by name."""
+    return sorted(leaves, key=lambda leaf: (leaf.is_satisfied, leaf.active / leaf.minimum if leaf.is_satisfied else 0.0, leaf.name))
+
+
+def next_tasks(session: Session, gang: GangState, statuses: tuple[Status, ...] = (Status.PENDING,)) -> list[TaskState]:
+    """Return the tasks of the next attempt: what every unsatisfied leaf is short of, or one more task of a whole gang."""
+    leaves = leaves_in_order(pod_sets(gang))
+    short = [leaf for leaf in leaves if not leaf.is_satisfied]
+    if short:
+        return [task for leaf in short for task in _waiting(session, leaf, statuses)[: leaf.minimum - leaf.active]]
+    return next(([waiting[0]] for leaf in leaves if (waiting := _waiting(session, leaf, statuses))), [])
+
+
+def _waiting(session: Session, leaf: PodSet, statuses: tuple[Status, ...]) -> list[TaskState]:
+    waiting = [
+        task for task in leaf.tasks if task.status in statuses and not (task.status is Status.PENDING and task.task.is_gated)
+    ]
+    return session.sorted_tasks(waiting)
+
+
+def next_victims(session: Session, gang: GangState, gone: set[int]) -> list[TaskState]:
+    """Return what an eviction takes next: one task of a leaf above its minimum, or all that is left; `gone` are taken already."""
+    leaves = pod_sets(gang)
+    left = {leaf.name: [task for task in leaf.tasks if task.status in ACTIVE and id(task) not in gone] for leaf in leaves}
+    for leaf in reversed(leaves_in_order(leaves)):
+        if len(left[leaf.name]) > leaf.minimum:
+            return [session.sorted_tasks(left[leaf.name])[-1]]
+    return [task for tasks in left.values() for task in session.sorted_tasks(tasks)]

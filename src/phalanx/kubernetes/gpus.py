@@ -1,0 +1,234 @@
+"""GPUs that several tasks share: which devices are open, how much of each is taken, and what that does to whole devices.
+
+The first part of a device takes the whole device from the node's idle ones; the last one to leave gives it back.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from phalanx.core.session import Session
+from phalanx.core.statement import Kind, Operation
+from phalanx.core.states import TaskState
+from phalanx.model.shape import GpuShare, Shape
+from phalanx.model.status import Status
+from phalanx.model.task import Task
+from phalanx.placement import Mask
+
+GPU = "nvidia.com/gpu"
+GROUP_LABEL = "runai-gpu-group"
+MEMORY_LABEL = "nvidia.com/gpu.memory"
+DEFAULT_MEMORY_MIB = 100
+DEVICE = 1000
+"""One device in the engine's unit."""
+CLOSE = 1e-6
+
+
+@dataclass(slots=True)
+class SharedGpu:
+    """One device that is shared: its size, what all its users take, and what of it is being given back."""
+
+    name: str
+    memory: float
+    taken: float = 0.0
+    releasing: float = 0.0
+    users: int = 0
+    leaving: int = 0
+    promised: int = 0
+
+    def free_now(self, need: float) -> bool:
+        """Tell whether the part fits into what nobody has."""
+        return self.is_open and self.memory - self.taken >= need - CLOSE
+
+    def free_later(self, need: float) -> bool:
+        """Tell whether the part fits once leaving users are gone."""
+        return self.is_open and self.memory - self.taken + self.releasing >= need - CLOSE
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether somebody uses it who is not leaving."""
+        return self.users > self.leaving
+
+
+@dataclass(slots=True)
+class _NodeGpus:
+    memory: float
+    devices: dict[str, SharedGpu] = field(default_factory=dict)
+
+
+class SharedGpus:
+    """The shared devices of all nodes, for one session; a book that follows every change."""
+
+    def __init__(self, session: Session) -> None:
+        """Read which running tasks share which devices, and take those devices from the idle ones."""
+        self._session = session
+        self._row = session.snapshot.space.row_by_name.get(GPU)
+        self._nodes: dict[int, _NodeGpus] = {}
+        self.packs = True
+        for name, tasks in session.snapshot.on_node.items():
+            number = session.snapshot.nodes.number_by_name.get(name)
+            for task in tasks.values() if number is not None else ():
+                if task.shape.gpu_share is not None and number is not None:
+                    self._enter(number, task)
+
+    def _enter(self, number: int, task: Task) -> None:
+        assert task.shape.gpu_share is not None
+        need = self.need(task.shape.gpu_share, number)
+        for name in groups_of(task):
+            device = self._device(number, name)
+            if not device.users:
+                self._open(number, now=True)
+            self._use(number, device, need, is_leaving=task.status is Status.RELEASING)
+
+    def _node(self, number: int) -> _NodeGpus:
+        if number not in self._nodes:
+            label = self._session.snapshot.nodes.nodes[number].labels.get(MEMORY_LABEL, "")
+            memory = float(label) if label.isdecimal() else float(DEFAULT_MEMORY_MIB)
+            self._nodes[number] = _NodeGpus(memory // 100 * 100 if memory > 100 else memory)
+        return self._nodes[number]
+
+    def _device(self, number: int, name: str) -> SharedGpu:
+        node = self._node(number)
+        return node.devices.setdefault(name, SharedGpu(name, node.memory))
+
+    def need(self, share: GpuShare, number: int) -> float:
+        """Return how much memory of each device the part takes on a node; a wish for memory is rounded up to a hundredth."""
+        memory = self._node(number).memory
+        if share.portion:
+            return share.portion * memory
+        return float(-(-share.memory_mib * 100 // memory)) / 100 * memory
+
+    def portion(self, share: GpuShare, number: int) -> float:
+        """Return how many devices the part amounts to on a node."""
+        return self.need(share, number) / self._node(number).memory * share.devices
+
+    # --- room --------------------------------------------------------------------------------------------------------
+
+    def room(self, shape: Shape) -> tuple[Mask, Mask, Mask]:
+        """Mark the nodes with room for the part now, later, and on a device that is shared already."""
+        share, ledger = shape.gpu_share, self._session.ledger
+        assert share is not None
+        if self._row is None:
+            nobody: Mask = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)
+            return nobody, nobody.copy(), nobody.copy()
+        now = ledger.idle[self._row] // DEVICE >= share.devices
+        later = ledger.future[self._row] // DEVICE >= share.devices
+        shared = np.zeros_like(now)
+        for number, node in self._nodes.items():
+            need = self.need(share, number)
+            open_now = sum(device.free_now(need) for device in node.devices.values())
+            open_later = sum(device.free_later(need) for device in node.devices.values())
+            now[number] = ledger.idle[self._row, number] // DEVICE + open_now >= share.devices
+            later[number] = ledger.future[self._row, number] // DEVICE + open_later >= share.devices
+            shared[number] = open_later > 0
+        return now, later, shared
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def changed(self, operation: Operation, undone: bool) -> None:
+        """Follow an operation."""
+        if operation.shape.gpu_share is None:
+            return
+        for task, node in zip(operation.tasks, operation.nodes, strict=True):
+            if operation.kind is Kind.EVICT:
+                self._leave(task, node, undone)
+            elif undone:
+                self._give_back(task, node, operation.kind)
+            else:
+                self._take(task, node, operation.kind)
+
+    def _take(self, task: TaskState, node: int, kind: Kind) -> None:
+        share = task.task.shape.gpu_share
+        assert share is not None
+        need = self.need(share, node)
+        for place in range(share.devices):
+            device = self._choose(node, need, kind, {name for name, _ in task.gpu_groups})
+            is_new = device is None
+            if device is None:
+                device = self._device(node, f"{task.task.uid}-{self._session.node_name(node)}-{place}")
+                self._open(node, now=kind is Kind.ALLOCATE)
+            self._use(node, device, need, is_leaving=False)
+            task.gpu_groups.append((device.name, is_new))
+
+    def _choose(self, node: int, need: float, kind: Kind, taken: set[str]) -> SharedGpu | None:
+        """Return the device to join: one with room now before one with room later, the fullest when packing."""
+        devices = [device for device in self._node(node).devices.values() if device.name not in taken]
+        now = [device for device in devices if device.free_now(need)]
+        later = [device for device in devices if device.free_later(need)]
+        assert self._row is not None
+        whole = (
+            self._session.ledger.idle[self._row, node] if kind is Kind.ALLOCATE else self._session.ledger.future[self._row, node]
+        )
+        open_ones = now or ([] if kind is Kind.ALLOCATE or whole >= DEVICE else later)
+        if not open_ones or (not self.packs and whole >= DEVICE):
+            return None if whole >= DEVICE or not later else later[0]
+        return max(open_ones, key=lambda device: (device.taken if self.packs else -device.taken, device.name))
+
+    def _give_back(self, task: TaskState, node: int, kind: Kind) -> None:
+        share = task.task.shape.gpu_share
+        assert share is not None
+        need = self.need(share, node)
+        for name, is_new in reversed(task.gpu_groups):
+            device = self._device(node, name)
+            device.taken -= need
+            device.users -= 1
+            if is_new:
+                self._close(node, now=kind is Kind.ALLOCATE)
+                del self._node(node).devices[name]
+        task.gpu_groups.clear()
+
+    def _use(self, node: int, device: SharedGpu, need: float, *, is_leaving: bool) -> None:
+        device.taken += need
+        device.users += 1
+        if is_leaving:
+            self._start_leaving(node, device, need)
+
+    def _start_leaving(self, node: int, device: SharedGpu, need: float) -> None:
+        device.releasing += need
+        device.leaving += 1
+        if not device.is_open:
+            self._shift(node, device.users > 0)
+
+    def _leave(self, task: TaskState, node: int, undone: bool) -> None:
+        share = task.task.shape.gpu_share
+        assert share is not None
+        need = self.need(share, node)
+        for name in groups_of(task.task):
+            device = self._device(node, name)
+            if undone:
+                if not device.is_open:
+                    self._shift(node, False)
+                device.releasing -= need
+                device.leaving -= 1
+            else:
+                self._start_leaving(node, device, need)
+
+    def _open(self, node: int, *, now: bool) -> None:
+        self._move(node, DEVICE, now)
+
+    def _close(self, node: int, *, now: bool) -> None:
+        self._move(node, -DEVICE, now)
+
+    def _move(self, node: int, amount: int, now: bool) -> None:
+        if self._row is None:
+            return
+        ledger = self._session.ledger
+        ledger.future[self._row, node] -= amount
+        if now:
+            ledger.used[self._row, node] += amount
+            ledger.idle[self._row, node] -= amount
+
+    def _shift(self, node: int, leaves: bool) -> None:
+        """Count on a device whose users all leave, or no longer."""
+        if self._row is not None:
+            amount = DEVICE if leaves else -DEVICE
+            self._session.ledger.releasing[self._row, node] += amount
+            self._session.ledger.future[self._row, node] += amount
+
+
+def groups_of(task: Task) -> list[str]:
+    """Return the shared devices a task is on."""
+    labels = task.shape.labels
+    if GROUP_LABEL in labels:
+        return [labels[GROUP_LABEL]]
+    return sorted(value for key, value in labels.items() if key.startswith(f"{GROUP_LABEL}/"))

@@ -1,0 +1,138 @@
+"""Fair shares of a tree of queues: quotas, what is over them by weight, limits; the arithmetic is in `phalanx.kai`."""
+
+import re
+
+from phalanx.core.podsets import next_tasks
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.statement import Kind, Operation
+from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import YES, Verdict
+from phalanx.kai.capacity import capacity_verdict
+from phalanx.kai.figures import NAMES, ZERO, Figures, plus
+from phalanx.kai.shares import QueueShare, QueueTree, add_pending, add_running, build_tree, divide_fairly, hold, release
+from phalanx.kubernetes.gpus import GPU, SharedGpus
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+from phalanx.model.status import HOLDING, Status
+
+NON_PREEMPTIBLE_PRIORITY = 100
+_MIG = re.compile(r"nvidia\.com/mig-(\d+)g\..*")
+
+
+class ProportionPlugin:
+    """Keeps what queues have and may have; answers who is next and what is too much."""
+
+    name = "proportion"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the settings."""
+        settings = Arguments(self.name, policy.arguments)
+        self._k_value = settings.number("kValue", 1.0)
+        self.multiplier = max(settings.number("relcaimerSaturationMultiplier", 1.0), 1.0)
+        settings.done()
+        self.tree: QueueTree = build_tree([])
+        self.total: Figures = ZERO
+
+    def open(self, session: Session) -> None:
+        """Count what every queue has and asks for, and divide the cluster."""
+        self.tree = build_tree(_share(queue) for queue in session.queues.values() if queue.bounds is not None)
+        for gang in session.gangs.values():
+            leaf = self.tree.leaf(gang.gang.queue)
+            for task in gang.tasks if leaf is not None else ():
+                self._count(session, leaf, task)
+        self.total = self._cluster(session)
+        divide_fairly(self.tree.roots, self.total, k_value=self._k_value)
+        for name, share in self.tree.by_name.items():
+            figures = {"deserved": share.deserved, "fair_share": share.fair_share, "allocated": share.allocated}
+            session.decisions.queues[name] = {kind: dict(zip(NAMES, each, strict=True)) for kind, each in figures.items()}
+
+    def _count(self, session: Session, leaf: QueueShare | None, task: TaskState) -> None:
+        assert leaf is not None
+        if task.status in HOLDING:
+            add_running(leaf, self.amounts(session, task.task.shape, task.node), is_preemptible=is_preemptible(task.gang))
+        elif task.status is Status.PENDING and not task.task.is_gated:
+            add_pending(leaf, self.amounts(session, task.task.shape, -1))
+
+    def _cluster(self, session: Session) -> Figures:
+        ledger, rows = session.ledger, session.snapshot.space.row_by_name
+        gpus = sum(float(ledger.allocatable[row].sum()) / 1000 * _devices(name) for name, row in rows.items() if _devices(name))
+        devices = sum(
+            len(part.devices) for part in session.snapshot.surroundings.resource_slices.values() if "gpu" in part.driver.lower()
+        )
+        return float(ledger.allocatable[0].sum()), float(ledger.allocatable[1].sum()), gpus + devices
+
+    def amounts(self, session: Session, shape: Shape, node: int) -> Figures:
+        """Return what a task takes from its queue; a part of a GPU depends on the node, -1 before it has one."""
+        cpu, memory = float(shape.request.get("cpu", 0)), float(shape.request.get("memory", 0))
+        return cpu, memory, self._gpus(session, shape, node)
+
+    def _gpus(self, session: Session, shape: Shape, node: int) -> float:
+        share = shape.gpu_share
+        if share is not None:
+            if share.portion:
+                return round(share.portion, 2) * share.devices
+            if node >= 0:
+                return session.book(SharedGpus).portion(share, node)
+            return -(-share.memory_mib * 100 // 100) / 100 * share.devices
+        whole = sum(amount / 1000 * _devices(name) for name, amount in shape.request.items() if _devices(name))
+        return whole + self._claimed(session, shape)
+
+    def _claimed(self, session: Session, shape: Shape) -> float:
+        claims = session.snapshot.surroundings.resource_claims
+        named = (claims.get(f"{shape.namespace}/{use.claim}") for use in shape.resource_claims)
+        wanted = (request for claim in named if claim is not None for request in claim.requests)
+        return float(sum(request.count for request in wanted if "gpu" in request.device_class.lower()))
+
+    def chunk(self, session: Session, tasks: list[TaskState]) -> Figures:
+        """Return what some tasks together take."""
+        total = ZERO
+        for task in tasks:
+            total = plus(total, self.amounts(session, task.task.shape, -1))
+        return total
+
+    def next_chunk(self, session: Session, gang: GangState) -> Figures:
+        """Return what the next attempt of a job takes."""
+        return self.chunk(session, next_tasks(session, gang))
+
+    def capacity(self, session: Session, gang: GangState, tasks: list[TaskState]) -> Verdict:
+        """Refuse tasks that would lift a queue over its limit, or over its quota if they cannot be preempted."""
+        leaf = self.tree.leaf(gang.gang.queue)
+        if leaf is None:
+            return YES
+        return capacity_verdict(leaf, self.chunk(session, tasks), is_preemptible=is_preemptible(gang))
+
+    def changed(self, session: Session, operation: Operation, undone: bool) -> None:
+        """Follow what queues hold, promises included."""
+        leaf = self.tree.leaf(operation.gang.gang.queue)
+        if leaf is None:
+            return
+        move = release if (operation.kind is Kind.EVICT) != undone else hold
+        for node in operation.nodes:
+            move(leaf, self.amounts(session, operation.shape, node), is_preemptible=is_preemptible(operation.gang))
+
+
+def is_preemptible(gang: GangState) -> bool:
+    """Tell whether a job may be evicted: as it says, else by its priority."""
+    said = gang.gang.is_preemptable
+    return gang.gang.priority < NON_PREEMPTIBLE_PRIORITY if said is None else said
+
+
+def _devices(name: str) -> int:
+    """Return how many GPUs one of a resource stands for."""
+    match = _MIG.fullmatch(name)
+    return 1 if name == GPU else (int(match[1]) if match else 0)
+
+
+def _share(queue: Queue) -> QueueShare:
+    assert queue.bounds is not None
+    quota, limit, weight = (_figures(part) for part in (queue.bounds.quota, queue.bounds.limit, queue.bounds.weight))
+    return QueueShare(
+        queue.name, queue.parent, created=queue.created, priority=queue.priority, deserved=quota, limit=limit, weight=weight
+    )
+
+
+def _figures(values: tuple[float, ...]) -> Figures:
+    cpu, memory, gpu = values
+    return cpu, memory, gpu

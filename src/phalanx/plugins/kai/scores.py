@@ -1,0 +1,163 @@
+"""Which node a task goes to. Each score outweighs all that come after it in strength, so they can simply be added."""
+
+import numpy as np
+
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import TaskState
+from phalanx.errors import ConfigError
+from phalanx.kubernetes.gpus import GPU, SharedGpus
+from phalanx.kubernetes.podaffinity import AffinityBook
+from phalanx.model.shape import Shape
+from phalanx.placement import Amounts, Counts, Mask, Scores
+from phalanx.placement.fit import fits
+
+IDLE, NO_GPU, SHARED, NOMINATED, AFFINITY = 100.0, 10.0, 1000.0, 1_000_000.0, 100_000.0
+MOST_PACKED = 9.0
+
+
+def uses_gpu(shape: Shape) -> bool:
+    """Tell whether a task asks for GPUs in any form."""
+    return bool(shape.request.get(GPU)) or shape.gpu_share is not None or any("nvidia.com/mig-" in name for name in shape.request)
+
+
+class _Plugin:
+    """What all of these have: a name and no settings."""
+
+    name = ""
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        self.policy = policy
+
+
+class NodeAvailabilityPlugin(_Plugin):
+    """Room that is free now before room that is promised."""
+
+    name = "nodeavailability"
+
+    def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
+        """Score nodes where the task fits on idle room."""
+        now = fits(session.ledger.idle, session.request_of(task.task.shape))
+        if task.task.shape.gpu_share is not None:
+            now &= session.book(SharedGpus).room(task.task.shape)[0]
+        return np.where(now, IDLE, 0.0)
+
+
+class ResourceTypePlugin(_Plugin):
+    """Tasks without GPUs to nodes without GPUs."""
+
+    name = "resourcetype"
+
+    def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
+        """Score nodes that fit the kind of task."""
+        if uses_gpu(task.task.shape):
+            return np.zeros(len(offered))
+        return np.where(_gpus(session, session.ledger.allocatable) > 0, 0.0, NO_GPU)
+
+
+class GpuSharingOrderPlugin(_Plugin):
+    """Parts of GPUs to devices that are shared already."""
+
+    name = "gpusharingorder"
+
+    def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
+        """Score nodes with a shared device that has room."""
+        if task.task.shape.gpu_share is None:
+            return np.zeros(len(offered))
+        return np.where(session.book(SharedGpus).room(task.task.shape)[2], SHARED, 0.0)
+
+
+class NominatedNodePlugin(_Plugin):
+    """The node that a task was promised before."""
+
+    name = "nominatednode"
+
+    def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
+        """Score the nominated node above everything."""
+        scores = np.zeros(len(offered))
+        number = session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
+        if number is not None:
+            scores[number] = NOMINATED
+        return scores
+
+
+class PodAffinityPlugin(_Plugin):
+    """Preferred affinity to other pods."""
+
+    name = "podaffinity"
+
+    def open(self, session: Session) -> None:
+        """Prepare what the score reads."""
+        self._affinity = AffinityBook(session)
+
+    def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
+        """Score by preferred terms, over the offered nodes."""
+        scores = np.zeros(len(offered))
+        if self._affinity.concerns(task.task.shape):
+            candidates = np.flatnonzero(offered)
+            for term in self._affinity.score(task.task.shape, 1):
+                if term.among is not None:
+                    scores[candidates] += term.among(candidates) * AFFINITY
+        return scores
+
+
+class NodePlacementPlugin:
+    """Pack or spread: the fullest node first, or the emptiest."""
+
+    name = "nodeplacement"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Read the strategy for GPUs and for tasks without."""
+        settings = Arguments(self.name, policy.arguments)
+        self._strategies = {kind: settings.text(kind, "binpack") for kind in ("gpu", "cpu")}
+        settings.done()
+        for kind, strategy in self._strategies.items():
+            if strategy not in ("binpack", "spread"):
+                raise ConfigError(
+                    f"plugin 'nodeplacement', argument {kind!r}: {strategy!r} is unknown; write 'binpack' or 'spread'"
+                )
+
+    def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
+        """Score by what is free now or soon, of GPUs or of cpu."""
+        is_gpu = uses_gpu(task.task.shape)
+        amounts = _gpus if is_gpu else _cpu
+        free, total = amounts(session, session.ledger.future), amounts(session, session.ledger.allocatable)
+        owners = total > 0
+        if self._strategies["gpu" if is_gpu else "cpu"] == "spread":
+            return np.where(owners, free / np.where(owners, total, 1), 0.0)
+        asked = owners & offered
+        if not asked.any():
+            return np.zeros(len(offered))
+        low, high = int(free[asked].min()), int(free[asked].max())
+        packed = np.full(len(offered), MOST_PACKED) if high == low else MOST_PACKED * (1.0 - (free - low) / (high - low))
+        return np.where(owners, packed, 0.0)
+
+
+def _gpus(session: Session, amounts: Amounts) -> Counts:
+    row = session.snapshot.space.row_by_name.get(GPU)
+    return np.zeros(amounts.shape[1], dtype=np.int64) if row is None else np.asarray(amounts[row])
+
+
+def _cpu(session: Session, amounts: Amounts) -> Counts:
+    return np.asarray(amounts[0])
+
+
+class GpuPackPlugin(_Plugin):
+    """Inside a node, the fullest shared device first."""
+
+    name = "gpupack"
+
+    def open(self, session: Session) -> None:
+        """Choose devices by how full they are."""
+        session.book(SharedGpus).packs = True
+
+
+class GpuSpreadPlugin(_Plugin):
+    """Inside a node, the emptiest device first."""
+
+    name = "gpuspread"
+
+    def open(self, session: Session) -> None:
+        """Choose devices by how empty they are."""
+        session.book(SharedGpus).packs = False
