@@ -5,6 +5,7 @@ from phalanx.actions.backfill import BackfillAction
 from phalanx.actions.enqueue import EnqueueAction
 from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
 from phalanx.actions.kai import allocate as kai_allocate
+from phalanx.actions.kai import evicting as kai_evicting
 from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
 from phalanx.actions.shuffle import ShuffleAction
@@ -17,9 +18,11 @@ from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
 from phalanx.plugins.extender import ExtenderPlugin
 from phalanx.plugins.gang import GangPlugin
+from phalanx.plugins.kai import minruntime as kai_minruntime
 from phalanx.plugins.kai import orders as kai_orders
 from phalanx.plugins.kai import proportion as kai_proportion
 from phalanx.plugins.kai import scores as kai_scores
+from phalanx.plugins.kai import topology as kai_topology
 from phalanx.plugins.network_topology_aware import NetworkTopologyAwarePlugin
 from phalanx.plugins.nodegroup import NodeGroupPlugin
 from phalanx.plugins.nodeorder import NodeOrderPlugin
@@ -61,7 +64,7 @@ CATALOGUE = Catalogue(
 )  # fmt: skip
 
 KAI_CATALOGUE = Catalogue(
-    actions={action.name: action for action in (kai_allocate.AllocateAction,)},
+    actions={action.name: action for action in (kai_allocate.AllocateAction, kai_evicting.ConsolidationAction, kai_evicting.ReclaimAction, kai_evicting.PreemptAction, kai_evicting.StaleGangEvictionAction)},
     plugins={
         plugin.name: plugin
         for plugin in (
@@ -69,7 +72,7 @@ KAI_CATALOGUE = Catalogue(
             kai_orders.KubeflowPlugin, kai_orders.RayPlugin, kai_orders.TaskOrderPlugin, kai_orders.SubGroupOrderPlugin,
             kai_scores.NodeAvailabilityPlugin, kai_scores.ResourceTypePlugin, kai_scores.GpuSharingOrderPlugin,
             kai_scores.NominatedNodePlugin, kai_scores.PodAffinityPlugin, kai_scores.NodePlacementPlugin, kai_scores.GpuPackPlugin,
-            kai_scores.GpuSpreadPlugin,
+            kai_scores.GpuSpreadPlugin, kai_orders.DynamicResourcesPlugin, kai_topology.TopologyPlugin, kai_minruntime.MinRuntimePlugin,
         )
     },
 )  # fmt: skip

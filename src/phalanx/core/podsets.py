@@ -13,6 +13,8 @@ ACTIVE = (Status.ALLOCATED, Status.PIPELINED, Status.BINDING, Status.BOUND, Stat
 USING = (*ACTIVE, Status.RELEASING)
 """Has a place, also if it is leaving it."""
 ALIVE = (*ACTIVE, Status.PENDING)
+NON_PREEMPTIBLE_PRIORITY = 100
+"""Jobs of this priority or more are not preempted unless they say that they may be."""
 
 
 @dataclass(slots=True)
@@ -94,3 +96,9 @@ def next_victims(session: Session, gang: GangState, gone: set[int]) -> list[Task
         if len(left[leaf.name]) > leaf.minimum:
             return [session.sorted_tasks(left[leaf.name])[-1]]
     return [task for tasks in left.values() for task in session.sorted_tasks(tasks)]
+
+
+def is_preemptible(gang: GangState) -> bool:
+    """Tell whether a job may be evicted: as it says, else by its priority."""
+    said = gang.gang.is_preemptable
+    return gang.gang.priority < NON_PREEMPTIBLE_PRIORITY if said is None else said

@@ -63,7 +63,7 @@ class Session:
         self.queues = snapshot.queues
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}
-        self.books_are_live = False
+        self.books_are_live = policy.profile == "kai"
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
         self.is_guarded = False
         """Some plugin says at the end whether each gang is whole."""
@@ -170,8 +170,8 @@ class Session:
 
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""
-        status = operation.kind.value
-        evicts = operation.kind is Kind.EVICT
+        status, evicts = operation.kind.value, operation.kind is Kind.EVICT
+        assert status is not None, "a restoration reverts an eviction"
         operation.gang.move_all(operation.tasks, status)
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
             task.node = node
@@ -184,10 +184,10 @@ class Session:
     def revert(self, operation: Operation) -> None:
         """Undo an operation. Only statements call this."""
         evicts = operation.kind is Kind.EVICT
-        for task, before in zip(operation.tasks, operation.before, strict=True):
+        for task, before, place in zip(operation.tasks, operation.before, operation.places, strict=True):
             task.gang.move(task, before)
             if not evicts:
-                task.node = -1
+                task.node = place
         self._book(operation, -1)
         if self.version == operation.version_after:
             self.version = operation.version_before
@@ -199,6 +199,7 @@ class Session:
         """Take back the promise of a place, if the task has one."""
         if task.status is Status.PIPELINED:
             self.revert(Operation(Kind.PIPELINE, [task], [task.node], [Status.PENDING]))
+            task.node = -1
 
     def _book(self, operation: Operation, sign: int) -> None:
         nodes, counts = operation.tally()

@@ -6,7 +6,7 @@ A run of identical tasks is one operation: its books change once per node, not o
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -29,6 +29,8 @@ class Kind(Enum):
     ALLOCATE = Status.ALLOCATED
     PIPELINE = Status.PIPELINED
     EVICT = Status.RELEASING
+    RESTORE = None
+    """An eviction taken back."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,14 @@ class Operation:
     action: str = ""
     version_before: int = 0
     version_after: int = 0
+    undoes: "Operation | None" = None
+    """The eviction that a restoration takes back."""
+    places: Sequence[int] = field(init=False)
+    """Where the tasks were before."""
+
+    def __post_init__(self) -> None:
+        """Note where the tasks are."""
+        self.places = [task.node for task in self.tasks]
 
     @property
     def shape(self) -> Shape:
@@ -95,6 +105,16 @@ class Statement:
         """Count on a running task to leave, for somebody and for a reason."""
         self._do(Operation(Kind.EVICT, [task], [task.node], [task.status], reason, preemptor, action))
 
+    def restore(self, task: TaskState) -> bool:
+        """Take back the eviction of a task in this statement; tell whether there was one."""
+        for operation in reversed(self.operations):
+            if operation.kind is Kind.EVICT and operation.tasks[0] is task:
+                undo = Operation(Kind.RESTORE, [task], [task.node], [task.status], undoes=operation)
+                self._session.revert(operation)
+                self.operations.append(undo)
+                return True
+        return False
+
     def _do(self, operation: Operation) -> None:
         if operation.tasks:
             self._session.apply(operation)
@@ -108,6 +128,9 @@ class Statement:
         """Undo everything since the mark."""
         while len(self.operations) > mark:
             operation = self.operations.pop()
+            if operation.undoes is not None:
+                self._session.apply(operation.undoes)
+                continue
             for task in operation.tasks:
                 task.remember_attempt()
             self._session.revert(operation)
@@ -157,5 +180,8 @@ class Statement:
 
     def _evict(self, operation: Operation) -> None:
         for task in operation.tasks:
+            if task.status not in (Status.RELEASING, Status.PIPELINED):
+                continue
+            self._session.decisions.binds.pop(task.task.key, None)
             eviction = Eviction(task.task, operation.action, operation.preemptor, operation.reason)
             self._session.decisions.evictions[task.task.key] = eviction

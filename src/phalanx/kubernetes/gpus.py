@@ -232,3 +232,8 @@ def groups_of(task: Task) -> list[str]:
     if GROUP_LABEL in labels:
         return [labels[GROUP_LABEL]]
     return sorted(value for key, value in labels.items() if key.startswith(f"{GROUP_LABEL}/"))
+
+
+def uses_gpu(shape: Shape) -> bool:
+    """Tell whether a task asks for GPUs in any form."""
+    return bool(shape.request.get(GPU)) or shape.gpu_share is not None or any("nvidia.com/mig-" in name for name in shape.request)

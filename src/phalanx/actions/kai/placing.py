@@ -67,6 +67,8 @@ class Placer:
         place = self.best(task, nodes)
         if place is None:
             return False
+        if task.status is Status.RELEASING and task.node == place.node and statement.restore(task):
+            return True
         take = statement.allocate if place.is_now and not self._promises_only else statement.pipeline
         take([task], [place.node])
         return True

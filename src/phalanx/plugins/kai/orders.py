@@ -77,3 +77,9 @@ class SubGroupOrderPlugin(_Plugin):
     """Unsatisfied leaves first; the order itself is in `core/podsets.py`."""
 
     name = "subgrouporder"
+
+
+class DynamicResourcesPlugin(_Plugin):
+    """Claims on devices are checked and promised by the filters."""
+
+    name = "dynamicresources"

@@ -2,7 +2,7 @@
 
 import re
 
-from phalanx.core.podsets import next_tasks
+from phalanx.core.podsets import is_preemptible, next_tasks
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -17,7 +17,6 @@ from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.model.status import HOLDING, Status
 
-NON_PREEMPTIBLE_PRIORITY = 100
 _MIG = re.compile(r"nvidia\.com/mig-(\d+)g\..*")
 
 
@@ -111,12 +110,6 @@ class ProportionPlugin:
         move = release if (operation.kind is Kind.EVICT) != undone else hold
         for node in operation.nodes:
             move(leaf, self.amounts(session, operation.shape, node), is_preemptible=is_preemptible(operation.gang))
-
-
-def is_preemptible(gang: GangState) -> bool:
-    """Tell whether a job may be evicted: as it says, else by its priority."""
-    said = gang.gang.is_preemptable
-    return gang.gang.priority < NON_PREEMPTIBLE_PRIORITY if said is None else said
 
 
 def _devices(name: str) -> int:

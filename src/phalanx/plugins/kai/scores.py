@@ -7,19 +7,13 @@ from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import TaskState
 from phalanx.errors import ConfigError
-from phalanx.kubernetes.gpus import GPU, SharedGpus
+from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
 from phalanx.kubernetes.podaffinity import AffinityBook
-from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Counts, Mask, Scores
 from phalanx.placement.fit import fits
 
 IDLE, NO_GPU, SHARED, NOMINATED, AFFINITY = 100.0, 10.0, 1000.0, 1_000_000.0, 100_000.0
 MOST_PACKED = 9.0
-
-
-def uses_gpu(shape: Shape) -> bool:
-    """Tell whether a task asks for GPUs in any form."""
-    return bool(shape.request.get(GPU)) or shape.gpu_share is not None or any("nvidia.com/mig-" in name for name in shape.request)
 
 
 class _Plugin:

@@ -1,0 +1,213 @@
+"""Consolidation, reclaim, preempt, and the eviction of gangs that are broken for too long."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from phalanx.actions.kai.jobs import JobLine, waiting_jobs
+from phalanx.actions.kai.solver import Solver
+from phalanx.actions.kai.victims import Unit, VictimLine, holders
+from phalanx.core.podsets import USING, is_preemptible, next_tasks, pod_sets
+from phalanx.core.session import Session
+from phalanx.core.settings import Arguments
+from phalanx.core.states import GangState, TaskState
+from phalanx.kai.figures import ZERO, Figures, plus
+from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
+from phalanx.kai.shares import QueueShare
+from phalanx.kubernetes.gpus import GPU
+from phalanx.model.status import Status
+
+STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
+
+
+class _SearchAction:
+    """What the three searches share: job after job, each once."""
+
+    name = ""
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        Arguments(self.name, arguments).done()
+
+    def run(self, session: Session) -> None:
+        """Try every waiting job in order."""
+        line = JobLine(session, waiting_jobs(session))
+        while (gang := line.pop()) is not None:
+            if (
+                self.may_try(session, gang)
+                and self.solve(session, gang)
+                and any(task.status is Status.PENDING for task in gang.tasks)
+            ):
+                line.push(gang)
+
+    def may_try(self, session: Session, gang: GangState) -> bool:
+        """Tell whether the job may search at all."""
+        proportion = session.instance("proportion")
+        return proportion is None or proportion.capacity(session, gang, next_tasks(session, gang)).ok
+
+    def victims(self, session: Session, gang: GangState) -> list[GangState]:
+        """Return the jobs that may give."""
+        raise NotImplementedError
+
+    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+        """Tell whether these units may go."""
+        return True
+
+    def message(self, gang: GangState, task: TaskState) -> str:
+        """Say why a task has to go."""
+        raise NotImplementedError
+
+    def prepare(self, session: Session, gang: GangState) -> None:
+        """Note the state in which the search begins."""
+
+    def solve(self, session: Session, gang: GangState) -> bool:
+        """Search victims for one job and carry out what is found."""
+        self.prepare(session, gang)
+        solver = Solver(session, gang, self.name, lambda task: self.message(gang, task))
+        candidates = self.victims(session, gang)
+        statement = solver.solve(lambda: VictimLine(session, candidates), lambda units: self.judge(session, gang, units))
+        if statement is None:
+            return False
+        statement.commit()
+        return True
+
+
+def _active(session: Session) -> list[GangState]:
+    return [gang for gang in session.gangs.values() if is_preemptible(gang) and holders(gang)]
+
+
+class ConsolidationAction(_SearchAction):
+    """Moves running jobs together so that a waiting one fits; nobody loses a place."""
+
+    name = "consolidation"
+
+    def may_try(self, session: Session, gang: GangState) -> bool:
+        """Only jobs that may be preempted themselves, and only if there are enough GPUs in total."""
+        if not is_preemptible(gang) or not super().may_try(session, gang):
+            return False
+        row = session.snapshot.space.row_by_name.get(GPU)
+        if row is None:
+            return True
+        wanted = sum(task.task.shape.request.get(GPU, 0) for task in next_tasks(session, gang))
+        return bool(session.ledger.future[row].clip(min=0).sum() >= wanted)
+
+    def victims(self, session: Session, gang: GangState) -> list[GangState]:
+        """Every job that may be preempted, up to a number."""
+        most = int(str(session.policy.options.get("maxConsolidationPreemptees", 16)))
+        jobs = [other for other in _active(session) if other is not gang]
+        return jobs if most < 0 else jobs[: most + 1]
+
+    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+        """Everybody must have found a new place."""
+        return not units
+
+    def message(self, gang: GangState, task: TaskState) -> str:
+        """In KAI's words."""
+        key = task.task.key
+        return f"Pod {key} was preempted and rescheduled due to bin packing (resource consolidation) procedure"
+
+
+class PreemptAction(_SearchAction):
+    """Takes room from less important jobs of the same queue."""
+
+    name = "preempt"
+
+    def victims(self, session: Session, gang: GangState) -> list[GangState]:
+        """Jobs of strictly lower priority in the same queue."""
+        mine = gang.gang
+        return [other for other in _active(session) if other.gang.queue == mine.queue and other.gang.priority < mine.priority]
+
+    def message(self, gang: GangState, task: TaskState) -> str:
+        """In KAI's words."""
+        return f"Pod {task.task.key} was preempted by higher priority workload {gang.key}"
+
+
+class ReclaimAction(_SearchAction):
+    """Takes room back from queues that have more than their share."""
+
+    name = "reclaim"
+
+    def may_try(self, session: Session, gang: GangState) -> bool:
+        """The job's queue must stay within its fair share."""
+        proportion = session.instance("proportion")
+        if proportion is None or not super().may_try(session, gang):
+            return False
+        reclaimer = self._reclaimer(session, gang)
+        return reclaimer is not None and gate_verdict(reclaimer).ok
+
+    def _reclaimer(self, session: Session, gang: GangState) -> Reclaimer | None:
+        proportion = session.instance("proportion")
+        leaf = proportion.tree.leaf(gang.gang.queue)
+        if leaf is None:
+            return None
+        return Reclaimer(leaf, proportion.next_chunk(session, gang), is_preemptible(gang))
+
+    def victims(self, session: Session, gang: GangState) -> list[GangState]:
+        """Jobs of other queues."""
+        return [other for other in _active(session) if other.gang.queue != gang.gang.queue]
+
+    def prepare(self, session: Session, gang: GangState) -> None:
+        """Fairness is judged by the state in which the search begins."""
+        self._standing = session.instance("proportion").tree.standing()
+        self._asking = self._reclaimer(session, gang)
+
+    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+        """Ask the arithmetic of queues."""
+        proportion = session.instance("proportion")
+        released: dict[QueueShare, list[Figures]] = {}
+        for unit in units:
+            leaf = proportion.tree.leaf(unit[0].gang.gang.queue)
+            if leaf is not None:
+                released.setdefault(leaf, []).append(_sum(session, unit))
+        if self._asking is None:
+            return False
+        return victims_verdict(self._asking, released, self._standing, multiplier=proportion.multiplier).ok
+
+    def message(self, gang: GangState, task: TaskState) -> str:
+        """In KAI's words."""
+        return f"Pod {task.task.key} was preempted by workload {gang.key}."
+
+
+def _sum(session: Session, unit: Unit) -> Figures:
+    total = ZERO
+    for task in unit:
+        total = plus(total, session.instance("proportion").amounts(session, task.task.shape, task.node))
+    return total
+
+
+class StaleGangEvictionAction:
+    """Evicts what is left of gangs that have been below their minimum for too long."""
+
+    name = "stalegangeviction"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        """Read the settings; there are none."""
+        Arguments(self.name, arguments).done()
+
+    def run(self, session: Session) -> None:
+        """Look at every gang once."""
+        grace = float(str(session.policy.options.get("stalenessGracePeriodSeconds", 60)))
+        for gang in session.gangs.values():
+            if grace >= 0 and _is_stale(gang) and session.now - _stale_since(session, gang) >= grace:
+                self._evict(session, gang)
+
+    def _evict(self, session: Session, gang: GangState) -> None:
+        statement = session.statement()
+        for task in holders(gang):
+            text = "Workload doesn't meet the minimum required number of pods"
+            reason = f"{text} ({gang.gang.min_member}), evicting remaining pod: {task.task.key}"
+            statement.evict(task, action=self.name, preemptor="", reason=reason)
+        statement.commit()
+
+
+def _is_stale(gang: GangState) -> bool:
+    """Tell whether a gang has started and some leaf has too few tasks; a gang that is finishing is not stale."""
+    if gang.tally.counts[Status.SUCCEEDED] or not gang.tally.total(USING):
+        return False
+    return any(leaf.count(USING) < leaf.minimum for leaf in pod_sets(gang))
+
+
+def _stale_since(session: Session, gang: GangState) -> float:
+    stamp = gang.gang.annotations.get(STALE_SINCE, "")
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except ValueError:
+        return session.now

@@ -1,0 +1,149 @@
+"""The search for victims that consolidation, reclaim and preempt share.
+
+A scenario is a list of victims. It is tried by evicting them for a trial and then placing everybody, victims included, in the usual
+order: a victim that finds a place, or can stay, is none. The scenario counts if the job got its places and the action finds it fair.
+Scenarios that cannot work, for want of GPUs in the whole cluster, are not tried.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from phalanx.actions.kai.jobs import JobLine
+from phalanx.actions.kai.placing import Placer
+from phalanx.actions.kai.victims import Unit, VictimLine
+from phalanx.core.podsets import is_whole, next_tasks
+from phalanx.core.session import Session
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, TaskState
+from phalanx.kubernetes.gpus import GPU, uses_gpu
+from phalanx.model.status import Status
+from phalanx.placement import Mask
+
+Judge = Callable[[list[Unit]], bool]
+"""Says whether the units that really have to go may go."""
+
+
+class Solver:
+    """Searches victims for one job."""
+
+    def __init__(self, session: Session, gang: GangState, action: str, message: Callable[[TaskState], str]) -> None:
+        """Serve a job; `message` says why a task has to go."""
+        self._session, self._gang, self._action, self._message = session, gang, action, message
+        self._placer = Placer(session, promises_only=True)
+
+    def solve(self, make_line: Callable[[], VictimLine], judge: Judge) -> Statement | None:
+        """Return a statement that places the job, or None; grows the problem task by task and keeps the victims found so far."""
+        tasks = next_tasks(self._session, self._gang)
+        recorded: list[Unit] = []
+        for count in range(1, len(tasks) + 1):
+            found = self._search(tasks[:count], recorded, make_line(), judge)
+            if found is None:
+                return None
+            statement, recorded = found
+            if count == len(tasks):
+                if is_whole(self._gang):
+                    return statement
+            statement.discard()
+        return None
+
+    def _search(
+        self, tasks: list[TaskState], recorded: list[Unit], line: VictimLine, judge: Judge
+    ) -> tuple[Statement, list[Unit]] | None:
+        potential: list[Unit] = []
+        line.skip([task for unit in recorded for task in unit])
+        if recorded and (statement := self._simulate(tasks, recorded, potential, judge)):
+            return statement, self._victims(statement, recorded)
+        while unit := line.pop():
+            potential.append(unit)
+            if not self._could_work(tasks, [*recorded, *potential]):
+                continue
+            if statement := self._simulate(tasks, recorded, potential, judge):
+                return statement, self._victims(statement, [*recorded, *potential])
+        return None
+
+    def _victims(self, statement: Statement, units: list[Unit]) -> list[Unit]:
+        """Return the units that were evicted in the end, moved ones included."""
+        evicted = {id(operation.tasks[0]) for operation in statement.operations if operation.kind.name == "EVICT"}
+        stayed = {id(operation.tasks[0]) for operation in statement.operations if operation.undoes is not None}
+        kept = [[task for task in unit if id(task) in evicted - stayed] for unit in units]
+        return [unit for unit in kept if unit]
+
+    def _could_work(self, tasks: list[TaskState], units: list[Unit]) -> bool:
+        """Tell whether the cluster has enough GPUs with the victims gone, node by node: the largest request to the freest node."""
+        row = self._session.snapshot.space.row_by_name.get(GPU)
+        wanted = sorted((task.task.shape.request.get(GPU, 0) for task in tasks), reverse=True)
+        if row is None or not any(wanted) or any(task.task.shape.gpu_share for unit in units for task in unit):
+            return True
+        free = self._session.ledger.future[row].copy()
+        for unit in units:
+            for task in unit:
+                free[task.node] += task.task.shape.request.get(GPU, 0)
+        for amount in wanted:
+            node = int(free.argmax())
+            if free[node] < amount:
+                return False
+            free[node] -= amount
+        return True
+
+    def _simulate(self, tasks: list[TaskState], recorded: list[Unit], potential: list[Unit], judge: Judge) -> Statement | None:
+        """Try a scenario, node by node of the latest victim."""
+        statement = self._session.statement()
+        self._evict(statement, recorded)
+        nodes = list(dict.fromkeys(task.node for task in potential[-1])) if potential else [-1]
+        for node in nodes:
+            mark = statement.checkpoint()
+            chosen = self._on_node(potential, node)
+            self._evict(statement, chosen)
+            units = [*recorded, *chosen]
+            if self._place_everybody(tasks, units, statement) and judge(self._gone(units)):
+                return statement
+            statement.rollback(mark)
+        statement.discard()
+        return None
+
+    def _on_node(self, potential: list[Unit], node: int) -> list[Unit]:
+        """Return the potential victims of all jobs that have one on the node."""
+        jobs = {unit[0].gang.key for unit in potential if any(task.node == node for task in unit)}
+        return [unit for unit in potential if unit[0].gang.key in jobs]
+
+    def _gone(self, units: list[Unit]) -> list[Unit]:
+        """Return the units whose tasks found no place."""
+        left = [[task for task in unit if task.status is Status.RELEASING] for unit in units]
+        return [unit for unit in left if unit]
+
+    def _evict(self, statement: Statement, units: list[Unit]) -> None:
+        for unit in units:
+            for task in unit:
+                statement.evict(task, action=self._action, preemptor=self._gang.key, reason=self._message(task))
+
+    def _place_everybody(self, tasks: list[TaskState], units: list[Unit], statement: Statement) -> bool:
+        """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
+        nodes = self._nodes(tasks, units)
+        jobs = {unit[0].gang.key: unit[0].gang for unit in units}
+        line = JobLine(self._session, [self._gang, *jobs.values()])
+        has_place = False
+        while (gang := line.pop()) is not None:
+            if gang is self._gang:
+                has_place = self._placer.place(gang, tasks, statement, nodes)
+                if not has_place:
+                    return False
+            else:
+                self._bring_back(gang, statement, nodes, line)
+        return has_place
+
+    def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask, line: JobLine) -> None:
+        """Place evicted tasks of a victim again, where they were if that is best; as long as it works the job comes again."""
+        tasks = [task for task in next_tasks(self._session, gang, (Status.RELEASING,)) if task.task.status is not Status.RELEASING]
+        if tasks and self._placer.place(gang, tasks, statement, nodes):
+            if any(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks):
+                line.push(gang)
+
+    def _nodes(self, tasks: list[TaskState], units: list[Unit]) -> Mask:
+        """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims; all without GPUs."""
+        row = self._session.snapshot.space.row_by_name.get(GPU)
+        if row is None or not any(uses_gpu(task.task.shape) for task in tasks):
+            return np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)
+        mask: Mask = self._session.ledger.future[row] > 0
+        mask[[task.node for unit in units for task in unit if task.node >= 0]] = True
+        return mask
