@@ -72,30 +72,29 @@ def leaves_in_order(leaves: list[PodSet]) -> list[PodSet]:
     return sorted(leaves, key=lambda leaf: (leaf.is_satisfied, leaf.active / leaf.minimum if leaf.is_satisfied else 0.0, leaf.name))
 
 
-def next_tasks(session: Session, gang: GangState, statuses: tuple[Status, ...] = (Status.PENDING,)) -> list[TaskState]:
-    """Return the tasks of the next attempt: what every unsatisfied leaf is short of, or one more task of a whole gang."""
+def next_tasks(session: Session, gang: GangState, *, counts_evicted: bool = False) -> list[TaskState]:
+    """Return the tasks of the next attempt: what every unsatisfied leaf is short of, or one more task of a whole gang.
+
+    `counts_evicted` takes tasks that this session evicts as waiting ones, as a search for victims does.
+    """
     leaves = leaves_in_order(pod_sets(gang))
     short = [leaf for leaf in leaves if not leaf.is_satisfied]
     if short:
-        return [task for leaf in short for task in _waiting(session, leaf, statuses)[: leaf.minimum - leaf.active]]
-    return next(([waiting[0]] for leaf in leaves if (waiting := _waiting(session, leaf, statuses))), [])
+        return [task for leaf in short for task in _waiting(session, leaf, counts_evicted)[: leaf.minimum - leaf.active]]
+    return next(([waiting[0]] for leaf in leaves if (waiting := _waiting(session, leaf, counts_evicted))), [])
 
 
-def _waiting(session: Session, leaf: PodSet, statuses: tuple[Status, ...]) -> list[TaskState]:
-    waiting = [
-        task for task in leaf.tasks if task.status in statuses and not (task.status is Status.PENDING and task.task.is_gated)
-    ]
-    return session.sorted_tasks(waiting)
+def _waiting(session: Session, leaf: PodSet, counts_evicted: bool) -> list[TaskState]:
+    return session.sorted_tasks(task for task in leaf.tasks if _waits(task) or (counts_evicted and is_evicted(task)))
 
 
-def next_victims(session: Session, gang: GangState, gone: set[int]) -> list[TaskState]:
-    """Return what an eviction takes next: one task of a leaf above its minimum, or all that is left; `gone` are taken already."""
-    leaves = pod_sets(gang)
-    left = {leaf.name: [task for task in leaf.tasks if task.status in ACTIVE and id(task) not in gone] for leaf in leaves}
-    for leaf in reversed(leaves_in_order(leaves)):
-        if len(left[leaf.name]) > leaf.minimum:
-            return [session.sorted_tasks(left[leaf.name])[-1]]
-    return [task for tasks in left.values() for task in session.sorted_tasks(tasks)]
+def _waits(task: TaskState) -> bool:
+    return task.status is Status.PENDING and not task.task.is_gated
+
+
+def is_evicted(task: TaskState) -> bool:
+    """Tell whether this session asks a task to leave; one that was leaving before is not meant."""
+    return task.status is Status.RELEASING and task.task.status is not Status.RELEASING
 
 
 def is_preemptible(gang: GangState) -> bool:

@@ -26,9 +26,9 @@ def _is_waiting(gang: GangState) -> bool:
 class JobLine:
     """Gives the next job of the queue whose turn it is, as things stand at that moment."""
 
-    def __init__(self, session: Session, jobs: list[GangState]) -> None:
-        """Line the jobs up by queue."""
-        self._session, self._number = session, count()
+    def __init__(self, session: Session, jobs: list[GangState], *, is_simulated: bool = False) -> None:
+        """Line the jobs up by queue; in a simulation evicted tasks wait too."""
+        self._session, self._number, self._is_simulated = session, count(), is_simulated
         self._proportion = session.instance("proportion")
         self._lines: dict[str, list[Any]] = {}
         for gang in jobs:
@@ -62,7 +62,8 @@ class JobLine:
             gang = self._first_job(queue)
             if gang is None:
                 continue
-            mine = Contender(queue, self._proportion.next_chunk(self._session, gang))
+            chunk = self._proportion.next_chunk(self._session, gang, counts_evicted=self._is_simulated)
+            mine = Contender(queue, chunk)
             if best is None or comes_first(mine, best[0], self._proportion.total):
                 best = (mine, gang)
         return best

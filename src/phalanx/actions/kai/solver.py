@@ -12,7 +12,7 @@ import numpy as np
 from phalanx.actions.kai.jobs import JobLine
 from phalanx.actions.kai.placing import Placer
 from phalanx.actions.kai.victims import Unit, VictimLine
-from phalanx.core.podsets import is_whole, next_tasks
+from phalanx.core.podsets import is_evicted, is_whole, next_tasks
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, TaskState
@@ -121,7 +121,7 @@ class Solver:
         """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
         nodes = self._nodes(tasks, units)
         jobs = {unit[0].gang.key: unit[0].gang for unit in units}
-        line = JobLine(self._session, [self._gang, *jobs.values()])
+        line = JobLine(self._session, [self._gang, *jobs.values()], is_simulated=True)
         has_place = False
         while (gang := line.pop()) is not None:
             if gang is self._gang:
@@ -134,10 +134,9 @@ class Solver:
 
     def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask, line: JobLine) -> None:
         """Place evicted tasks of a victim again, where they were if that is best; as long as it works the job comes again."""
-        tasks = [task for task in next_tasks(self._session, gang, (Status.RELEASING,)) if task.task.status is not Status.RELEASING]
-        if tasks and self._placer.place(gang, tasks, statement, nodes):
-            if any(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks):
-                line.push(gang)
+        tasks = next_tasks(self._session, gang, counts_evicted=True)
+        if tasks and self._placer.place(gang, tasks, statement, nodes) and any(map(is_evicted, gang.tasks)):
+            line.push(gang)
 
     def _nodes(self, tasks: list[TaskState], units: list[Unit]) -> Mask:
         """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims; all without GPUs."""

@@ -91,9 +91,9 @@ class ProportionPlugin:
             total = plus(total, self.amounts(session, task.task.shape, -1))
         return total
 
-    def next_chunk(self, session: Session, gang: GangState) -> Figures:
+    def next_chunk(self, session: Session, gang: GangState, *, counts_evicted: bool = False) -> Figures:
         """Return what the next attempt of a job takes."""
-        return self.chunk(session, next_tasks(session, gang))
+        return self.chunk(session, next_tasks(session, gang, counts_evicted=counts_evicted))
 
     def capacity(self, session: Session, gang: GangState, tasks: list[TaskState]) -> Verdict:
         """Refuse tasks that would lift a queue over its limit, or over its quota if they cannot be preempted."""
