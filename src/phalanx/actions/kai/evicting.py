@@ -31,17 +31,13 @@ class _SearchAction:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session))
         while (gang := line.pop()) is not None:
-            if (
-                self.may_try(session, gang)
-                and self.solve(session, gang)
-                and any(task.status is Status.PENDING for task in gang.tasks)
-            ):
-                line.push(gang)
+            if self.may_try(session, gang):
+                self.solve(session, gang)
 
     def may_try(self, session: Session, gang: GangState) -> bool:
-        """Tell whether the job may search at all."""
+        """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
         proportion = session.instance("proportion")
-        return proportion is None or proportion.capacity(session, gang, next_tasks(session, gang)).ok
+        return proportion is None or proportion.within_quota(session, gang, next_tasks(session, gang))
 
     def victims(self, session: Session, gang: GangState) -> list[GangState]:
         """Return the jobs that may give."""
@@ -58,16 +54,14 @@ class _SearchAction:
     def prepare(self, session: Session, gang: GangState) -> None:
         """Note the state in which the search begins."""
 
-    def solve(self, session: Session, gang: GangState) -> bool:
+    def solve(self, session: Session, gang: GangState) -> None:
         """Search victims for one job and carry out what is found."""
         self.prepare(session, gang)
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task))
         candidates = self.victims(session, gang)
         statement = solver.solve(lambda: VictimLine(session, candidates), lambda units: self.judge(session, gang, units))
-        if statement is None:
-            return False
-        statement.commit()
-        return True
+        if statement is not None:
+            statement.commit()
 
 
 def _active(session: Session) -> list[GangState]:

@@ -125,7 +125,7 @@ class Solver:
         has_place = False
         while (gang := line.pop()) is not None:
             if gang is self._gang:
-                has_place = self._placer.place(gang, tasks, statement, nodes)
+                has_place = self._has_quota(gang, tasks) and self._placer.place(gang, tasks, statement, nodes)
                 if not has_place:
                     return False
             else:
@@ -135,8 +135,13 @@ class Solver:
     def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask, line: JobLine) -> None:
         """Place evicted tasks of a victim again, where they were if that is best; as long as it works the job comes again."""
         tasks = next_tasks(self._session, gang, counts_evicted=True)
-        if tasks and self._placer.place(gang, tasks, statement, nodes) and any(map(is_evicted, gang.tasks)):
+        is_back = bool(tasks) and self._has_quota(gang, tasks) and self._placer.place(gang, tasks, statement, nodes)
+        if is_back and any(map(is_evicted, gang.tasks)):
             line.push(gang)
+
+    def _has_quota(self, gang: GangState, tasks: list[TaskState]) -> bool:
+        proportion = self._session.instance("proportion")
+        return proportion is None or bool(proportion.capacity(self._session, gang, tasks).ok)
 
     def _nodes(self, tasks: list[TaskState], units: list[Unit]) -> Mask:
         """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims; all without GPUs."""

@@ -9,7 +9,7 @@ from phalanx.core.settings import Arguments
 from phalanx.core.statement import Kind, Operation
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import YES, Verdict
-from phalanx.kai.capacity import capacity_verdict
+from phalanx.kai.capacity import capacity_verdict, quota_verdict
 from phalanx.kai.figures import NAMES, ZERO, Figures, plus
 from phalanx.kai.shares import QueueShare, QueueTree, add_pending, add_running, build_tree, divide_fairly, hold, release
 from phalanx.kubernetes.gpus import GPU, SharedGpus
@@ -101,6 +101,11 @@ class ProportionPlugin:
         if leaf is None:
             return YES
         return capacity_verdict(leaf, self.chunk(session, tasks), is_preemptible=is_preemptible(gang))
+
+    def within_quota(self, session: Session, gang: GangState, tasks: list[TaskState]) -> bool:
+        """Tell whether tasks that cannot be preempted stay within the quotas; others need not."""
+        leaf = self.tree.leaf(gang.gang.queue)
+        return leaf is None or is_preemptible(gang) or quota_verdict(leaf, self.chunk(session, tasks)).ok
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, promises included."""
