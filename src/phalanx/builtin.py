@@ -19,6 +19,7 @@ from phalanx.plugins.drf import DrfPlugin
 from phalanx.plugins.extender import ExtenderPlugin
 from phalanx.plugins.gang import GangPlugin
 from phalanx.plugins.kai import minruntime as kai_minruntime
+from phalanx.plugins.kai import nodetypes as kai_nodetypes
 from phalanx.plugins.kai import orders as kai_orders
 from phalanx.plugins.kai import proportion as kai_proportion
 from phalanx.plugins.kai import scores as kai_scores
@@ -72,7 +73,7 @@ KAI_CATALOGUE = Catalogue(
             kai_orders.KubeflowPlugin, kai_orders.RayPlugin, kai_orders.TaskOrderPlugin, kai_orders.SubGroupOrderPlugin,
             kai_scores.NodeAvailabilityPlugin, kai_scores.ResourceTypePlugin, kai_scores.GpuSharingOrderPlugin,
             kai_scores.NominatedNodePlugin, kai_scores.PodAffinityPlugin, kai_scores.NodePlacementPlugin, kai_scores.GpuPackPlugin,
-            kai_scores.GpuSpreadPlugin, kai_orders.DynamicResourcesPlugin, kai_topology.TopologyPlugin, kai_minruntime.MinRuntimePlugin,
+            kai_scores.GpuSpreadPlugin, kai_orders.DynamicResourcesPlugin, kai_topology.TopologyPlugin, kai_minruntime.MinRuntimePlugin, kai_nodetypes.NodeTypesPlugin,
         )
     },
 )  # fmt: skip

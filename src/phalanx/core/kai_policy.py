@@ -6,7 +6,7 @@ from phalanx.core.policy import PluginPolicy, Policy
 from phalanx.errors import ConfigError
 
 DEFAULT_PLUGINS = (
-    "predicates", "proportion", "priority", "elastic", "kubeflow", "ray", "nodeavailability", "gpusharingorder", "gpupack",
+    "predicates", "nodetypes", "proportion", "priority", "elastic", "kubeflow", "ray", "nodeavailability", "gpusharingorder", "gpupack",
     "resourcetype", "subgrouporder", "taskorder", "nominatednode", "dynamicresources", "nodeplacement", "minruntime", "topology",
 )  # fmt: skip
 """In the order in which they are opened."""
@@ -49,6 +49,7 @@ def _read_plugins(given: Mapping[str, object], known: Sequence[str]) -> tuple[Pl
             raise ConfigError(f"plugins.{name}: expected a mapping, got {type(entry).__name__}")
         if entry.get("enabled") is False or name == "snapshot":
             chosen.pop(name, None)
+            chosen.pop("nodetypes" if name == "predicates" else "", None)
         else:
             arguments = entry.get("arguments") or {}
             if not isinstance(arguments, Mapping):

@@ -21,6 +21,7 @@ from phalanx.model.storage import (
     VolumeLimits,
 )
 
+TEMPLATE = "resource.kubernetes.io/pod-claim-name"
 BOUND = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -89,6 +90,7 @@ def resource_claim(read: storage_schema.ResourceClaimRead) -> ResourceClaim:
         key_of(read.metadata), tuple(map(_device_request, devices.requests or ())), allocation is not None,
         node_terms(allocation.node_selector) if allocation else None,
         tuple((item.driver, item.pool, item.device) for item in results), tuple(item.uid for item in status.reserved_for or ()),
+        labels=read.metadata.labels or {}, is_templated=TEMPLATE in (read.metadata.annotations or {}),
     )  # fmt: skip
 
 

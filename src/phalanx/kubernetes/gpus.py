@@ -141,8 +141,7 @@ class SharedGpus:
         share = task.task.shape.gpu_share
         assert share is not None
         need = self.need(share, node)
-        for place in range(share.devices):
-            device = self._choose(node, need, kind, {name for name, _ in task.gpu_groups})
+        for place, device in enumerate(self.choose(share, node)):
             is_new = device is None
             if device is None:
                 device = self._device(node, f"{task.task.uid}-{self._session.node_name(node)}-{place}")
@@ -150,19 +149,40 @@ class SharedGpus:
             self._use(node, device, need, is_leaving=False)
             task.gpu_groups.append((device.name, is_new))
 
-    def _choose(self, node: int, need: float, kind: Kind, taken: set[str]) -> SharedGpu | None:
-        """Return the device to join: one with room now before one with room later, the fullest when packing."""
-        devices = [device for device in self._node(node).devices.values() if device.name not in taken]
-        now = [device for device in devices if device.free_now(need)]
-        later = [device for device in devices if device.free_later(need)]
-        assert self._row is not None
-        whole = (
-            self._session.ledger.idle[self._row, node] if kind is Kind.ALLOCATE else self._session.ledger.future[self._row, node]
-        )
-        open_ones = now or ([] if kind is Kind.ALLOCATE or whole >= DEVICE else later)
-        if not open_ones or (not self.packs and whole >= DEVICE):
-            return None if whole >= DEVICE or not later else later[0]
-        return max(open_ones, key=lambda device: (device.taken if self.packs else -device.taken, device.name))
+    def choose(self, share: GpuShare, node: int) -> list[SharedGpu | None]:
+        """Return the devices that take the part, None for one that is whole yet: the fullest first when packing, else the emptiest."""
+        need = self.need(share, node)
+        shared = [device for device in self._node(node).devices.values() if device.free_later(need)]
+        whole = int(self._session.ledger.future[self._row, node] // DEVICE) if self._row is not None else 0
+        shared.sort(key=lambda device: (-device.taken if self.packs else device.taken, device.name))
+        line: list[SharedGpu | None] = [*shared]
+        unused: list[SharedGpu | None] = [None] * max(whole, 0)
+        return (line + unused if self.packs else unused + line)[: share.devices]
+
+    def is_now(self, share: GpuShare, node: int) -> bool:
+        """Tell whether the devices that would be chosen have room at once."""
+        need, chosen = self.need(share, node), self.choose(share, node)
+        wanted = sum(device is None for device in chosen)
+        idle = int(self._session.ledger.idle[self._row, node] // DEVICE) if self._row is not None else 0
+        return idle >= wanted and all(device is None or device.free_now(need) for device in chosen)
+
+    def stays(self, task: TaskState, node: int) -> bool:
+        """Tell whether an evicted task that comes back to its node would be on the devices it has: no other shared one is chosen."""
+        share = task.task.shape.gpu_share
+        mine = set(groups_of(task.task))
+        return share is None or all(device is None or device.name in mine for device in self.choose(share, node))
+
+    def free(self) -> float:
+        """Return how much of all devices is free or will be, parts of shared ones included, in devices."""
+        if self._row is None:
+            return 0.0
+        whole = float(self._session.ledger.future[self._row].clip(min=0).sum()) / DEVICE
+        shared = (device for node in self._nodes.values() for device in node.devices.values() if device.is_open)
+        return whole + sum(max(device.memory - device.taken + device.releasing, 0.0) / device.memory for device in shared)
+
+    def open_nodes(self) -> list[int]:
+        """Return the nodes with a shared device that has room."""
+        return [number for number, node in self._nodes.items() if any(device.free_later(1e-3) for device in node.devices.values())]
 
     def _give_back(self, task: TaskState, node: int, kind: Kind) -> None:
         share = task.task.shape.gpu_share

@@ -104,6 +104,9 @@ class ResourceClaim:
     devices: tuple[tuple[str, str, str], ...] = ()
     """Devices it holds: driver, pool, device."""
     reserved_for: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=dict)
+    is_templated: bool = False
+    """Made for one pod from a template, rather than named by its users."""
     is_deleting: bool = False
 
 

@@ -13,7 +13,7 @@ from phalanx.core.states import GangState, TaskState
 from phalanx.kai.figures import ZERO, Figures, plus
 from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
 from phalanx.kai.shares import QueueShare
-from phalanx.kubernetes.gpus import GPU
+from phalanx.kubernetes.gpus import SharedGpus
 from phalanx.model.status import Status
 
 STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
@@ -77,11 +77,9 @@ class ConsolidationAction(_SearchAction):
         """Only jobs that may be preempted themselves, and only if there are enough GPUs in total."""
         if not is_preemptible(gang) or not super().may_try(session, gang):
             return False
-        row = session.snapshot.space.row_by_name.get(GPU)
-        if row is None:
-            return True
-        wanted = sum(task.task.shape.request.get(GPU, 0) for task in next_tasks(session, gang))
-        return bool(session.ledger.future[row].clip(min=0).sum() >= wanted)
+        proportion = session.instance("proportion")
+        wanted = proportion.next_chunk(session, gang)[2] if proportion is not None else 0.0
+        return bool(session.book(SharedGpus).free() + 1e-6 >= wanted)
 
     def victims(self, session: Session, gang: GangState) -> list[GangState]:
         """Every job that may be preempted, up to a number."""

@@ -67,7 +67,8 @@ class Placer:
         place = self.best(task, nodes)
         if place is None:
             return False
-        if task.status is Status.RELEASING and task.node == place.node and statement.restore(task):
+        is_home = task.status is Status.RELEASING and task.node == place.node
+        if is_home and self._session.book(SharedGpus).stays(task, place.node) and statement.restore(task):
             return True
         take = statement.allocate if place.is_now and not self._promises_only else statement.pipeline
         take([task], [place.node])
@@ -91,7 +92,8 @@ class Placer:
             return None
         scores = session.placement_scores(task, nodes)
         node = int(np.where(later, scores, NOT_A_CANDIDATE).argmax())
-        return Place(node, bool(now[node]))
+        is_now = bool(now[node]) and (shape.gpu_share is None or session.book(SharedGpus).is_now(shape.gpu_share, node))
+        return Place(node, is_now)
 
 
 def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[TaskState]:

@@ -16,7 +16,7 @@ from phalanx.core.podsets import is_evicted, is_whole, next_tasks
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, TaskState
-from phalanx.kubernetes.gpus import GPU, uses_gpu
+from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
 from phalanx.model.status import Status
 from phalanx.placement import Mask
 
@@ -149,5 +149,6 @@ class Solver:
         if row is None or not any(uses_gpu(task.task.shape) for task in tasks):
             return np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)
         mask: Mask = self._session.ledger.future[row] > 0
+        mask[self._session.book(SharedGpus).open_nodes()] = True
         mask[[task.node for unit in units for task in unit if task.node >= 0]] = True
         return mask

@@ -1,0 +1,66 @@
+"""Which nodes a task fits by kind: whole GPUs, MIG devices, claims; part of the filters of the profile kai."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from phalanx.core.hooks import Layer
+from phalanx.core.policy import PluginPolicy
+from phalanx.core.session import Session
+from phalanx.core.states import TaskState
+from phalanx.core.verdict import YES, Verdict
+from phalanx.kubernetes.gpus import GPU
+from phalanx.model.shape import Shape
+from phalanx.model.task import Task
+from phalanx.placement import Index, Mask
+
+STRATEGY, QUEUE = "nvidia.com/mig.strategy", "kai.scheduler/queue"
+MIG = "nvidia.com/mig-"
+
+
+class NodeTypesPlugin:
+    """Keeps MIG devices and whole GPUs apart, and claims of another queue out."""
+
+    name = "nodetypes"
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """There are no settings."""
+        self.policy = policy
+
+    def prefilter(self, session: Session, task: TaskState) -> Verdict:
+        """Refuse old-style MIG pods, and shared claims on GPUs that belong to another queue."""
+        if is_legacy_mig(task.task):
+            return Verdict.refuse(self.name, "LegacyMig", "pods that ask for MIG devices by annotation are not placed")
+        claims = session.snapshot.surroundings.resource_claims
+        for use in task.task.shape.resource_claims:
+            claim = claims.get(f"{task.task.namespace}/{use.claim}")
+            is_gpu = claim is not None and any("gpu" in request.device_class.lower() for request in claim.requests)
+            if claim is not None and is_gpu and not claim.is_templated and claim.labels.get(QUEUE) != task.gang.gang.queue:
+                text = f"claim {use.claim} is shared and not labelled {QUEUE}={task.gang.gang.queue}"
+                return Verdict.refuse(self.name, "ClaimOfOtherQueue", text)
+        return YES
+
+    def screen(self, session: Session, shape: Shape, nodes: Index | slice) -> Sequence[Layer]:
+        """Refuse nodes of the wrong kind."""
+        column = session.snapshot.nodes.label(STRATEGY)
+        wants_mig = any(name.startswith(MIG) for name in shape.request)
+        wants_gpu = bool(shape.request.get(GPU)) or shape.gpu_share is not None
+        if wants_mig:
+            refused = column.where(lambda value: value == "single") | self._legacy_nodes(session)
+            return [Layer(refused[nodes], "node(s) cannot give MIG devices to the pod", is_final=True)]
+        if wants_gpu:
+            return [Layer(column.where(lambda value: value == "mixed")[nodes], "node(s) give only MIG devices", is_final=True)]
+        return []
+
+    def _legacy_nodes(self, session: Session) -> Mask:
+        """Mark nodes with an old-style MIG pod."""
+        mask: Mask = np.zeros(len(session.snapshot.nodes), dtype=np.bool_)
+        for name, tasks in session.snapshot.on_node.items():
+            if any(map(is_legacy_mig, tasks.values())) and name in session.snapshot.nodes.number_by_name:
+                mask[session.snapshot.nodes.number_by_name[name]] = True
+        return mask
+
+
+def is_legacy_mig(task: Task) -> bool:
+    """Tell whether a pod asks for MIG devices by annotation."""
+    return any(key.startswith(MIG) for key in task.annotations)
