@@ -54,6 +54,8 @@ def _touched_tasks(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
 def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
     """Return a task as the session leaves it; one that waits with what its pod's condition will say."""
     entry = _task(state.task, state.status, names[state.node] if state.node >= 0 else state.task.node)
+    if state.gpu_groups:
+        entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
     if state.status in WAITING and not state.task.is_gated:
         condition = pod_condition(state, names)
         entry |= {"reason": condition.reason, "message": condition.message}
