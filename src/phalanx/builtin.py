@@ -65,7 +65,13 @@ CATALOGUE = Catalogue(
 )  # fmt: skip
 
 KAI_CATALOGUE = Catalogue(
-    actions={action.name: action for action in (kai_allocate.AllocateAction, kai_evicting.ConsolidationAction, kai_evicting.ReclaimAction, kai_evicting.PreemptAction, kai_evicting.StaleGangEvictionAction)},
+    actions={
+        action.name: action
+        for action in (
+            kai_allocate.AllocateAction, kai_evicting.ConsolidationAction, kai_evicting.ReclaimAction, kai_evicting.PreemptAction,
+            kai_evicting.StaleGangEvictionAction,
+        )
+    },
     plugins={
         plugin.name: plugin
         for plugin in (
@@ -73,7 +79,8 @@ KAI_CATALOGUE = Catalogue(
             kai_orders.KubeflowPlugin, kai_orders.RayPlugin, kai_orders.TaskOrderPlugin, kai_orders.SubGroupOrderPlugin,
             kai_scores.NodeAvailabilityPlugin, kai_scores.ResourceTypePlugin, kai_scores.GpuSharingOrderPlugin,
             kai_scores.NominatedNodePlugin, kai_scores.PodAffinityPlugin, kai_scores.NodePlacementPlugin, kai_scores.GpuPackPlugin,
-            kai_scores.GpuSpreadPlugin, kai_orders.DynamicResourcesPlugin, kai_topology.TopologyPlugin, kai_minruntime.MinRuntimePlugin, kai_nodetypes.NodeTypesPlugin,
+            kai_scores.GpuSpreadPlugin, kai_orders.DynamicResourcesPlugin, kai_topology.TopologyPlugin,
+            kai_minruntime.MinRuntimePlugin, kai_nodetypes.NodeTypesPlugin,
         )
     },
 )  # fmt: skip

@@ -208,7 +208,7 @@ def test_a_full_queue_says_what_it_has_and_what_is_wanted() -> None:
 
 
 def test_amounts_by_name_leave_out_nothing_and_infinity() -> None:
-    assert as_amounts(np.array([1.0, np.inf, 0.0, 2.0]), SPACE) == {"cpu": 1.0, "gpu": 2.0}
+    assert as_amounts(np.array([1.0, np.inf, 0.0, 2000.0]), SPACE) == {"cpu": 1.0, "gpu": 2.0}
 
 
 SOME, NONE = Shape(request={"cpu": 1000, "pods": 1}), Shape(request={"pods": 1})

@@ -6,7 +6,8 @@ from phalanx.core.policy import PluginPolicy, Policy
 from phalanx.errors import ConfigError
 
 DEFAULT_PLUGINS = (
-    "predicates", "nodetypes", "proportion", "priority", "elastic", "kubeflow", "ray", "nodeavailability", "gpusharingorder", "gpupack",
+    "predicates", "nodetypes", "proportion", "priority", "elastic", "kubeflow", "ray", "nodeavailability", "gpusharingorder",
+    "gpupack",
     "resourcetype", "subgrouporder", "taskorder", "nominatednode", "dynamicresources", "nodeplacement", "minruntime", "topology",
 )  # fmt: skip
 """In the order in which they are opened."""

@@ -150,7 +150,7 @@ class SharedGpus:
             task.gpu_groups.append((device.name, is_new))
 
     def choose(self, share: GpuShare, node: int) -> list[SharedGpu | None]:
-        """Return the devices that take the part, None for one that is whole yet: the fullest first when packing, else the emptiest."""
+        """Return the devices that take the part, None for a whole one: the fullest first when packing, else the emptiest."""
         need = self.need(share, node)
         shared = [device for device in self._node(node).devices.values() if device.free_later(need)]
         whole = int(self._session.ledger.future[self._row, node] // DEVICE) if self._row is not None else 0
@@ -167,7 +167,7 @@ class SharedGpus:
         return idle >= wanted and all(device is None or device.free_now(need) for device in chosen)
 
     def stays(self, task: TaskState, node: int) -> bool:
-        """Tell whether an evicted task that comes back to its node would be on the devices it has: no other shared one is chosen."""
+        """Tell whether an evicted task that comes back to its node would be on the devices it has."""
         share = task.task.shape.gpu_share
         mine = set(groups_of(task.task))
         return share is None or all(device is None or device.name in mine for device in self.choose(share, node))

@@ -1,8 +1,8 @@
 """The search for victims that consolidation, reclaim and preempt share.
 
-A scenario is a list of victims. It is tried by evicting them for a trial and then placing everybody, victims included, in the usual
-order: a victim that finds a place, or can stay, is none. The scenario counts if the job got its places and the action finds it fair.
-Scenarios that cannot work, for want of GPUs in the whole cluster, are not tried.
+A scenario is a list of victims. It is tried by evicting them for a trial and then placing everybody, victims included, in the
+usual order: a victim that finds a place, or can stay, is none. The scenario counts if the job got its places and the action
+finds it fair. Scenarios that cannot work, for want of GPUs in the whole cluster, are not tried.
 """
 
 from collections.abc import Callable
@@ -41,9 +41,8 @@ class Solver:
             if found is None:
                 return None
             statement, recorded = found
-            if count == len(tasks):
-                if is_whole(self._gang):
-                    return statement
+            if count == len(tasks) and is_whole(self._gang):
+                return statement
             statement.discard()
         return None
 
