@@ -5,7 +5,7 @@ from datetime import datetime
 
 from phalanx.actions.kai.jobs import JobLine, waiting_jobs
 from phalanx.actions.kai.solver import Solver
-from phalanx.actions.kai.victims import Unit, VictimLine, holders
+from phalanx.actions.kai.victims import Unit, VictimLine, VictimOrder, holders
 from phalanx.core.podsets import USING, is_preemptible, next_tasks, pod_sets
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -30,17 +30,18 @@ class _SearchAction:
     def run(self, session: Session) -> None:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session))
+        order = VictimOrder(session, _active(session))
         while (gang := line.pop()) is not None:
-            if self.may_try(session, gang):
-                self.solve(session, gang)
+            if self.may_try(session, gang) and self.solve(session, gang, order):
+                order.forget_empty()
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
         proportion = session.instance("proportion")
         return proportion is None or proportion.within_quota(session, gang, next_tasks(session, gang))
 
-    def victims(self, session: Session, gang: GangState) -> list[GangState]:
-        """Return the jobs that may give."""
+    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
+        """Tell whether a job may give to another."""
         raise NotImplementedError
 
     def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
@@ -54,14 +55,24 @@ class _SearchAction:
     def prepare(self, session: Session, gang: GangState) -> None:
         """Note the state in which the search begins."""
 
-    def solve(self, session: Session, gang: GangState) -> None:
-        """Search victims for one job and carry out what is found."""
+    def solve(self, session: Session, gang: GangState, order: VictimOrder) -> bool:
+        """Search victims for one job and carry out what is found; tell whether somebody has to go."""
         self.prepare(session, gang)
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task))
-        candidates = self.victims(session, gang)
-        statement = solver.solve(lambda: VictimLine(session, candidates), lambda units: self.judge(session, gang, units))
+        statement = solver.solve(
+            lambda: VictimLine(session, order, lambda victim: self._is_allowed(session, gang, victim)),
+            lambda units: self.judge(session, gang, units),
+        )
         if statement is not None:
             statement.commit()
+        return statement is not None
+
+    def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
+        if victim is gang or not self.may_give(session, gang, victim):
+            return False
+        young = session.instance("minruntime")
+        is_young = young is not None and self.name != "consolidation" and young.protects(session, gang, victim, self.name)
+        return not is_young or any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(victim))
 
 
 def _active(session: Session) -> list[GangState]:
@@ -81,11 +92,19 @@ class ConsolidationAction(_SearchAction):
         wanted = proportion.next_chunk(session, gang)[2] if proportion is not None else 0.0
         return bool(session.book(SharedGpus).free() + 1e-6 >= wanted)
 
-    def victims(self, session: Session, gang: GangState) -> list[GangState]:
+    def prepare(self, session: Session, gang: GangState) -> None:
+        """Count the jobs that are moved: not more than a number."""
+        self._moved: set[str] = set()
+        self._most = int(str(session.policy.options.get("maxConsolidationPreemptees", 16)))
+
+    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
         """Every job that may be preempted, up to a number."""
-        most = int(str(session.policy.options.get("maxConsolidationPreemptees", 16)))
-        jobs = [other for other in _active(session) if other is not gang]
-        return jobs if most < 0 else jobs[: most + 1]
+        if self._most < 0 or victim.key in self._moved:
+            return True
+        if len(self._moved) > self._most:
+            return False
+        self._moved.add(victim.key)
+        return True
 
     def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
         """Everybody must have found a new place."""
@@ -102,10 +121,9 @@ class PreemptAction(_SearchAction):
 
     name = "preempt"
 
-    def victims(self, session: Session, gang: GangState) -> list[GangState]:
+    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
         """Jobs of strictly lower priority in the same queue."""
-        mine = gang.gang
-        return [other for other in _active(session) if other.gang.queue == mine.queue and other.gang.priority < mine.priority]
+        return victim.gang.queue == gang.gang.queue and victim.gang.priority < gang.gang.priority
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """In KAI's words."""
@@ -132,9 +150,9 @@ class ReclaimAction(_SearchAction):
             return None
         return Reclaimer(leaf, proportion.next_chunk(session, gang), is_preemptible(gang))
 
-    def victims(self, session: Session, gang: GangState) -> list[GangState]:
+    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
         """Jobs of other queues."""
-        return [other for other in _active(session) if other.gang.queue != gang.gang.queue]
+        return victim.gang.queue != gang.gang.queue
 
     def prepare(self, session: Session, gang: GangState) -> None:
         """Fairness is judged by the state in which the search begins."""

@@ -1,7 +1,12 @@
-"""Running jobs in the order in which they give: the reverse of the order in which they are placed."""
+"""Running jobs in the order in which they give: the reverse of the order in which they are placed.
 
-from collections.abc import Callable
+The order of all jobs that may give is made once per action (`VictimOrder`); a search walks over it (`VictimLine`) and only the jobs
+that it has taken something from are compared anew.
+"""
+
+from collections.abc import Callable, Iterable
 from functools import cmp_to_key
+from heapq import heappop, heappush
 from typing import Any
 
 from phalanx.core.podsets import ACTIVE, PodSet, leaves_in_order, pod_sets
@@ -14,6 +19,7 @@ from phalanx.model.status import HOLDING
 
 Unit = list[TaskState]
 """Tasks that go together: one extra, or the core of a gang."""
+Key = tuple[Any, ...]
 
 
 def holders(gang: GangState) -> list[TaskState]:
@@ -21,102 +27,164 @@ def holders(gang: GangState) -> list[TaskState]:
     return [task for task in gang.tasks if task.status in HOLDING and task.node >= 0]
 
 
+class VictimOrder:
+    """All jobs that may ever give in an action, by queue, the worst first."""
+
+    def __init__(self, session: Session, jobs: Iterable[GangState]) -> None:
+        """Sort the jobs."""
+        self._session = session
+        self._by_priority, self._by_size = session.instance("priority") is not None, session.instance("elastic") is not None
+        self.by_queue: dict[str, list[tuple[Key, GangState]]] = {}
+        for gang in jobs:
+            self.by_queue.setdefault(gang.gang.queue, []).append((self.key(gang, frozenset()), gang))
+        for line in self.by_queue.values():
+            line.sort(key=lambda entry: entry[0])
+
+    def key(self, gang: GangState, gone: frozenset[int] | set[int]) -> Key:
+        """Return the place of a job, worst first, seen without the tasks that are gone."""
+        standing = _standing(gang, gone) if self._by_size else 0
+        priority = gang.gang.priority if self._by_priority else 0
+        return priority, -standing, -gang.gang.created, _Reversed(gang.gang.uid)
+
+    def forget_empty(self) -> None:
+        """Take jobs out that have nothing left to give, and sort those anew that have given."""
+        for line in self.by_queue.values():
+            line[:] = [(self.key(gang, frozenset()), gang) for _, gang in line if holders(gang)]
+            line.sort(key=lambda entry: entry[0])
+
+
+class _Reversed:
+    """A text that sorts the other way round."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __lt__(self, other: "_Reversed") -> bool:
+        return self.text > other.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Reversed) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def _standing(gang: GangState, gone: frozenset[int] | set[int]) -> int:
+    """Return 0 below the minimum, 1 exactly at it, 2 above."""
+    counts = [(_left(leaf, gone), leaf.minimum) for leaf in pod_sets(gang)]
+    if any(have < need for have, need in counts):
+        return 0
+    return 1 if all(have == need for have, need in counts) else 2
+
+
+def _left(leaf: PodSet, gone: frozenset[int] | set[int]) -> int:
+    return sum(task.status in ACTIVE and id(task) not in gone for task in leaf.tasks)
+
+
 class VictimLine:
     """Gives unit after unit of the jobs that may be victims, the worst job of the queue that gives first."""
 
-    def __init__(self, session: Session, jobs: list[GangState]) -> None:
-        """Line the jobs up by queue."""
-        self._session, self._proportion = session, session.instance("proportion")
-        self._jobs: dict[str, list[GangState]] = {}
-        for gang in jobs:
-            self._jobs.setdefault(gang.gang.queue, []).append(gang)
+    def __init__(self, session: Session, order: VictimOrder, may_give: Callable[[GangState], bool]) -> None:
+        """Walk over the jobs of the order that may give to this preemptor."""
+        self._session, self._order, self._may_give = session, order, may_give
+        self._proportion = session.instance("proportion")
+        self._place = dict.fromkeys(order.by_queue, 0)
+        self._again: dict[str, list[tuple[Key, GangState]]] = {}
         self._gone: set[int] = set()
-        self._taken: dict[str, Figures] = {}
+        self._started: set[str] = set()
+        self._losses: dict[str, Figures] = {}
 
     def skip(self, tasks: list[TaskState]) -> None:
         """Leave out tasks that are victims already."""
-        self._gone.update(map(id, tasks))
+        for task in tasks:
+            self._take(task.gang, [task])
 
     def pop(self) -> Unit:
         """Take the next unit; empty when nothing is left."""
-        while (name := self._next_queue()) is not None:
-            gang = self._worst(name)
-            if gang is None:
-                self._jobs.pop(name)
-                continue
-            unit = self._unit(gang)
-            self._gone.update(map(id, unit))
-            return unit
-        return []
+        name = self._next_queue()
+        gang = self._worst(name) if name is not None else None
+        if gang is None:
+            return []
+        unit = self._unit(gang)
+        self._take(gang, unit)
+        return unit
 
-    def _left(self, gang: GangState) -> list[TaskState]:
-        return [task for task in holders(gang) if id(task) not in self._gone]
+    def _take(self, gang: GangState, unit: Unit) -> None:
+        name = gang.gang.queue
+        self._gone.update(map(id, unit))
+        if gang.key not in self._started:
+            self._started.add(gang.key)
+            if self._proportion is not None:
+                self._losses[name] = plus(self._losses.get(name, ZERO), self._holds(gang))
+        if self._has_left(gang) and self._may_give(gang):
+            heappush(self._again.setdefault(name, []), (self._order.key(gang, self._gone), gang))
+
+    def _holds(self, gang: GangState) -> Figures:
+        total = ZERO
+        for task in holders(gang):
+            total = plus(total, self._proportion.amounts(self._session, task.task.shape, task.node))
+        return total
+
+    def _has_left(self, gang: GangState) -> bool:
+        return any(id(task) not in self._gone for task in holders(gang))
 
     def _worst(self, name: str) -> GangState | None:
-        jobs = [gang for gang in self._jobs[name] if self._left(gang)]
-        return max(jobs, key=self._key, default=None)
+        """Return the job of a queue that gives next: an untouched one, or one that has given already."""
+        line, again = self._order.by_queue.get(name, []), self._again.get(name, [])
+        place = self._place.get(name, 0)
+        while place < len(line) and not self._is_untouched(line[place][1]):
+            place += 1
+        self._place[name] = place
+        while again and (again[0][0] != self._order.key(again[0][1], self._gone) or not self._has_left(again[0][1])):
+            heappop(again)
+        if place == len(line) or (again and again[0][0] < line[place][0]):
+            return again[0][1] if again else None
+        return line[place][1]
 
-    def _key(self, gang: GangState) -> tuple[Any, ...]:
-        """Order jobs as they are placed, seen without the tasks that are gone."""
-        counts = [
-            (len([task for task in leaf.tasks if task.status in ACTIVE and id(task) not in self._gone]), leaf.minimum)
-            for leaf in pod_sets(gang)
-        ]
-        standing = 0 if any(have < need for have, need in counts) else 1 if all(have == need for have, need in counts) else 2
-        elastic = standing if self._session.instance("elastic") else 0
-        priority = -gang.gang.priority if self._session.instance("priority") else 0
-        return priority, elastic, gang.gang.created, gang.gang.uid
+    def _is_untouched(self, gang: GangState) -> bool:
+        return gang.key not in self._started and self._may_give(gang) and bool(holders(gang))
 
     def _unit(self, gang: GangState) -> Unit:
         """Take one extra task of a leaf above its minimum, or all that is left."""
-        left = {
-            leaf.name: [task for task in leaf.tasks if task.status in HOLDING and id(task) not in self._gone]
-            for leaf in pod_sets(gang)
-        }
-        for leaf in reversed(self._leaves(gang, left)):
+        left = {leaf.name: self._left_in(leaf) for leaf in pod_sets(gang)}
+        smaller = [PodSet(leaf.name, leaf.minimum, left[leaf.name], leaf.policy) for leaf in pod_sets(gang)]
+        for leaf in reversed(leaves_in_order(smaller)):
             if len(left[leaf.name]) > leaf.minimum:
                 return [self._session.sorted_tasks(left[leaf.name])[-1]]
         return [task for tasks in left.values() for task in self._session.sorted_tasks(tasks)]
 
-    def _leaves(self, gang: GangState, left: dict[str, list[TaskState]]) -> list[PodSet]:
-        smaller = [PodSet(leaf.name, leaf.minimum, left[leaf.name], leaf.policy) for leaf in pod_sets(gang)]
-        return leaves_in_order(smaller)
+    def _left_in(self, leaf: PodSet) -> list[TaskState]:
+        return [task for task in leaf.tasks if task.status in HOLDING and id(task) not in self._gone]
 
     def _next_queue(self) -> str | None:
-        names = [name for name in self._jobs if self._worst(name) is not None]
-        if not names:
-            return None
-        if self._proportion is None:
-            return max(names, key=lambda name: (self._session.queues[name].created, name))
-        return self._giver(self._proportion.tree.roots)
+        if self._proportion is not None:
+            return self._giver(self._proportion.tree.roots)
+        names = [name for name in self._order.by_queue if self._worst(name) is not None]
+        return max(names, key=lambda name: (self._session.queues[name].created, name), default=None)
 
     def _giver(self, queues: list[QueueShare]) -> str | None:
         """Return the leaf below these queues that gives next."""
-        able = [(queue, loss) for queue in queues if (loss := self._loss(queue)) is not None]
+        able = [Contender(queue, victims=loss) for queue in queues if (loss := self._loss(queue)) is not None]
         if not able:
             return None
-        total = self._proportion.total
-        compare: Callable[[Any, Any], int] = lambda left, right: -1 if gives_first(left[1], right[1], total) else 1  # noqa: E731
-        first = sorted(((queue, Contender(queue, victims=loss)) for queue, loss in able), key=cmp_to_key(compare))[0][0]
+        first = min(able, key=cmp_to_key(self._compare)).queue
         return self._giver(first.children) if first.children else first.name
+
+    def _compare(self, left: Contender, right: Contender) -> int:
+        return -1 if gives_first(left, right, self._proportion.total) else 1
 
     def _loss(self, queue: QueueShare) -> Figures | None:
         """Return what a queue has lost so far and would lose next; None when nothing is left in it."""
-        if queue.children:
-            parts = [loss for child in queue.children if (loss := self._loss(child)) is not None]
-            total = ZERO
-            for part in parts:
-                total = plus(total, part)
-            return total if parts else None
-        gang = self._worst(queue.name) if queue.name in self._jobs else None
-        if gang is None:
-            return None
-        return self._lost(queue.name, gang)
-
-    def _lost(self, name: str, upcoming: GangState) -> Figures:
-        jobs = [gang for gang in self._jobs[name] if gang is upcoming or any(id(task) in self._gone for task in gang.tasks)]
+        if not queue.children:
+            gang = self._worst(queue.name)
+            if gang is None:
+                return None
+            lost = self._losses.get(queue.name, ZERO)
+            return lost if gang.key in self._started else plus(lost, self._holds(gang))
+        parts = [loss for child in queue.children if (loss := self._loss(child)) is not None]
         total = ZERO
-        for gang in jobs:
-            for task in holders(gang):
-                total = plus(total, self._proportion.amounts(self._session, task.task.shape, task.node))
-        return total
+        for part in parts:
+            total = plus(total, part)
+        return total if parts else None
