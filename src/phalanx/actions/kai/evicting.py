@@ -32,8 +32,8 @@ class _SearchAction:
         line = JobLine(session, waiting_jobs(session))
         order = VictimOrder(session, _active(session))
         while (gang := line.pop()) is not None:
-            if self.may_try(session, gang) and self.solve(session, gang, order):
-                order.forget_empty()
+            if self.may_try(session, gang):
+                order.update(self.solve(session, gang, order))
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
@@ -55,17 +55,24 @@ class _SearchAction:
     def prepare(self, session: Session, gang: GangState) -> None:
         """Note the state in which the search begins."""
 
-    def solve(self, session: Session, gang: GangState, order: VictimOrder) -> bool:
-        """Search victims for one job and carry out what is found; tell whether somebody has to go."""
+    def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
+        """Return the queues whose jobs may give."""
+        return list(order.by_queue)
+
+    def solve(self, session: Session, gang: GangState, order: VictimOrder) -> dict[str, GangState]:
+        """Search victims for one job and carry out what is found; return the jobs that changed."""
         self.prepare(session, gang)
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task))
         statement = solver.solve(
-            lambda: VictimLine(session, order, lambda victim: self._is_allowed(session, gang, victim)),
+            lambda: VictimLine(
+                session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
+            ),
             lambda units: self.judge(session, gang, units),
         )
-        if statement is not None:
-            statement.commit()
-        return statement is not None
+        if statement is None:
+            return {}
+        statement.commit()
+        return {operation.gang.key: operation.gang for operation in statement.operations if operation.gang is not gang}
 
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
         if victim is gang or not self.may_give(session, gang, victim):
@@ -121,6 +128,10 @@ class PreemptAction(_SearchAction):
 
     name = "preempt"
 
+    def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
+        """Only its own."""
+        return [gang.gang.queue]
+
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
         """Jobs of strictly lower priority in the same queue."""
         return victim.gang.queue == gang.gang.queue and victim.gang.priority < gang.gang.priority
@@ -149,6 +160,10 @@ class ReclaimAction(_SearchAction):
         if leaf is None:
             return None
         return Reclaimer(leaf, proportion.next_chunk(session, gang), is_preemptible(gang))
+
+    def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
+        """All others."""
+        return [name for name in order.by_queue if name != gang.gang.queue]
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
         """Jobs of other queues."""

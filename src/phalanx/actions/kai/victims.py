@@ -4,6 +4,7 @@ The order of all jobs that may give is made once per action (`VictimOrder`); a s
 that it has taken something from are compared anew.
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from heapq import heappop, heappush
@@ -46,11 +47,14 @@ class VictimOrder:
         priority = gang.gang.priority if self._by_priority else 0
         return priority, -standing, -gang.gang.created, _Reversed(gang.gang.uid)
 
-    def forget_empty(self) -> None:
-        """Take jobs out that have nothing left to give, and sort those anew that have given."""
-        for line in self.by_queue.values():
-            line[:] = [(self.key(gang, frozenset()), gang) for _, gang in line if holders(gang)]
-            line.sort(key=lambda entry: entry[0])
+    def update(self, gangs: dict[str, GangState]) -> None:
+        """Put jobs that have given in their new place, and take those out that have nothing left."""
+        for name in {gang.gang.queue for gang in gangs.values()}:
+            line = [entry for entry in self.by_queue.get(name, []) if entry[1].key not in gangs]
+            for gang in gangs.values():
+                if gang.gang.queue == name and holders(gang):
+                    insort(line, (self.key(gang, frozenset()), gang), key=lambda entry: entry[0])
+            self.by_queue[name] = line
 
 
 class _Reversed:
@@ -86,11 +90,13 @@ def _left(leaf: PodSet, gone: frozenset[int] | set[int]) -> int:
 class VictimLine:
     """Gives unit after unit of the jobs that may be victims, the worst job of the queue that gives first."""
 
-    def __init__(self, session: Session, order: VictimOrder, may_give: Callable[[GangState], bool]) -> None:
-        """Walk over the jobs of the order that may give to this preemptor."""
+    def __init__(
+        self, session: Session, order: VictimOrder, may_give: Callable[[GangState], bool], queues: Iterable[str] | None = None
+    ) -> None:
+        """Walk over the jobs of these queues, or of all, that may give to this preemptor."""
         self._session, self._order, self._may_give = session, order, may_give
         self._proportion = session.instance("proportion")
-        self._place = dict.fromkeys(order.by_queue, 0)
+        self._place = dict.fromkeys(order.by_queue if queues is None else queues, 0)
         self._again: dict[str, list[tuple[Key, GangState]]] = {}
         self._gone: set[int] = set()
         self._started: set[str] = set()
@@ -132,8 +138,10 @@ class VictimLine:
 
     def _worst(self, name: str) -> GangState | None:
         """Return the job of a queue that gives next: an untouched one, or one that has given already."""
+        if name not in self._place:
+            return None
         line, again = self._order.by_queue.get(name, []), self._again.get(name, [])
-        place = self._place.get(name, 0)
+        place = self._place[name]
         while place < len(line) and not self._is_untouched(line[place][1]):
             place += 1
         self._place[name] = place
@@ -161,7 +169,7 @@ class VictimLine:
     def _next_queue(self) -> str | None:
         if self._proportion is not None:
             return self._giver(self._proportion.tree.roots)
-        names = [name for name in self._order.by_queue if self._worst(name) is not None]
+        names = [name for name in self._place if self._worst(name) is not None]
         return max(names, key=lambda name: (self._session.queues[name].created, name), default=None)
 
     def _giver(self, queues: list[QueueShare]) -> str | None:
