@@ -15,14 +15,15 @@ import msgspec
 
 from phalanx.bench.report import machine
 from phalanx.bench.row import peak_rss_bytes
-from phalanx.builtin import CATALOGUE
+from phalanx.builtin import catalogue_of
 from phalanx.core.cluster import ClusterState
-from phalanx.core.cycle import run_cycle
+from phalanx.core.cycle import Catalogue, run_cycle
+from phalanx.core.kai_policy import read_kai_policy
 from phalanx.core.policy import Policy, read_policy
 from phalanx.errors import PhalanxError
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.node import Node
-from phalanx.model.queue import Queue
+from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.shape import Shape
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
@@ -57,10 +58,16 @@ class EvictScenario:
     build: Callable[["EvictScenario"], ClusterState]
     config: dict[str, object]
     must_place: int
+    profile: str = "volcano"
+
+    def catalogue(self) -> Catalogue:
+        """Return what the profile chooses from."""
+        return catalogue_of(self.profile)
 
     def policy(self) -> Policy:
         """Return the configuration, read."""
-        return read_policy(self.config, actions=list(CATALOGUE.actions), plugins=list(CATALOGUE.plugins))
+        names = {"actions": list(self.catalogue().actions), "plugins": list(self.catalogue().plugins)}
+        return read_kai_policy(self.config, **names) if self.profile == "kai" else read_policy(self.config, **names)
 
 
 def measure(scenario: EvictScenario) -> EvictRow:
@@ -68,7 +75,7 @@ def measure(scenario: EvictScenario) -> EvictRow:
     state, policy = scenario.build(scenario), scenario.policy()
     gc.collect()
     started = perf_counter()
-    decisions = run_cycle(state.snapshot(NOW), policy, CATALOGUE)
+    decisions = run_cycle(state.snapshot(NOW), policy, scenario.catalogue())
     seconds = perf_counter() - started
     promised = len(decisions.pipelined) + len(decisions.binds)
     if promised < scenario.must_place:
@@ -115,6 +122,22 @@ def _out_of_balance(scenario: EvictScenario) -> ClusterState:
     return state
 
 
+def _kai_out_of_balance(scenario: EvictScenario) -> ClusterState:
+    """Return the same with KAI's queues and groups."""
+    state = ClusterState()
+    half = float(scenario.nodes * 4)
+    for name, parent, quota in (("top", "", -1.0), ("greedy", "top", half), ("patient", "top", half)):
+        state.put_queue(Queue(name, parent=parent, bounds=QueueBounds((-1.0, -1.0, quota), (-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))))
+    for number in range(scenario.nodes):
+        _put_node(state, number, {"cpu": 64_000, "memory": 512 << 30, "pods": 110, GPU: 8000})
+    request = {"cpu": 1000, "memory": 1 << 30, GPU: 1000}
+    for number in range(scenario.running):
+        _put_gang(state, f"run-{number}", request, [f"node-{number % scenario.nodes:05}"], minimum=1, queue="greedy", dialect="kai")
+    for number in range(scenario.waiting):
+        _put_gang(state, f"job-{number}", request, [""], minimum=1, queue="patient", dialect="kai")
+    return state
+
+
 def _put_node(state: ClusterState, number: int, offered: dict[str, int]) -> None:
     name = f"node-{number:05}"
     state.put_node(Node(name, {"kubernetes.io/hostname": name}, allocatable=offered, reported=offered))
@@ -129,6 +152,7 @@ def _put_gang(
     minimum: int,
     priority: str = "",
     queue: str = "default",
+    dialect: str = "volcano",
 ) -> None:
     runs = bool(nodes[0])
     conditions = (Condition("Scheduled", "True"),) if runs else ()
@@ -143,6 +167,7 @@ def _put_gang(
         created=created,
         phase="Running" if runs else "Inqueue",
         conditions=conditions,
+        dialect=dialect,
     )
     state.put_gang(gang)
     scored = (request["cpu"], request["memory"])
@@ -189,6 +214,12 @@ def scenarios() -> Iterator[EvictScenario]:
     yield EvictScenario(
         "reclaim storm by gangreclaim, fewest victims", *storm, _config("allocate, gangreclaim", plain, queues, **fewest), 2000
     )
+
+    everything: dict[str, object] = {
+        "profile": "kai", "actions": "allocate, consolidation, reclaim, preempt, stalegangeviction",
+    }  # fmt: skip
+    kai = (500, 4000, 4000, _kai_out_of_balance)
+    yield EvictScenario("reclaim storm by all actions of the profile kai", *kai, everything, 2000, "kai")
 
 
 def run(scenario: EvictScenario) -> EvictRow:

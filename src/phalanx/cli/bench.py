@@ -92,14 +92,15 @@ def core(context: click.Context, /, **given: Any) -> None:  # Any: click has che
 @command.command(epilog=EXAMPLES)
 @click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table")
+@click.option("--profile", type=click.Choice(("volcano", "phalanx", "kai")), help="Run only the rows of this profile.")
 @click.option("--write", type=_FILE, help="Write the table to this file too, as Markdown.")
-def evict(only: str, output: str, write: Path | None) -> None:
+def evict(only: str, profile: str | None, output: str, write: Path | None) -> None:
     """Time cycles that evict: a gang that needs room on full nodes, and queues out of balance."""
     import msgspec
 
     from phalanx.bench.evict import page, run, scenarios, table
 
-    chosen = [scenario for scenario in scenarios() if only in scenario.name]
+    chosen = [scenario for scenario in scenarios() if only in scenario.name and profile in (None, scenario.profile)]
     if not chosen:
         raise click.UsageError(f"--only {only!r}: no row has this in its name; 'phalanx bench evict' shows the names")
     rows = []

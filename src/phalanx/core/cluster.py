@@ -191,6 +191,8 @@ class ClusterState:
 
 def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     """Tell whether a session has nothing to decide or to write for the gang."""
+    if gang.dialect == "kai":
+        return False  # shares and victims of KAI's queues are counted over all jobs
     statuses = [task.status for task in members.values()]
     if not statuses or not all(status in _QUIET for status in statuses):
         return False
