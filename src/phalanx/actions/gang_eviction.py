@@ -216,8 +216,22 @@ def _other_choices(session: Session, gang: GangState, waiting: list[TaskState], 
         return
     for parts in sorted(product(*(range(len(tasks) + 1) for tasks in small_first)), reverse=True):
         chosen = [task for tasks, part in zip(small_first, parts, strict=True) for task in tasks[:part]]
-        if len(chosen) == count and len(tasks_needed(gang, chosen)) == count:
+        if len(chosen) == count and all(_count(chosen, role) >= missing for role, missing in _missing_roles(gang).items()):
             yield chosen
+
+
+def _count(tasks: list[TaskState], role: str) -> int:
+    return sum(task.task.role == role for task in tasks)
+
+
+def _missing_roles(gang: GangState) -> dict[str, int]:
+    """Return how many tasks each role lacks, promises counted in."""
+    minima = gang.gang.role_minima if gang.gang.roles_count else {}
+    tallies = {role: gang.role_tallies[role] for role in minima}
+    return {
+        role: max(minima[role] - tally.total(READY) - tally.waiting - tally.pending_best_effort, 0)
+        for role, tally in tallies.items()
+    }
 
 
 def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
@@ -225,10 +239,8 @@ def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
     if gang.has_subgroups:
         return waiting
     chosen: list[TaskState] = []
-    for role, minimum in gang.gang.role_minima.items() if gang.gang.roles_count else ():
-        tally = gang.role_tallies[role]
-        missing = minimum - tally.total(READY) - tally.waiting - tally.pending_best_effort
-        chosen += [task for task in waiting if task.task.role == role][: max(missing, 0)]
+    for role, missing in _missing_roles(gang).items():
+        chosen += [task for task in waiting if task.task.role == role][:missing]
     missing = gang.gang.min_member - gang.tally.ready - gang.tally.waiting - gang.tally.pending_best_effort - len(chosen)
     others = [task for task in waiting if task not in chosen][: max(missing, 0)]
     return chosen + others if chosen or others else waiting[:1]

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
 
-import numpy as np
-
 from phalanx.actions.eviction import Siege
 from phalanx.actions.places import Places
 from phalanx.actions.prices import UNKNOWN, OfferMaker, PriceBoard, PriceList
@@ -57,13 +55,13 @@ class RoomMaker:
         key = self._key(places)
         if key is not None and self._board.is_hopeless(key, self._session.version):
             return False
-        is_done = self._may_take_all(places) and (places.fit() or self._plan(domain, places) or self._plan_anew(domain, places))
+        is_done = self._may_take_all(places) and (places.fit() or self._plan(domain, places) or self._plan_anew(places))
         if is_done:
             self._spare_the_rest(places)
             is_done = self._carry_out(places)
-        self._release(list(self._held))
-        if not is_done and key is not None:
+        elif key is not None:
             self._board.give_up(key, self._session.version)
+        self._release(list(self._held))
         self._board.settle(self._touched, goes_back=self._was_put_back)
         return is_done
 
@@ -142,24 +140,20 @@ class RoomMaker:
             self._release(list(offer.units))
         return None
 
-    def _plan_anew(self, domain: Mask, places: Places) -> bool:
+    def _plan_anew(self, places: Places) -> bool:
         """Begin with each unit once and go on with the least important, if there are only a few; tell whether that led to room.
 
         The way from node to node can fail where another would not: tasks differ, or a queue gives no more after a bad start.
         """
-        if len(places.runs) == 1 and self._mission.purpose == "preempt":
-            return False
-        units = list(islice(self._all_units(domain, places.tasks), MOST_UNITS + 1))
-        if len(units) > MOST_UNITS:
-            return False
-        return any(self._begin_with(unit, domain, places) for unit in units)
+        units = list(islice(self._all_units(places.tasks), MOST_UNITS + 1))
+        return len(units) <= MOST_UNITS and any(self._begin_with(unit, places) for unit in units)
 
-    def _all_units(self, domain: Mask, tasks: list[TaskState]) -> Iterator[Unit]:
-        return (unit for node in np.flatnonzero(domain).tolist() for unit in self._units.on(node, tasks[0]))
+    def _all_units(self, tasks: list[TaskState]) -> Iterator[Unit]:
+        return (unit for node in range(len(self._session.snapshot.nodes)) for unit in self._units.on(node, tasks[0]))
 
-    def _begin_with(self, first: Unit, domain: Mask, places: Places) -> bool:
+    def _begin_with(self, first: Unit, places: Places) -> bool:
         self._evict(first)
-        for unit in self._cheapest_first(domain, places.tasks):
+        for unit in self._cheapest_first(places.tasks):
             if places.fit():
                 return True
             self._evict(unit)
@@ -168,10 +162,9 @@ class RoomMaker:
         self._release(list(self._held))
         return False
 
-    def _cheapest_first(self, nodes: Mask, tasks: list[TaskState]) -> Iterator[Unit]:
+    def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[Unit]:
         """Yield units, the least important of all nodes first, each after the one before is gone."""
-        numbers = np.flatnonzero(nodes).tolist()
-        heap = [((False, -(1 << 62), 0), node) for node in numbers]
+        heap = [((False, -(1 << 62), 0), node) for node in range(len(self._session.snapshot.nodes))]
         while heap:
             importance, node = heappop(heap)
             unit = min(self._units.on(node, tasks[0]), key=Unit.importance, default=None)
@@ -185,10 +178,9 @@ class RoomMaker:
 
     def _make_quota(self, places: Places) -> bool:
         """Evict from the queue, or from queues beside it, until the quota has room for the tasks."""
-        everywhere = np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)
         units: Iterator[Unit] | None = None
         while not (verdict := self._quota(places)).ok:
-            units = units or self._cheapest_first(everywhere, places.tasks)
+            units = units or self._cheapest_first(places.tasks)
             unit = next((unit for unit in units if self._gives(unit, verdict)), None)
             if unit is None:
                 return False

@@ -42,8 +42,7 @@ class Units:
     def on(self, node: int, preemptor: TaskState) -> list[Unit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
         candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
-        allowed = self._session.evictable(preemptor, candidates, self._purpose) if candidates else []
-        line = sorted(allowed, key=_importance)
+        line = sorted(self._allowed(preemptor, candidates), key=_importance)
         spare = spare_of(line)
         spared = set(map(id, spare))
         gangs = {task.gang.key: task.gang for task in line if id(task) not in spared}
@@ -51,9 +50,17 @@ class Units:
         whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.gang.key))
         return [Unit((task,), False) for task in spare] + whole
 
+    def _allowed(self, preemptor: TaskState, candidates: list[TaskState]) -> list[TaskState]:
+        """Return the tasks that may go, each for itself: together they may be too many."""
+        together = self._session.evictable(preemptor, candidates, self._purpose) if candidates else []
+        if len(together) == len(candidates):
+            return candidates
+        known = set(map(id, together))
+        return [task for task in candidates if id(task) in known or self._session.evictable(preemptor, [task], self._purpose)]
+
     def may_go_together(self, preemptor: TaskState, units: Sequence[Unit]) -> bool:
         """Tell whether the plugins let all units go at once: what one may take, the next may have to leave."""
-        if len(units) < 2 or not any(unit.is_whole for unit in units):
+        if len(units) < 2:
             return True
         tasks = [task for unit in units for task in unit.tasks]
         return len(self._session.evictable(preemptor, tasks, self._purpose)) == len(tasks)

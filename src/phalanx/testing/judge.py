@@ -2,9 +2,9 @@
 has a place without them. Written for clarity and without the engine's shortcuts; eight running tasks are about the most.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
 
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
@@ -116,25 +116,35 @@ class Judge:
         return its.queue == gang.queue and its.priority < gang.priority if purpose == "preempt" else its.queue != gang.queue
 
     def sets(self, gang: Gang, purpose: str) -> Iterator[list[Task]]:
-        """Yield every set of tasks that may be evicted together for the gang, small ones first."""
+        """Yield every set of tasks that may be evicted together for the gang in any order, small ones first."""
         candidates = [task for task in self.running if self.may_go(task, gang, purpose)]
         for size in range(len(candidates) + 1):
             for chosen in combinations(candidates, size):
-                if self.may_go_together(chosen, purpose):
+                if self.may_go_together(chosen, purpose, in_order=all):
                     yield list(chosen)
 
-    def may_go_together(self, tasks: Sequence[Task], purpose: str) -> bool:
-        """Tell whether no gang is left broken, and no queue gives while it has no more than it deserves."""
+    def may_go_together(self, tasks: Sequence[Task], purpose: str, *, in_order: Callable[[Iterable[bool]], bool] = any) -> bool:
+        """Tell whether no gang is left broken, and every queue has more than it deserves before each of its tasks goes.
+
+        That depends on the order in which they go: `in_order` is any, or all of them.
+        """
         if any(self.is_broken(key, tasks) for key in {task.gang for task in tasks if task.gang is not None}):
             return False
-        return purpose == "preempt" or all(
-            self._can_give(queue, [task for task in tasks if self.gang_of(task).queue == queue])
-            for queue in {self.gang_of(task).queue for task in tasks}
+        if purpose == "preempt":
+            return True
+        groups = [[task for task in tasks if self.gang_of(task).queue == queue] for queue in self.deserved]
+        return all(
+            in_order(self._gives(queue, order) for order in permutations(group))
+            for queue, group in zip(self.deserved, groups, strict=True)
         )
 
-    def _can_give(self, queue: str, tasks: Sequence[Task]) -> bool:
-        """Tell whether there is an order in which the queue has more than it deserves before each one goes."""
-        return _can_lose(self.held(queue), self.deserved[queue], tasks)
+    def _gives(self, queue: str, tasks: Sequence[Task]) -> bool:
+        held, deserved = self.held(queue), self.deserved[queue]
+        for task in tasks:
+            if not _is_over(held, deserved, task):
+                return False
+            held = less(held, task.shape.request)
+        return True
 
     def held(self, queue: str) -> dict[str, float]:
         """Return what the tasks of a queue hold."""
@@ -178,16 +188,6 @@ class Judge:
 def less(left: Amounts, right: Amounts) -> dict[str, float]:
     """Return what is left of amounts."""
     return {name: left.get(name, 0) - right.get(name, 0) for name in {**left, **right}}
-
-
-def _can_lose(held: Amounts, deserved: Amounts, tasks: Sequence[Task]) -> bool:
-    if not tasks:
-        return True
-    return any(
-        _is_over(held, deserved, task)
-        and _can_lose(less(held, task.shape.request), deserved, [*tasks[:place], *tasks[place + 1 :]])
-        for place, task in enumerate(tasks)
-    )
 
 
 def _is_over(held: Amounts, deserved: Amounts, task: Task) -> bool:
