@@ -205,10 +205,10 @@ def choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iter
 
 
 def _other_choices(session: Session, gang: GangState, waiting: list[TaskState], count: int) -> Iterator[list[TaskState]]:
-    groups: dict[Hashable, list[TaskState]] = {}
+    groups: dict[tuple[Hashable, str], list[TaskState]] = {}
     for task in waiting:
         groups.setdefault((session.class_of(task.task.shape), task.task.role), []).append(task)
-    if len({group for group, _ in groups}) == 1:
+    if len({kind for kind, _ in groups}) == 1:
         return
     small_first = sorted(groups.values(), key=lambda tasks: weight(session, tasks[0].task.shape))
     if prod(len(tasks) + 1 for tasks in small_first) > MOST_CHOICES:

@@ -23,6 +23,10 @@ class Offer:
 
     units: tuple[Unit, ...]
 
+    def breaks_a_gang(self) -> bool:
+        """Tell whether a whole gang has to go."""
+        return any(unit.is_whole for unit in self.units)
+
     def cost(self) -> Cost:
         """Fewest gangs broken first, then the least important victims, then the fewest tasks."""
         broken = sum(unit.is_whole for unit in self.units)
@@ -42,11 +46,20 @@ class OfferMaker:
         room = self._session.ledger.future[:, node]
         if self._covers(room):
             return Offer(())
-        line = self._units.on(node, self._task)
+        best: Offer | None = None
+        for line in self._units.lines(node, self._task):
+            chosen = self._choose_from(line, node)
+            if chosen and (best is None or Offer(chosen).cost() < best.cost()):
+                best = Offer(chosen)
+            if best is not None and not best.breaks_a_gang():
+                break
+        return best
+
+    def _choose_from(self, line: list[Unit], node: int) -> tuple[Unit, ...] | None:
         chosen = self._choose(line, node, asks_each=False)
-        if chosen is not None and not self._units.may_go_together(self._task, chosen):
-            chosen = self._choose(line, node, asks_each=True)
-        return None if chosen is None else Offer(chosen)
+        if chosen is None or self._units.may_go_together(self._task, chosen):
+            return chosen
+        return self._choose(line, node, asks_each=True)
 
     def _choose(self, line: list[Unit], node: int, *, asks_each: bool) -> tuple[Unit, ...] | None:
         """Take units in their order until the task fits; a whole gang takes the place of what it could spare."""

@@ -5,15 +5,15 @@ First the cheapest node is chosen for task after task (`prices.py`), then what t
 After that every unit is put back that turns out not to be needed: what is left is needed, each single one of it.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import combinations, islice
 
 from phalanx.actions.eviction import Siege
 from phalanx.actions.places import Places
 from phalanx.actions.prices import UNKNOWN, OfferMaker, PriceBoard, PriceList
-from phalanx.actions.units import Unit, Units, is_whole
+from phalanx.actions.units import Unit, Units, is_whole, spare_of
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, TaskState
@@ -23,6 +23,9 @@ from phalanx.placement import Mask
 
 MOST_UNITS = 24
 """With which a plan is begun anew when going from node to node finds no way."""
+
+MOST_PARTS = 6
+"""Of a gang of which every part is tried as victims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,8 @@ class RoomMaker:
         return len(units) <= MOST_UNITS and any(self._begin_with(unit, places) for unit in units)
 
     def _all_units(self, tasks: list[TaskState]) -> Iterator[Unit]:
-        return (unit for node in range(len(self._session.snapshot.nodes)) for unit in self._units.on(node, tasks[0]))
+        nodes = range(len(self._session.snapshot.nodes))
+        return (unit for node in nodes for line in self._units.lines(node, tasks[0]) for unit in line)
 
     def _begin_with(self, first: Unit, places: Places) -> bool:
         self._evict(first)
@@ -204,11 +208,11 @@ class RoomMaker:
     def _gives(self, unit: Unit, verdict: Verdict) -> bool:
         """Tell whether a unit gives what the queue that refused is short of."""
         short_queue, resource = verdict.numbers.get("queue"), verdict.numbers.get("resource")
-        if short_queue is not None and short_queue not in self._line(unit.gang.gang.queue):
+        if short_queue is not None and str(short_queue) not in self._line(unit.gang.gang.queue):
             return False
         return resource is None or any(task.task.shape.request.get(str(resource), 0) for task in unit.tasks)
 
-    def _line(self, name: str) -> Iterable[str]:
+    def _line(self, name: str) -> list[str]:
         """Return a queue and those above it."""
         found = [name]
         while (queue := self._session.queues.get(found[-1])) is not None and found[-1] != ROOT and len(found) < 100:
@@ -251,15 +255,34 @@ class RoomMaker:
         """Put back so much of a gang that it stays whole, if the rest is enough."""
         self._release([whole])
         parts = [Unit((task,), False) for task in whole.tasks]
+        is_spared = self._keep_what_is_needed(parts, places) or self._keep_a_few(parts, places) if spare_of(whole.tasks) else False
+        if not is_spared:
+            self._evict(whole)
+
+    def _keep_what_is_needed(self, parts: list[Unit], places: Places) -> bool:
+        """Evict the parts and put back one after the other; tell whether the gang then stays whole."""
         for part in parts:
             self._evict(part)
         for part in parts:
             self._release([part])
             if not places.fit():
                 self._evict(part)
-        if not is_whole(whole.gang):
-            self._release([part for part in parts if part in self._held])
-            self._evict(whole)
+        if is_whole(parts[0].gang):
+            return True
+        self._release([part for part in parts if part in self._held])
+        return False
+
+    def _keep_a_few(self, parts: list[Unit], places: Places) -> bool:
+        """Try every choice of parts of a small gang, few first."""
+        if len(parts) > MOST_PARTS:
+            return False
+        for chosen in (choice for size in range(1, len(parts)) for choice in combinations(parts, size)):
+            for part in chosen:
+                self._evict(part)
+            if is_whole(parts[0].gang) and places.fit():
+                return True
+            self._release(list(chosen))
+        return False
 
     def _carry_out(self, places: Places) -> bool:
         """Evict the chosen units and promise the places, if the gang is then whole; without victims it may start at once."""

@@ -1,12 +1,13 @@
 """Victims in units: a task that its gang can spare, or a whole gang; never a part that would leave a gang broken."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from phalanx.actions.eviction import is_victim
+from phalanx.actions.places import weight
 from phalanx.core.session import Session
 from phalanx.core.states import GangState, TaskState
 from phalanx.model.status import EVICTABLE, READY, Status
@@ -41,6 +42,10 @@ class Units:
 
     def on(self, node: int, preemptor: TaskState) -> list[Unit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
+        return next(self.lines(node, preemptor))
+
+    def lines(self, node: int, preemptor: TaskState) -> Iterator[list[Unit]]:
+        """Yield the same, and once more with large tasks first if a gang can spare this task or that one, but not both."""
         candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
         line = sorted(self._allowed(preemptor, candidates), key=_importance)
         spare = spare_of(line)
@@ -48,7 +53,10 @@ class Units:
         gangs = {task.gang.key: task.gang for task in line if id(task) not in spared}
         whole = [unit for gang in gangs.values() if (unit := self._whole(preemptor, gang))]
         whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.gang.key))
-        return [Unit((task,), False) for task in spare] + whole
+        yield [Unit((task,), False) for task in spare] + whole
+        if any(task.gang.key in gangs for task in spare):
+            line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
+            yield [Unit((task,), False) for task in spare_of(line)] + whole
 
     def _allowed(self, preemptor: TaskState, candidates: list[TaskState]) -> list[TaskState]:
         """Return the tasks that may go, each for itself: together they may be too many."""

@@ -49,7 +49,7 @@ def crowd(chance: Random, style: Style) -> list[Document]:
     names = QUEUES[: style.queues]
     kinds = ["cpu", "memory", "gpus"][: chance.randint(1, 3)]
     nodes = [_Place(f"node-{number}", _offer(chance, kinds)) for number in range(chance.randint(2, 4))]
-    found = [*(build.node(place.name, **place.left) for place in nodes), *_classes()]
+    found = [*(build.node(place.name, labels={}, spec={}, **place.left) for place in nodes), *classes()]
     found += [build.queue(name, weight=chance.randint(1, 3), **_shares(chance, kinds, nodes, style)) for name in names]
     running = 0
     for number in range(chance.randint(1, 5)):
@@ -90,7 +90,8 @@ def _shapes(chance: Random, kinds: list[str], count: int) -> list[dict[str, int]
     return found
 
 
-def _classes() -> list[Document]:
+def classes() -> list[Document]:
+    """Return the priority classes that gangs of a crowd name."""
     return [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in PRIORITIES.items()
@@ -127,7 +128,7 @@ def _running(chance: Random, name: str, queue: str, shapes: list[dict[str, int]]
 
 
 def _pod(name: str, group: str, asks: Mapping[str, int], role: str) -> Document:
-    return build.in_group(group, build.pod(name, **asks), role=role)
+    return build.in_group(group, build.pod(name, group=group, on="", spec={}, **asks), role=role)
 
 
 def _protect(chance: Random, pod: Document) -> None:
@@ -147,7 +148,9 @@ def _group(chance: Random, name: str, queue: str, minimum: int, pods: list[Docum
 
 def _waiting(chance: Random, name: str, queue: str, shapes: list[dict[str, int]]) -> list[Document]:
     count = chance.randint(1, 4)
-    pods = [_pod(f"default/{name}-{number}", name, chance.choice(shapes), chance.choice(("chief", "worker"))) for number in range(count)]
+    pods = [
+        _pod(f"default/{name}-{number}", name, chance.choice(shapes), chance.choice(("chief", "worker"))) for number in range(count)
+    ]
     group = _group(chance, name, queue, chance.randint(1, count), pods)
     if chance.random() < 0.7:
         group["spec"]["priorityClassName"] = "high"

@@ -54,7 +54,9 @@ class Judge:
     def rooms(self, gone: Collection[Task] = ()) -> dict[str, dict[str, float]]:
         """Return what is free on each node once some tasks are gone."""
         nodes, names = self._snapshot.nodes, self._snapshot.space.names
-        rooms = {node: dict(zip(names, nodes.allocatable[:, number].tolist(), strict=True)) for number, node in enumerate(nodes.names)}
+        rooms = {
+            node: dict(zip(names, nodes.allocatable[:, number].tolist(), strict=True)) for number, node in enumerate(nodes.names)
+        }
         leaving = {task.key for task in gone}
         for node, tasks in self._snapshot.on_node.items():
             for task in tasks.values():
@@ -88,9 +90,7 @@ class Judge:
         placed = {*self._decisions.binds, *self._decisions.pipelined}
         members = self._snapshot.members_of(key).values()
         return [
-            task
-            for task in members
-            if (task.status in READY or task.key in placed) and task.key not in self._decisions.evictions
+            task for task in members if (task.status in READY or task.key in placed) and task.key not in self._decisions.evictions
         ]
 
     def is_broken(self, key: GangKey, gone: Collection[Task]) -> bool:
@@ -201,7 +201,7 @@ def packs(rooms: Rooms, tasks: Sequence[Task]) -> bool:
         return True
     request = tasks[0].shape.request
     for node, room in rooms.items():
-        if all(room.get(name, 0) >= amount for name, amount in request.items()):
-            if packs({**rooms, node: less(room, request)}, tasks[1:]):
-                return True
+        has_room = all(room.get(name, 0) >= amount for name, amount in request.items())
+        if has_room and packs({**rooms, node: less(room, request)}, tasks[1:]):
+            return True
     return False
