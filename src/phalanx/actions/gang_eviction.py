@@ -98,8 +98,8 @@ class _Campaign:
         return RoomMaker(self._session, mission, self._action.board).make(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
-        """Return the tasks to serve: all that wait, or those of the first sub-group when the gang is whole already."""
-        tasks = waiting_tasks(self._session, self._gang)[::-1]
+        """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""
+        tasks = [task for task in waiting_tasks(self._session, self._gang)[::-1] if not task.task.is_best_effort]
         if tasks and self._session.gang_ready(self._gang).ok:
             return [task for task in tasks if task.subgroup is tasks[0].subgroup]
         return tasks
@@ -192,11 +192,7 @@ class _Campaign:
 
 
 def choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
-    """Yield the ways to make the gang whole: the first tasks in their order, then, if tasks differ, others, small ones first.
-
-    Tasks without requests need no room and count as placed.
-    """
-    waiting = [task for task in waiting if not task.task.is_best_effort]
+    """Yield the ways to make the gang whole: the first tasks in their order, then, if tasks differ, others, small ones first."""
     first = tasks_needed(gang, waiting)
     if first:
         yield first

@@ -78,7 +78,7 @@ class RoomMaker:
             return False
         if self._mission.purpose == "preempt":
             return True
-        with self._session.statement() as trial:
+        with self._session.trial() as trial:
             return all(self._take_somewhere(task, trial) for task in places.tasks)
 
     def _take_somewhere(self, task: TaskState, trial: Statement) -> bool:
@@ -91,7 +91,7 @@ class RoomMaker:
 
     def _plan(self, domain: Mask, places: Places) -> bool:
         """Choose victims node by node with all tasks placed for a trial; the victims stay evicted, the places are given back."""
-        with self._session.statement() as trial:
+        with self._session.trial() as trial:
             is_planned = all(self._plan_run(domain, tasks, trial) for tasks in places.runs)
         if is_planned and self._make_quota(places):
             return True
@@ -193,7 +193,7 @@ class RoomMaker:
 
     def _quota(self, places: Places) -> Verdict:
         """Return what refuses one of the tasks when all are counted against the queue."""
-        with self._session.statement() as trial:
+        with self._session.trial() as trial:
             for run in places.runs:
                 if self._session.queue_room(self._queue, run[0].task.shape).tasks >= len(run):
                     trial.pipeline(run, [0] * len(run))
@@ -222,7 +222,7 @@ class RoomMaker:
     # --- taking and giving back ------------------------------------------------------------------------------------
 
     def _evict(self, unit: Unit) -> None:
-        statement = self._session.statement()
+        statement = self._session.trial()
         self._touched.update(task.node for task in unit.gang.tasks if task.node >= 0)
         for task in unit.tasks:
             statement.evict(task, action=self._mission.action, preemptor=self._gang.key, reason=self._reason(unit))
@@ -288,7 +288,7 @@ class RoomMaker:
         """Evict the chosen units and promise the places, if the gang is then whole; without victims it may start at once."""
         if not self._held and self._start(places):
             return True
-        statement = self._session.statement()
+        statement = self._session.trial()
         if not places.take(statement) or not self._gang.is_pipelined or not self._session.gang_pipelined(self._gang):
             statement.discard()
             return False
@@ -299,7 +299,7 @@ class RoomMaker:
         return True
 
     def _start(self, places: Places) -> bool:
-        with self._session.statement() as statement:
+        with self._session.trial() as statement:
             if not places.take(statement, starts_now=True) or not self._session.gang_ready(self._gang).ok:
                 return False
             statement.commit()

@@ -168,6 +168,10 @@ class Session:
         """Begin a transaction."""
         return Statement(self)
 
+    def trial(self) -> Statement:
+        """Begin a transaction that leaves no trace when it is discarded."""
+        return Statement(self, is_trial=True)
+
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""
         status, evicts = operation.kind.value, operation.kind is Kind.EVICT
