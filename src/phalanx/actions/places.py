@@ -8,6 +8,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from phalanx.core.ownfilters import has_own_filters, own_filters
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import TaskState
@@ -31,7 +32,7 @@ class Places:
         self.runs = list(_by_class(session, tasks).values())
         self.runs.sort(key=lambda run: weight(session, run[0].task.shape), reverse=True)
         self.tasks = [task for run in self.runs for task in run]
-        self._is_local = all(session.is_local(run[0].task.shape) for run in self.runs)
+        self._is_local = all(is_alone(session, task) for task in self.tasks)
         self._steps_left = MOST_STEPS
 
     @property
@@ -52,7 +53,7 @@ class Places:
             if self._is_local and self._take_filling(trial):
                 return True
             trial.rollback(0)
-            return len(self.tasks) <= MOST_TASKS and self.take(trial)
+            return not (self._is_local and len(self.tasks) > MOST_TASKS) and self.take(trial)
 
     def take(self, statement: Statement, *, starts_now: bool = False) -> bool:
         """Promise every task a place, or give it one on free room; tell whether all got one."""
@@ -106,10 +107,12 @@ class Places:
 
     def _open_to(self, task: TaskState, starts_now: bool) -> Mask:
         outlook = self._session.outlook(task.task.shape)
-        if not starts_now:
-            return outlook.feasible & self._domain
-        mask: Mask = np.logical_or.reduce([part for is_now, part in outlook.groups(within=self._domain) if is_now])
-        return mask
+        mask = outlook.feasible & self._domain
+        if starts_now:
+            mask = np.logical_or.reduce([part for is_now, part in outlook.groups(within=self._domain) if is_now])
+        narrow = own_filters(self._session, task, mask).narrow(mask)
+        assert narrow is not None
+        return narrow
 
     def _has_quota(self, task: TaskState) -> bool:
         return self._session.queue_room(self._queue, task.task.shape).tasks > 0
@@ -129,6 +132,11 @@ class Places:
         found = search.run()
         self._steps_left = search.steps_left
         return found
+
+
+def is_alone(session: Session, task: TaskState) -> bool:
+    """Tell whether nothing but room and its shape decides where a task may go: no other pods, and no filter of its own."""
+    return session.is_local(task.task.shape) and not has_own_filters(session, task)
 
 
 def _by_class(session: Session, tasks: list[TaskState]) -> dict[Hashable, list[TaskState]]:

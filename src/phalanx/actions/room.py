@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from itertools import combinations, islice
 
 from phalanx.actions.eviction import Siege
-from phalanx.actions.places import Places
+from phalanx.actions.places import Places, is_alone
 from phalanx.actions.prices import UNKNOWN, OfferMaker, PriceBoard, PriceList
 from phalanx.actions.units import Unit, Units, is_whole, spare_of
 from phalanx.core.session import Session
@@ -114,10 +114,9 @@ class RoomMaker:
 
     def _prices(self, task: TaskState, nodes: Mask) -> PriceList:
         """Return the price list of the task's class; tasks that other pods matter to have one of their own."""
-        shape = task.task.shape
-        if not self._session.is_local(shape):
+        if not is_alone(self._session, task):
             return PriceList(nodes)
-        key = (self._session.class_of(shape), self._queue.name, self._gang.gang.priority, nodes.tobytes())
+        key = (self._session.class_of(task.task.shape), self._queue.name, self._gang.gang.priority, nodes.tobytes())
         prices = self._board.prices(key, nodes)
         if self._held:
             prices.keep()

@@ -10,6 +10,7 @@ from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.model.gang import Gang
 from phalanx.model.queue import Queue
+from phalanx.model.resources import CPU, scale_of
 from phalanx.model.status import HOLDING, READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
 
@@ -33,8 +34,11 @@ class Judge:
 
     @cached_property
     def deserved(self) -> dict[str, Amounts]:
-        """What each queue with gangs deserves, as the cycle reports it."""
-        return {name: figures["deserved"] for name, figures in self._decisions.queues.items()}
+        """What each queue with gangs deserves, as the cycle reports it, in the engine's units."""
+        return {
+            queue: {name: amount if name == CPU else amount * scale_of(name) for name, amount in figures["deserved"].items()}
+            for queue, figures in self._decisions.queues.items()
+        }
 
     def gang_of(self, task: Task) -> Gang:
         """Return the gang of a task."""
