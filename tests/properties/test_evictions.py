@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phalanx.builtin import CATALOGUE
+from phalanx.cli.policies import policy_of_profile
 from phalanx.core.cycle import run_cycle
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.policy import Policy
@@ -29,7 +30,7 @@ SEEDS = st.integers(0, 2**40)
 ALONE = [Style(), Style(shapes=2), Style(shapes=2, is_limited=True), Style(queues=2), Style(queues=3, shapes=2, is_limited=True)]
 """One gang waits: an exhaustive search can tell what was possible."""
 TOGETHER = [Style(waiting=3, shapes=2), Style(queues=3, waiting=4, shapes=2, is_limited=True)]
-POLICY = crowds.policy()
+POLICY = policy_of_profile("phalanx")
 WAITING = GangKey("default/wait-0")
 
 
@@ -125,29 +126,48 @@ def test_a_gang_that_evictions_can_start_is_started(seed: int, style: Style) -> 
 
 
 class Rounds:
-    """Session after session: who was promised a place runs, who was evicted comes back and waits."""
+    """Session after session: who was promised a place runs, who was evicted comes back and waits.
 
-    def __init__(self, seed: int, style: Style) -> None:
-        self._cluster = ObjectCluster()
+    In a slow cluster who was promised a place waits for it, and who was evicted takes a session to leave.
+    """
+
+    def __init__(self, seed: int, style: Style, *, is_slow: bool) -> None:
+        self._cluster, self._is_slow = ObjectCluster(), is_slow
         self._pods: dict[str, Document] = {}
         for item in crowds.crowd(Random(seed), style):
             self._cluster.put(item)
             self._pods[f"{item['metadata'].get('namespace')}/{item['metadata']['name']}"] = item
         self.evictions: list[list[Eviction]] = []
+        self._leaving: list[str] = []
 
     def run(self, sessions: int) -> Snapshot:
         for _ in range(sessions):
             snapshot = self._cluster.snapshot(0.0)
             decisions = run_cycle(snapshot, POLICY, CATALOGUE)
             self.evictions.append(list(decisions.evictions.values()))
-            for task, node in {**dict.fromkeys(decisions.evictions, ""), **decisions.binds, **decisions.pipelined}.items():
-                self._move(task, node)
+            self._carry_out(decisions)
         return snapshot
 
-    def _move(self, key: str, node: str) -> None:
+    def _carry_out(self, decisions: Decisions) -> None:
+        gone = self._leaving if self._is_slow else list(decisions.evictions)
+        self._leaving = list(decisions.evictions)
+        for key in gone:
+            self._put(key, "", {"phase": "Pending"})
+        for key in self._leaving if self._is_slow else ():
+            self._put(key, self._pods[key]["spec"]["nodeName"], {"phase": "Running"}, deletionTimestamp="2026-01-01T00:00:00Z")
+        for key, node in decisions.binds.items():
+            self._put(key, node, {"phase": "Running"})
+        for key, node in decisions.pipelined.items():
+            if self._is_slow:
+                self._put(key, "", {"phase": "Pending", "nominatedNodeName": node})
+            else:
+                self._put(key, node, {"phase": "Running"})
+
+    def _put(self, key: str, node: str, status: Document, **metadata: str) -> None:
         pod = self._pods[key]
         spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"} | ({"nodeName": node} if node else {})
-        self._pods[key] = {**pod, "spec": spec, "status": {"phase": "Running" if node else "Pending"}}
+        data = {name: value for name, value in pod["metadata"].items() if name != "deletionTimestamp"} | metadata
+        self._pods[key] = {**pod, "metadata": data, "spec": spec, "status": status}
         self._cluster.put(self._pods[key])
 
 
@@ -155,9 +175,9 @@ STEADY_AFTER, MOST_TIMES = 8, 3
 
 
 @settings(deadline=None, max_examples=60)
-@given(SEEDS, st.sampled_from(TOGETHER))
-def test_evictions_come_to_an_end(seed: int, style: Style) -> None:
-    rounds = Rounds(seed, style)
+@given(SEEDS, st.sampled_from(TOGETHER), st.booleans())
+def test_evictions_come_to_an_end(seed: int, style: Style, is_slow: bool) -> None:
+    rounds = Rounds(seed, style, is_slow=is_slow)
     rounds.run(20)
     assert not any(rounds.evictions[STEADY_AFTER:])
     times = Counter(eviction.task.key for session in rounds.evictions for eviction in session)
@@ -165,9 +185,9 @@ def test_evictions_come_to_an_end(seed: int, style: Style) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(SEEDS, st.sampled_from([Style(queues=3, waiting=4, shapes=2, is_limited=True), Style(queues=2, waiting=4)]))
-def test_no_two_queues_take_from_each_other_in_turn(seed: int, style: Style) -> None:
-    rounds = Rounds(seed, style)
+@given(SEEDS, st.sampled_from([Style(queues=3, waiting=4, shapes=2, is_limited=True), Style(queues=2, waiting=4)]), st.booleans())
+def test_no_two_queues_take_from_each_other_in_turn(seed: int, style: Style, is_slow: bool) -> None:
+    rounds = Rounds(seed, style, is_slow=is_slow)
     gangs = rounds.run(20).gangs
     taken = {
         (gangs[GangKey(eviction.preemptor)].queue, gangs[eviction.task.gang].queue)
@@ -179,9 +199,9 @@ def test_no_two_queues_take_from_each_other_in_turn(seed: int, style: Style) -> 
 
 
 @settings(deadline=None, max_examples=80)
-@given(SEEDS, st.sampled_from(TOGETHER))
-def test_what_was_evicted_is_not_won_back_in_the_next_session(seed: int, style: Style) -> None:
-    rounds = Rounds(seed, style)
+@given(SEEDS, st.sampled_from(TOGETHER), st.booleans())
+def test_what_was_evicted_is_not_won_back_in_the_next_session(seed: int, style: Style, is_slow: bool) -> None:
+    rounds = Rounds(seed, style, is_slow=is_slow)
     rounds.run(6)
     for before, after in zip(rounds.evictions, rounds.evictions[1:], strict=False):
         losers = {(eviction.preemptor, str(eviction.task.gang)) for eviction in before}

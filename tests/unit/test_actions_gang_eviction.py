@@ -5,12 +5,13 @@ from collections.abc import Mapping
 import pytest
 
 from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
+from phalanx.cli.policies import policy_of_profile
 from phalanx.core.policy import Policy
 from phalanx.errors import ConfigError
 from phalanx.testing import build, crowds
 from phalanx.testing.build import Cluster, Document
 
-FEWEST = crowds.policy()
+FEWEST = policy_of_profile("phalanx")
 FIRST = ("priority", "gang", "conformance")
 SECOND = ("predicates", "capacity", "nodeorder", "network-topology-aware")
 BUNDLES = build.policy([FIRST, SECOND], "allocate, gangpreempt, gangreclaim")

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 import pytest
 
+from phalanx.cli.policies import policy_of_profile
 from phalanx.testing import build, crowds
 from phalanx.testing.build import Cluster, Cycle, Document
 
-POLICY = crowds.policy()
+POLICY = policy_of_profile("phalanx")
 
 
 def crowd(*, nodes: int = 1, cpu: int = 4, queues: Iterable[Document] = ()) -> Cluster:

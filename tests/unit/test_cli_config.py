@@ -87,7 +87,7 @@ def test_tiers_override_those_of_the_profile_as_a_whole() -> None:
 
 @pytest.mark.parametrize("empty", [None, {}])
 def test_no_configuration_means_the_default_profile(empty: object) -> None:
-    assert policy_of(empty) == policy_of_profile("volcano")
+    assert policy_of(empty) == policy_of_profile("phalanx")
 
 
 def test_a_configuration_without_profile_stands_for_itself() -> None:

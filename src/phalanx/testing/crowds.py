@@ -8,28 +8,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from phalanx.core.policy import Policy
 from phalanx.testing import build
 from phalanx.testing.build import Document
 
 PRIORITIES = {"low": 1, "middle": 5, "high": 10}
 QUEUES = ("blue", "green", "red")
-CAPACITY = {
-    "name": "capacity",
-    "enableHierarchy": True,
-    "arguments": {"brokenQueues": "refuse-alone", "deserved": "weight", "preemptive": "all-dimensions"},
-}
 MOST_RUNNING = 8
-
-
-def policy(actions: str = "allocate, backfill, gangpreempt, gangreclaim") -> Policy:
-    """Return the configuration that takes the fewest victims, for whole gangs only."""
-    tiers = [
-        ("priority", "gang", "conformance"),
-        ("drf", "predicates", CAPACITY, "nodeorder", "binpack", "network-topology-aware"),
-    ]
-    fewest = [{"name": name, "arguments": {"victims": "fewest"}} for name in ("gangpreempt", "gangreclaim")]
-    return build.policy(tiers, actions, victimRule="all-agree", configurations=fewest)
 
 
 @dataclass(frozen=True, slots=True)
