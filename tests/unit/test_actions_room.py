@@ -42,7 +42,8 @@ def test_the_message_says_for_whom_by_which_right_and_what_becomes_of_the_gang()
     entry = cycle.answer["evictions"]["default/old-0"]
     assert (entry["action"], entry["for"]) == ("gangpreempt", "default/urgent")
     assert entry["message"] == (
-        "preempted by gang default/urgent (priority 10 over 1); its gang keeps its minimum; every task of the gang gets a place"
+        "preempted by gang default/urgent (priority 10 over 1): its gang can spare it,"
+        " and without its room default/urgent cannot start"
     )
 
 
@@ -58,7 +59,7 @@ def test_the_message_of_a_reclaim_names_both_queues() -> None:
     cycle = cluster.run_cycle()
     assert cycle.answer["evictions"]["default/old-0"]["action"] == "gangreclaim"
     assert message(cycle, "old-0").startswith(
-        "reclaimed for gang default/urgent: queue blue has more than it deserves, queue green less; its gang keeps its minimum"
+        "reclaimed for gang default/urgent (queue blue has more than it deserves, queue green less): its gang can spare it"
     )
 
 

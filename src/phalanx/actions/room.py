@@ -305,9 +305,11 @@ class RoomMaker:
             return True
 
     def _reason(self, unit: Unit) -> str:
-        what = "its whole gang goes" if unit.is_whole else "its gang keeps its minimum"
+        """Say by which rule, what becomes of the victim's gang, and why this victim: `_spare_the_rest` put back all others."""
+        what = "its whole gang goes" if unit.is_whole else "its gang can spare it"
+        why = f"{what}, and without its room {self._gang.key} cannot start"
         if self._mission.purpose == "preempt":
             mine, its = self._gang.gang.priority, unit.gang.gang.priority
-            return f"preempted by gang {self._gang.key} (priority {mine} over {its}); {what}; every task of the gang gets a place"
+            return f"preempted by gang {self._gang.key} (priority {mine} over {its}): {why}"
         queues = f"queue {unit.gang.gang.queue} has more than it deserves, queue {self._queue.name} less"
-        return f"reclaimed for gang {self._gang.key}: {queues}; {what}; every task of the gang gets a place"
+        return f"reclaimed for gang {self._gang.key} ({queues}): {why}"

@@ -63,7 +63,7 @@ class Session:
         self.queues = snapshot.queues
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}
-        self.books_are_live = policy.profile == "kai"
+        self.books_are_live = policy.family == "kai"
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
         self.is_guarded = False
         """Some plugin says at the end whether each gang is whole."""

@@ -11,6 +11,7 @@ from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import placeable
 from phalanx.explain.phrases import amount_text, counted, general_obstacle, node_obstacles, request_text
+from phalanx.model.queue import ROOT
 from phalanx.model.status import COMPLETED, HOLDING, READY, Status
 
 MOST_CAUSES = 2
@@ -274,6 +275,8 @@ def _all_taken(gang: GangState, verdict: Verdict) -> str:
     name, taken, limit, _ = _amounts(verdict)
     if not verdict.numbers["limit"]:
         return f"no node offers {name}"
+    if verdict.numbers["queue"] == ROOT:
+        return f"{taken} of the cluster's {limit} {name} are taken"
     return f"{_queue_has(gang, verdict)} {taken} of the cluster's {limit} {name}"
 
 
