@@ -106,12 +106,9 @@ class _Turn:
 
     def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
         """Keep the promise to a gang; it stays in line if that fails or if it has more tasks to place."""
-        if uses_domains(gang):
-            is_kept, is_ready = True, self._domains.allocate(gang, queue)
-        else:
-            is_kept = keep_promise(self._session, gang, queue)
-            is_ready = is_kept and self._session.gang_ready(gang).ok
-        return not is_kept or (is_ready and self._placer.has_tasks_left(gang))
+        if not keep_promise(self._session, gang, queue):
+            return True
+        return self._session.gang_ready(gang).ok and self._placer.has_tasks_left(gang)
 
     def take(self, gangs: list[Any], queue: Queue) -> None:
         gang: GangState = heappop(gangs)[-1]

@@ -1,11 +1,13 @@
 """Room that was cleared for a gang stays its own until the gang starts: its tasks go to the nodes that were nominated for them."""
 
+from phalanx.core.located import locate_gang
 from phalanx.core.order import pending_tasks
 from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
-from phalanx.core.states import GangState, TaskState
+from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.model.queue import Queue
+from phalanx.model.status import HOLDING, Status
 
 
 def promised_tasks(gang: GangState) -> list[TaskState]:
@@ -21,14 +23,28 @@ def keep_promise(session: Session, gang: GangState, queue: Queue) -> bool:
     with session.trial() as statement:
         if not all(_place(session, task, queue, statement) for task in session.sorted_tasks(promised_tasks(gang))):
             return False
+        if not _is_near_enough(session, gang):
+            return False
         if session.gang_ready(gang).ok:
             statement.commit()
+            locate_gang(gang, session.snapshot.hypernodes)
         elif session.gang_pipelined(gang):
             statement.keep()
         else:
             return False
         session.course.note(3, "promise", f"gang {gang.key}: its tasks keep their nominated nodes", gang=gang.key)
         return True
+
+
+def _is_near_enough(session: Session, gang: GangState) -> bool:
+    """Tell whether the tasks are in domains as narrow as the gang and its sub-groups ask for."""
+    tree = session.snapshot.hypernodes
+    scopes: list[GangState | SubGroupState] = [gang, *gang.subgroups.values()]
+    for scope in scopes:
+        nodes = {task.node for task in scope.tasks if task.status in HOLDING or task.status is Status.PIPELINED}
+        if scope.allowed_tier is not None and nodes and tree.tiers[tree.lowest_with(nodes)] > scope.allowed_tier:
+            return False
+    return True
 
 
 def _place(session: Session, task: TaskState, queue: Queue, statement: Statement) -> bool:
