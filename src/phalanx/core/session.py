@@ -164,9 +164,9 @@ class Session:
         """Return amounts as a row vector of floats."""
         return request_of(resources or {}, self.snapshot.space).amounts.astype(np.float64)
 
-    def statement(self) -> Statement:
-        """Begin a transaction."""
-        return Statement(self)
+    def statement(self, *, is_trial: bool = False) -> Statement:
+        """Begin a transaction; a trial only finds out what would be."""
+        return Statement(self, is_trial=is_trial)
 
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""

@@ -76,11 +76,11 @@ class Operation:
 class Statement:
     """A list of operations that stand or fall together. Leaving the `with` block without `commit` or `keep` discards."""
 
-    __slots__ = ("_is_open", "_session", "operations")
+    __slots__ = ("_is_open", "_is_trial", "_session", "operations")
 
-    def __init__(self, session: "Session") -> None:
-        """Start empty."""
-        self._session = session
+    def __init__(self, session: "Session", *, is_trial: bool = False) -> None:
+        """Start empty. What is undone of a trial never happened: tasks do not remember it."""
+        self._session, self._is_trial = session, is_trial
         self._is_open = True
         self.operations: list[Operation] = []
 
@@ -131,7 +131,7 @@ class Statement:
             if operation.undoes is not None:
                 self._session.apply(operation.undoes)
                 continue
-            for task in operation.tasks:
+            for task in operation.tasks if not self._is_trial else ():
                 task.remember_attempt()
             self._session.revert(operation)
 

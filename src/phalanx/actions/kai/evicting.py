@@ -10,6 +10,7 @@ from phalanx.core.podsets import USING, is_preemptible, next_tasks, pod_sets
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import Verdict
 from phalanx.kai.figures import ZERO, Figures, plus
 from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
 from phalanx.kai.shares import QueueShare
@@ -70,6 +71,7 @@ class _SearchAction:
             lambda units: self.judge(session, gang, units),
         )
         if statement is None:
+            gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
             return {}
         statement.commit()
         return {operation.gang.key: operation.gang for operation in statement.operations if operation.gang is not gang}
@@ -152,7 +154,12 @@ class ReclaimAction(_SearchAction):
         if proportion is None or not super().may_try(session, gang):
             return False
         reclaimer = self._reclaimer(session, gang)
-        return reclaimer is not None and gate_verdict(reclaimer).ok
+        if reclaimer is None:
+            return False
+        verdict = gate_verdict(reclaimer)
+        if not verdict.ok:
+            gang.verdicts.append(verdict)
+        return verdict.ok
 
     def _reclaimer(self, session: Session, gang: GangState) -> Reclaimer | None:
         proportion = session.instance("proportion")
