@@ -83,7 +83,7 @@ class SharedGpus:
     def _node(self, number: int) -> _NodeGpus:
         if number not in self._nodes:
             label = self._session.snapshot.nodes.nodes[number].labels.get(MEMORY_LABEL, "")
-            memory = float(label) if label.isdecimal() else float(DEFAULT_MEMORY_MIB)
+            memory = float(label if label.isdecimal() and int(label) else DEFAULT_MEMORY_MIB)
             self._nodes[number] = _NodeGpus(memory // 100 * 100 if memory > 100 else memory)
         return self._nodes[number]
 

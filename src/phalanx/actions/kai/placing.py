@@ -29,8 +29,9 @@ class Placer:
     """Places attempts; `promises_only` never takes room at once, as the searches for victims do."""
 
     def __init__(self, session: Session, *, promises_only: bool = False) -> None:
-        """Serve one session."""
+        """Serve one session. The book of shared devices is opened first: they are not there for whole requests."""
         self._session, self._promises_only = session, promises_only
+        session.book(SharedGpus)
 
     def place(self, gang: GangState, tasks: list[TaskState], statement: Statement, nodes: Mask | None = None) -> bool:
         """Place all tasks or none; what was tried is undone."""
