@@ -19,7 +19,7 @@ def cluster(*, nodes: int = 1, gpus: int = 2, **more: Any) -> Cluster:
 
 def sharer(name: str, share: float, device: str = "", on: str = "node-0") -> list[dict[str, Any]]:
     """A job of one pod that runs on a shared device, or waits."""
-    return kai.gang(name, share=share, on=on if device else "", **({"device": device} if device else {}))
+    return kai.gang(name, share=share, on=on if device else "", device=device)
 
 
 def device_of(cycle: Cycle, pod: str) -> list[str]:

@@ -68,7 +68,7 @@ class _SearchAction:
             lambda: VictimLine(
                 session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
             ),
-            lambda units: self.judge(session, gang, units),
+            lambda units: self._spares_cores(session, gang, units) and self.judge(session, gang, units),
         )
         if statement is None:
             gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
@@ -79,9 +79,17 @@ class _SearchAction:
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
         if victim is gang or not self.may_give(session, gang, victim):
             return False
+        return not self._is_young(session, gang, victim) or any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(victim))
+
+    def _is_young(self, session: Session, gang: GangState, victim: GangState) -> bool:
         young = session.instance("minruntime")
-        is_young = young is not None and self.name != "consolidation" and young.protects(session, gang, victim, self.name)
-        return not is_young or any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(victim))
+        return young is not None and self.name != "consolidation" and young.protects(session, gang, victim, self.name)
+
+    def _spares_cores(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+        """Tell whether jobs that have just started keep their minimum."""
+        victims = {unit[0].gang.key: unit[0].gang for unit in units}
+        young = (victim for victim in victims.values() if self._is_young(session, gang, victim))
+        return all(leaf.is_satisfied for victim in young for leaf in pod_sets(victim))
 
 
 def _active(session: Session) -> list[GangState]:
