@@ -87,6 +87,6 @@ KAI_CATALOGUE = Catalogue(
 """Actions and plugins of the profile kai, which share names with others and mean something else."""
 
 
-def catalogue_of(profile: str) -> Catalogue:
-    """Return the catalogue that a profile chooses from."""
-    return KAI_CATALOGUE if profile == "kai" else CATALOGUE
+def catalogue_of(family: str) -> Catalogue:
+    """Return the catalogue that a family of configurations chooses from."""
+    return KAI_CATALOGUE if family == "kai" else CATALOGUE

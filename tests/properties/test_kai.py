@@ -240,7 +240,7 @@ def test_discard_restores_every_book(seed: int) -> None:
     random = Random(seed)
     session = session_of(random)
     before, ledger = books(session), session.ledger.copy()
-    with session.statement(is_trial=random.random() < 0.5) as statement:
+    with session.trial() if random.random() < 0.5 else session.statement() as statement:
         for _ in range(random.randint(1, 8)):
             mark = statement.checkpoint()
             change_something(random, session, statement)

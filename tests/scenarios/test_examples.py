@@ -53,6 +53,7 @@ def test_an_example_is_decided_as_expected(folder: Path) -> None:
     assert result.stderr == ""
     answer = msgspec.json.decode(result.stdout)
     assert answer["binds"] == expected["binds"]
+    assert {pod: eviction["for"] for pod, eviction in answer["evictions"].items()} == expected.get("evictions", {})
     assert set(answer["groups"]) == set(expected["gangs"])
     waits = [gang for gang in expected["gangs"].values() if gang["status"] in WAITS]
     assert result.exit_code == (3 if waits else 0)

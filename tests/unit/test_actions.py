@@ -369,7 +369,6 @@ def test_backfill_places_tasks_without_requests_that_were_only_promised_a_place(
 # --- evicting actions --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="gangpreempt and gangreclaim evict for members that ask for nothing, and place none of them")
 @pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
 def test_nobody_is_evicted_for_tasks_that_ask_for_nothing(action: str) -> None:
     policy = build.policy([["priority", "gang"], ["predicates", "proportion"]], f"allocate, {action}")

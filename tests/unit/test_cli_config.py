@@ -87,7 +87,7 @@ def test_tiers_override_those_of_the_profile_as_a_whole() -> None:
 
 @pytest.mark.parametrize("empty", [None, {}])
 def test_no_configuration_means_the_default_profile(empty: object) -> None:
-    assert policy_of(empty) == policy_of_profile("volcano")
+    assert policy_of(empty) == policy_of_profile("phalanx")
 
 
 def test_a_configuration_without_profile_stands_for_itself() -> None:
@@ -161,11 +161,11 @@ def test_check_of_a_file_that_is_not_there_says_so() -> None:
 
 def test_show_prints_a_profile_that_can_be_used() -> None:
     shown = run("show").stdout
-    assert policy_of(yaml.safe_load(shown)) == policy_of_profile("volcano")
+    assert policy_of(yaml.safe_load(shown)) == policy_of_profile("phalanx")
 
 
 def test_show_with_defaults_means_the_same_and_leaves_nothing_unsaid() -> None:
-    shown = yaml.safe_load(run("show", "--defaults").stdout)
+    shown = yaml.safe_load(run("show", "--profile", "volcano", "--defaults").stdout)
     spelled_out, short = policy_of(shown), policy_of_profile("volcano")
     assert [plugin.enabled for plugin in spelled_out.plugins()] == [plugin.enabled for plugin in short.plugins()]
     assert (spelled_out.actions, spelled_out.flags, spelled_out.victim_rule) == (short.actions, short.flags, short.victim_rule)

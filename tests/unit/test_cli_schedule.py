@@ -152,7 +152,7 @@ def test_the_course_is_a_list_in_an_answer_for_programs() -> None:
     result = stdin(ONE, "-v", "5", "-o", "json")
     course = json.loads(result.stdout)["course"]
     assert result.stderr == ""
-    assert course[0] == {"level": 5, "event": "enter", "text": "enter action enqueue", "action": "enqueue"}
+    assert course[0] == {"level": 5, "event": "enter", "text": "enter action allocate", "action": "allocate"}
     assert {step["level"] for step in course} == {3, 4, 5}
 
 

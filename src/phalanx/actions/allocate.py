@@ -12,6 +12,7 @@ from typing import Any
 
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.actions.promises import keep_promise, promised_tasks
 from phalanx.core.heap import Heap
 from phalanx.core.order import pending_tasks
 from phalanx.core.session import Session
@@ -30,6 +31,7 @@ class AllocateAction:
         settings = Arguments(self.name, arguments)
         enabled = settings.switch("predicateErrorCacheEnable", True)
         self.remembers_failed_roles = settings.switch("enablePredicateErrorCache", enabled)
+        self._keeps_promises = settings.switch("promisedFirst", False)
         settings.done()
 
     def run(self, session: Session) -> None:
@@ -43,6 +45,8 @@ class AllocateAction:
             order = [queue.name for queue in in_order]
             session.course.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
         turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
+        if self._keeps_promises:
+            turn.keep_promises(gangs_by_queue)
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue)
@@ -91,6 +95,23 @@ class _Turn:
         self._session, self._placer = session, placer
         self._domains = DomainSearch(session, placer)
         self._number = count(1 << 40)
+
+    def keep_promises(self, gangs_by_queue: dict[str, list[Any]]) -> None:
+        """Give gangs the room that was cleared for them before anybody else can take it, be it their queue's turn or not."""
+        for name, gangs in gangs_by_queue.items():
+            promised = sorted(entry for entry in gangs if promised_tasks(entry[-1]))
+            served = {entry[1] for entry in promised if not self._stays_in_line(entry[-1], self._session.queues[name])}
+            gangs[:] = [entry for entry in gangs if entry[1] not in served]
+            heapify(gangs)
+
+    def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
+        """Keep the promise to a gang; it stays in line if that fails or if it has more tasks to place."""
+        if uses_domains(gang):
+            is_kept, is_ready = True, self._domains.allocate(gang, queue)
+        else:
+            is_kept = keep_promise(self._session, gang, queue)
+            is_ready = is_kept and self._session.gang_ready(gang).ok
+        return not is_kept or (is_ready and self._placer.has_tasks_left(gang))
 
     def take(self, gangs: list[Any], queue: Queue) -> None:
         gang: GangState = heappop(gangs)[-1]

@@ -55,8 +55,8 @@ class BackfillAction:
             return False
         outlook = session.outlook(task.task.shape)
         own = own_filters(session, task, outlook.allowed)
-        for _, mask in outlook.groups(within=own.narrow(None), ignores_idle=True):
-            if mask.any():
+        for is_now, mask in outlook.groups(within=own.narrow(None)):
+            if is_now and mask.any():
                 node = outlook.best(mask, extra=session.task_scores(task))
                 if node is not None:
                     statement.allocate([task], [node])

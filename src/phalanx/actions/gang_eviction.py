@@ -2,14 +2,18 @@
 whole gangs after that, never a part that would leave a gang broken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from heapq import heappop
+from itertools import product
+from math import prod
 
 import numpy as np
 
 from phalanx.actions.bundles import Bundle, BundleMaker
 from phalanx.actions.eviction import gang_heap, starving_gangs, waiting_tasks
-from phalanx.actions.room import PriceBoard, RoomMaker
+from phalanx.actions.places import weight
+from phalanx.actions.prices import PriceBoard
+from phalanx.actions.room import Mission, RoomMaker
 from phalanx.core.heap import Heap
 from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
@@ -20,6 +24,9 @@ from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
 from phalanx.model.status import READY
 from phalanx.placement import Mask
+
+MOST_CHOICES = 64
+"""Of members of a gang that could make it whole, if they differ; beyond that only the smallest are tried."""
 
 
 class GangEvictionAction:
@@ -79,39 +86,41 @@ class _Campaign:
 
     def run(self) -> None:
         waiting = self._waiting()
-        if not waiting or not all(self._may_take(task) for task in waiting):
-            return
-        for hypernode in self._domains():
-            domain = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)
-            domain[self._tree.members[hypernode]] = True
-            if self._make_room(domain, hypernode, waiting):
-                return
+        if self._action.victims == "fewest":
+            for needed in choices(self._session, self._gang, waiting):
+                if self._may_take_all(needed) and any(self._make_room(domain, needed) for _, domain in self._domains()):
+                    return
+        elif waiting and self._may_take_all(waiting):
+            any(self._clear(domain, hypernode, waiting) for hypernode, domain in self._domains())
 
-    def _make_room(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
-        if self._action.victims == "bundles":
-            return self._clear(domain, hypernode, waiting)
-        needed = tasks_needed(self._gang, waiting)
-        action = self._action
-        return RoomMaker(self._session, self._gang, self._queue, action.purpose, action.name, action.board).make(domain, needed)
+    def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
+        mission = Mission(self._gang, self._queue, self._action.purpose, self._action.name)
+        return RoomMaker(self._session, mission, self._action.board).make(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
-        """Return the tasks to serve: all that wait, or those of the first sub-group when the gang is whole already."""
-        tasks = waiting_tasks(self._session, self._gang)[::-1]
+        """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""
+        tasks = [task for task in waiting_tasks(self._session, self._gang)[::-1] if not task.task.is_best_effort]
         if tasks and self._session.gang_ready(self._gang).ok:
             return [task for task in tasks if task.subgroup is tasks[0].subgroup]
         return tasks
+
+    def _may_take_all(self, tasks: list[TaskState]) -> bool:
+        return all(self._may_take(task) for task in tasks)
 
     def _may_take(self, task: TaskState) -> bool:
         if not task.task.may_preempt:
             return False
         return self._action.purpose == "preempt" or self._session.queue_preemptive(self._queue, task).ok
 
-    def _domains(self) -> list[int]:
-        """Return the domains to try: wide ones first for bundles, narrow ones first for the fewest victims."""
+    def _domains(self) -> Iterator[tuple[int, Mask]]:
+        """Yield the domains to try: wide ones first for bundles, narrow ones first for the fewest victims."""
         gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")
         if self._action.victims == "bundles":
             gradients = gradients[::-1]
-        return [number for gradient in gradients for number in gradient][: self._action.most_domains]
+        for hypernode in [number for gradient in gradients for number in gradient][: self._action.most_domains]:
+            domain = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)
+            domain[self._tree.members[hypernode]] = True
+            yield hypernode, domain
 
     def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
         """Add bundles until the gang fits into the domain, then carry it out."""
@@ -182,15 +191,52 @@ class _Campaign:
         return f"reclaimed for gang {self._gang.key} of queue {self._queue.name}; {what}"
 
 
+def choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
+    """Yield the ways to make the gang whole: the first tasks in their order, then, if tasks differ, others, small ones first."""
+    first = tasks_needed(gang, waiting)
+    if first:
+        yield first
+    if len(first) < len(waiting):
+        yield from _other_choices(session, gang, waiting, len(first))
+
+
+def _other_choices(session: Session, gang: GangState, waiting: list[TaskState], count: int) -> Iterator[list[TaskState]]:
+    groups: dict[tuple[Hashable, str], list[TaskState]] = {}
+    for task in waiting:
+        groups.setdefault((session.class_of(task.task.shape), task.task.role), []).append(task)
+    if len({kind for kind, _ in groups}) == 1:
+        return
+    small_first = sorted(groups.values(), key=lambda tasks: weight(session, tasks[0].task.shape))
+    if prod(len(tasks) + 1 for tasks in small_first) > MOST_CHOICES:
+        yield tasks_needed(gang, [task for tasks in small_first for task in tasks])
+        return
+    for parts in sorted(product(*(range(len(tasks) + 1) for tasks in small_first)), reverse=True):
+        chosen = [task for tasks, part in zip(small_first, parts, strict=True) for task in tasks[:part]]
+        if len(chosen) == count and all(_count(chosen, role) >= missing for role, missing in _missing_roles(gang).items()):
+            yield chosen
+
+
+def _count(tasks: list[TaskState], role: str) -> int:
+    return sum(task.task.role == role for task in tasks)
+
+
+def _missing_roles(gang: GangState) -> dict[str, int]:
+    """Return how many tasks each role lacks, promises counted in."""
+    minima = gang.gang.role_minima if gang.gang.roles_count else {}
+    tallies = {role: gang.role_tallies[role] for role in minima}
+    return {
+        role: max(minima[role] - tally.total(READY) - tally.waiting - tally.pending_best_effort, 0)
+        for role, tally in tallies.items()
+    }
+
+
 def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
     """Return the waiting tasks that make the gang whole: those that roles need, then others; all in a gang of sub-groups."""
     if gang.has_subgroups:
         return waiting
     chosen: list[TaskState] = []
-    for role, minimum in gang.gang.role_minima.items() if gang.gang.roles_count else ():
-        tally = gang.role_tallies[role]
-        missing = minimum - tally.total(READY) - tally.waiting - tally.pending_best_effort
-        chosen += [task for task in waiting if task.task.role == role][: max(missing, 0)]
+    for role, missing in _missing_roles(gang).items():
+        chosen += [task for task in waiting if task.task.role == role][:missing]
     missing = gang.gang.min_member - gang.tally.ready - gang.tally.waiting - gang.tally.pending_best_effort - len(chosen)
     others = [task for task in waiting if task not in chosen][: max(missing, 0)]
     return chosen + others if chosen or others else waiting[:1]

@@ -1,270 +1,294 @@
 """Make room for a whole gang with as few evictions as possible.
 
-Nothing is evicted unless every task that the gang needs then has a place, free room counted in. Victims go in units: a task that
-its gang can spare, or a whole gang; never a part that would leave a gang broken. First the cheapest node is chosen for task after
-task, then every unit is put back that turns out not to be needed: what is left is needed, each single one of it.
+Nothing is evicted unless every task that the gang needs then has a place, free room counted in. Victims go in units (`units.py`).
+First the cheapest node is chosen for task after task (`prices.py`), then what the queue has no quota for is taken from the queue.
+After that every unit is put back that turns out not to be needed: what is left is needed, each single one of it.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import combinations, islice
 
-import numpy as np
-
-from phalanx.actions.eviction import Siege, is_victim
+from phalanx.actions.eviction import Siege
+from phalanx.actions.places import Places, is_alone
+from phalanx.actions.prices import UNKNOWN, OfferMaker, PriceBoard, PriceList
+from phalanx.actions.units import Unit, Units, is_whole, spare_of
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, TaskState
-from phalanx.model.queue import Queue
-from phalanx.model.status import EVICTABLE, READY
-from phalanx.placement import Amounts, Mask
+from phalanx.core.verdict import YES, Verdict
+from phalanx.model.queue import ROOT, Queue
+from phalanx.placement import Mask
 
+MOST_UNITS = 24
+"""With which a plan is begun anew when going from node to node finds no way."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unit:
-    """Tasks that go together: one that its gang can spare, or all of a gang."""
-
-    tasks: tuple[TaskState, ...]
-    is_whole: bool
-
-    @property
-    def gang(self) -> GangState:
-        """The gang that gives."""
-        return self.tasks[0].gang
+MOST_PARTS = 6
+"""Of a gang of which every part is tried as victims."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """What it takes to place one more task on a node."""
+class Mission:
+    """For whom room is made, and in which way; `purpose` is preempt or reclaim."""
 
-    units: tuple[Unit, ...]
-
-    def cost(self) -> tuple[int, int, int]:
-        """Fewest gangs broken first, then the least important victims, then the fewest tasks."""
-        broken = sum(unit.is_whole for unit in self.units)
-        highest = max((unit.gang.gang.priority for unit in self.units), default=-(1 << 62))
-        return broken, highest, sum(len(unit.tasks) for unit in self.units)
-
-
-Cost = tuple[int, int, int]
-UNKNOWN: Cost = (-1, 0, 0)
-"""Below every real cost: the node has to be looked at before it is chosen."""
-
-
-class PriceBoard:
-    """What one more task costs on each node, by class of tasks and of preemptors, kept from gang to gang.
-
-    A listed cost is never above the real one: it is looked up again before it is believed, and a node that may have become
-    cheaper is listed as unknown. So gangs that are alike do not ask all nodes again, each one only the next cheapest.
-    """
-
-    def __init__(self) -> None:
-        """Start with no prices."""
-        self._heaps: dict[Hashable, list[tuple[Cost, int]]] = {}
-
-    def heap(self, key: Hashable, nodes: Mask) -> list[tuple[Cost, int]]:
-        """Return the price list of a class, all nodes unknown at first."""
-        if key not in self._heaps:
-            self._heaps[key] = [(UNKNOWN, node) for node in np.flatnonzero(nodes).tolist()]
-        return self._heaps[key]
-
-    def forget(self, nodes: set[int]) -> None:
-        """List nodes as unknown in every class: something happened there."""
-        for heap in self._heaps.values():
-            for node in nodes:
-                heappush(heap, (UNKNOWN, node))
+    gang: GangState
+    queue: Queue
+    purpose: str
+    action: str
 
 
 class RoomMaker:
     """Plans evictions for one gang and carries them out."""
 
-    def __init__(self, session: Session, gang: GangState, queue: Queue, purpose: str, action: str, board: PriceBoard) -> None:
-        """Serve the gang; `purpose` is preempt or reclaim."""
-        self._session, self._gang, self._queue = session, gang, queue
-        self._purpose, self._action, self._board = purpose, action, board
+    def __init__(self, session: Session, mission: Mission, board: PriceBoard) -> None:
+        """Serve the gang of the mission."""
+        self._session, self._mission, self._board = session, mission, board
+        self._gang, self._queue = mission.gang, mission.queue
+        self._units = Units(session, mission.gang, mission.purpose)
         self._held: dict[Unit, Statement] = {}
         self._touched: set[int] = set()
+        self._was_put_back = False
 
     def make(self, domain: Mask, waiting: list[TaskState]) -> bool:
         """Place the tasks in the domain, evicting what has to go; tell whether it was done."""
-        is_done = self._plan(domain, waiting)
+        if not domain.any():
+            return False
+        places = Places(self._session, self._queue, domain, waiting)
+        key = self._key(places)
+        if key is not None and self._board.is_hopeless(key, self._session.version):
+            return False
+        is_done = self._may_take_all(places) and (places.fit() or self._plan(domain, places) or self._plan_anew(places))
         if is_done:
-            self._spare_the_rest(domain, waiting)
-            is_done = self._carry_out(domain, waiting)
+            self._spare_the_rest(places)
+            is_done = self._carry_out(places)
+        elif key is not None:
+            self._board.give_up(key, self._session.version)
         self._release(list(self._held))
-        self._board.forget(self._touched)
+        self._board.settle(self._touched, goes_back=self._was_put_back)
         return is_done
 
-    def _plan(self, domain: Mask, waiting: list[TaskState]) -> bool:
-        """Choose victims node by node with all tasks placed for a trial; the victims stay evicted, the places are given back."""
-        with self._session.statement() as places:
-            by_shape: dict[int, list[TaskState]] = {}
-            for task in waiting:
-                by_shape.setdefault(id(task.task.shape), []).append(task)
-            return all(self._plan_run(domain, tasks, places) for tasks in sorted(by_shape.values(), key=self._size, reverse=True))
+    def _key(self, places: Places) -> Hashable:
+        """Return what gangs have in common that have the same chances; None when that cannot be said."""
+        return None if places.key is None else (self._queue.name, self._gang.gang.priority, places.key)
 
-    def _size(self, tasks: list[TaskState]) -> int:
-        return int(self._session.request_of(tasks[0].task.shape).amounts.sum())
-
-    def _plan_run(self, domain: Mask, tasks: list[TaskState], places: Statement) -> bool:
-        """Find the cheapest place for each task of a run of identical ones."""
-        if not self._session.prefilter(tasks[0]).ok or not self._make_quota(domain, tasks):
+    def _may_take_all(self, places: Places) -> bool:
+        """Tell whether the queue may take from others for all tasks together; inside a queue it always may."""
+        if not all(self._session.prefilter(run[0]).ok for run in places.runs):
             return False
+        if self._mission.purpose == "preempt":
+            return True
+        with self._session.trial() as trial:
+            return all(self._take_somewhere(task, trial) for task in places.tasks)
+
+    def _take_somewhere(self, task: TaskState, trial: Statement) -> bool:
+        """Count the task against the queue, wherever it may be placed later."""
+        verdict = self._session.queue_preemptive(self._queue, task)
+        trial.pipeline([task], [0])
+        return verdict.ok
+
+    # --- choosing victims ------------------------------------------------------------------------------------------
+
+    def _plan(self, domain: Mask, places: Places) -> bool:
+        """Choose victims node by node with all tasks placed for a trial; the victims stay evicted, the places are given back."""
+        with self._session.trial() as trial:
+            is_planned = all(self._plan_run(domain, tasks, trial) for tasks in places.runs)
+        if is_planned and self._make_quota(places):
+            return True
+        self._release(list(self._held))
+        return False
+
+    def _plan_run(self, domain: Mask, tasks: list[TaskState], trial: Statement) -> bool:
+        """Find the cheapest place for each task of a run of identical ones."""
         siege = Siege(self._session, tasks[0])
-        heap = self._prices(siege, tasks[0], domain)
+        maker = OfferMaker(self._session, self._units, siege, tasks[0])
+        prices = self._prices(tasks[0], domain & siege.candidates)
         for task in tasks:
-            node = self._next_place(heap, siege, task, domain)
-            if node is None or not self._may_take(task):
+            node = self._next_place(prices, maker, siege)
+            if node is None:
                 return False
-            places.pipeline([task], [node])
+            trial.pipeline([task], [node])
             self._touched.add(node)
-            heappush(heap, (UNKNOWN, node))
+            prices.push(UNKNOWN, node)
         return True
 
-    def _prices(self, siege: Siege, task: TaskState, domain: Mask) -> list[tuple[Cost, int]]:
+    def _prices(self, task: TaskState, nodes: Mask) -> PriceList:
         """Return the price list of the task's class; tasks that other pods matter to have one of their own."""
-        shape = task.task.shape
-        if not self._session.is_local(shape):
-            return [(UNKNOWN, node) for node in np.flatnonzero(domain & siege.candidates).tolist()]
-        key = (self._session.class_of(shape), self._queue.name, self._gang.gang.priority, self._purpose, domain.tobytes())
-        return self._board.heap(key, domain & siege.candidates)
+        if not is_alone(self._session, task):
+            return PriceList(nodes)
+        key = (self._session.class_of(task.task.shape), self._queue.name, self._gang.gang.priority, nodes.tobytes())
+        prices = self._board.prices(key, nodes)
+        if self._held:
+            prices.keep()
+        return prices
 
-    def _may_take(self, task: TaskState) -> bool:
-        return self._purpose == "preempt" or self._session.queue_preemptive(self._queue, task).ok
-
-    def _next_place(self, heap: list[tuple[Cost, int]], siege: Siege, task: TaskState, domain: Mask) -> int | None:
+    def _next_place(self, prices: PriceList, maker: OfferMaker, siege: Siege) -> int | None:
         """Take the cheapest node whose price is still right, and evict there."""
-        while heap:
-            cost, node = heappop(heap)
-            offer = self._offer(siege, task, node) if siege.candidates[node] and domain[node] else None
+        while prices:
+            cost, node = prices.pop()
+            offer = maker.offer(node)
             if offer is None:
                 continue
             if offer.cost() > cost:
-                heappush(heap, (offer.cost(), node))
+                prices.push(offer.cost(), node)
                 continue
+            prices.keep((cost, node))
             for unit in offer.units:
                 self._evict(unit)
             if siege.passes(node):
-                for place in {victim.node for unit in offer.units if unit.is_whole for victim in unit.tasks} - {node}:
-                    heappush(heap, (UNKNOWN, place))
+                for place in {victim.node for unit in offer.units for victim in unit.gang.tasks} - {node, -1}:
+                    prices.push(UNKNOWN, place)
                 return node
             self._release(list(offer.units))
         return None
 
-    def _offer(self, siege: Siege, task: TaskState, node: int) -> Offer | None:
-        """Return the cheapest way to make one more task fit on the node; None when there is none."""
-        room = self._session.ledger.future[:, node].copy()
-        if _covers(room, siege):
-            return Offer(())
-        units: list[Unit] = []
-        for unit in self._units_on(task, node):
-            units.append(unit)
-            room += self._amounts(unit, node)
-            if _covers(room, siege):
-                return Offer(self._needed(units, room, siege, node))
-        return None
+    def _plan_anew(self, places: Places) -> bool:
+        """Begin with each unit once and go on with the least important, if there are only a few; tell whether that led to room.
 
-    def _needed(self, units: list[Unit], room: Amounts, siege: Siege, node: int) -> tuple[Unit, ...]:
-        """Drop units that later ones made needless, the most important first."""
-        kept = list(units)
-        for unit in reversed(units):
-            smaller = room - self._amounts(unit, node)
-            if _covers(smaller, siege):
-                kept.remove(unit)
-                room = smaller
-        return tuple(kept)
+        The way from node to node can fail where another would not: tasks differ, or a queue gives no more after a bad start.
+        """
+        units = list(islice(self._all_units(places.tasks), MOST_UNITS + 1))
+        return len(units) <= MOST_UNITS and any(self._begin_with(unit, places) for unit in units)
 
-    def _amounts(self, unit: Unit, node: int) -> Amounts:
-        total = np.zeros(len(self._session.snapshot.space), dtype=np.int64)
-        for task in unit.tasks:
-            if task.node == node:
-                total += self._session.request_of(task.task.shape).amounts
-        return total
+    def _all_units(self, tasks: list[TaskState]) -> Iterator[Unit]:
+        nodes = range(len(self._session.snapshot.nodes))
+        return (unit for node in nodes for line in self._units.lines(node, tasks[0]) for unit in line)
 
-    def _units_on(self, preemptor: TaskState, node: int) -> list[Unit]:
-        """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
-        candidates = [task for task in self._session.running_on(node) if is_victim(self._session, task, self._gang, self._purpose)]
-        allowed = self._session.evictable(preemptor, candidates, self._purpose) if candidates else []
-        line = sorted(allowed, key=_importance)
-        spare, rest = _split_spare(line)
-        gangs = {task.gang.key: task.gang for task in rest}
-        whole = [unit for gang in gangs.values() if (unit := self._whole(preemptor, gang, spare))]
-        return [Unit((task,), False) for task in spare] + sorted(
-            whole, key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.gang.key)
-        )
-
-    def _whole(self, preemptor: TaskState, gang: GangState, spare: list[TaskState]) -> Unit | None:
-        """Return all of a gang as one unit, unless one of its tasks is protected; spare tasks offered before are left out."""
-        tasks = [task for task in gang.tasks if task.status in EVICTABLE]
-        if not all(is_victim(self._session, task, self._gang, self._purpose) for task in tasks):
-            return None
-        if len(self._session.evictable(preemptor, tasks, self._purpose)) < len(tasks):
-            return None
-        rest = tuple(task for task in tasks if task not in spare)
-        return Unit(rest, True) if rest else None
-
-    def _make_quota(self, domain: Mask, tasks: list[TaskState]) -> bool:
-        """Evict from the own queue until its quota has room for the tasks."""
-        shape = tasks[0].task.shape
-        if self._purpose == "reclaim":
+    def _begin_with(self, first: Unit, places: Places) -> bool:
+        self._evict(first)
+        for unit in self._cheapest_first(places.tasks):
+            if places.fit():
+                return True
+            self._evict(unit)
+        if places.fit():
             return True
-        nodes = iter(np.flatnonzero(domain).tolist())
-        while self._session.queue_room(self._queue, shape).tasks < len(tasks):
-            unit = next((unit for node in nodes for unit in self._units_on(tasks[0], node)), None)
+        self._release(list(self._held))
+        return False
+
+    def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[Unit]:
+        """Yield units, the least important of all nodes first, each after the one before is gone."""
+        heap = [((False, -(1 << 62), 0), node) for node in range(len(self._session.snapshot.nodes))]
+        while heap:
+            importance, node = heappop(heap)
+            unit = min(self._units.on(node, tasks[0]), key=Unit.importance, default=None)
+            if unit is None:
+                continue
+            if unit.importance() > importance:
+                heappush(heap, (unit.importance(), node))
+                continue
+            yield unit
+            heappush(heap, (unit.importance() if unit in self._held else (True, 1 << 62, 0), node))
+
+    def _make_quota(self, places: Places) -> bool:
+        """Evict from the queue, or from queues beside it, until the quota has room for the tasks."""
+        units: Iterator[Unit] | None = None
+        while not (verdict := self._quota(places)).ok:
+            units = units or self._cheapest_first(places.tasks)
+            unit = next((unit for unit in units if self._gives(unit, verdict)), None)
             if unit is None:
                 return False
             self._evict(unit)
         return True
 
+    def _quota(self, places: Places) -> Verdict:
+        """Return what refuses one of the tasks when all are counted against the queue."""
+        with self._session.trial() as trial:
+            for run in places.runs:
+                if self._session.queue_room(self._queue, run[0].task.shape).tasks >= len(run):
+                    trial.pipeline(run, [0] * len(run))
+                    continue
+                for task in run:
+                    room = self._session.queue_room(self._queue, task.task.shape)
+                    if room.tasks <= 0:
+                        return room.verdict
+                    trial.pipeline([task], [0])
+        return YES
+
+    def _gives(self, unit: Unit, verdict: Verdict) -> bool:
+        """Tell whether a unit gives what the queue that refused is short of."""
+        short_queue, resource = verdict.numbers.get("queue"), verdict.numbers.get("resource")
+        if short_queue is not None and str(short_queue) not in self._line(unit.gang.gang.queue):
+            return False
+        return resource is None or any(task.task.shape.request.get(str(resource), 0) for task in unit.tasks)
+
+    def _line(self, name: str) -> list[str]:
+        """Return a queue and those above it."""
+        found = [name]
+        while (queue := self._session.queues.get(found[-1])) is not None and found[-1] != ROOT and len(found) < 100:
+            found.append(queue.parent or ROOT)
+        return found
+
+    # --- taking and giving back ------------------------------------------------------------------------------------
+
     def _evict(self, unit: Unit) -> None:
-        statement = self._session.statement()
-        self._touched.update(task.node for task in unit.tasks)
+        statement = self._session.trial()
+        self._touched.update(task.node for task in unit.gang.tasks if task.node >= 0)
         for task in unit.tasks:
-            statement.evict(task, action=self._action, preemptor=self._gang.key, reason=self._reason(unit))
+            statement.evict(task, action=self._mission.action, preemptor=self._gang.key, reason=self._reason(unit))
         self._held[unit] = statement
 
     def _release(self, units: list[Unit]) -> None:
         for unit in reversed(units):
             self._held.pop(unit).discard()
+            self._was_put_back = True
 
-    def _spare_the_rest(self, domain: Mask, waiting: list[TaskState]) -> None:
+    def _spare_the_rest(self, places: Places) -> None:
         """Put back every unit that is not needed, the most important first."""
-        for unit in sorted(self._held, key=lambda unit: (unit.is_whole, unit.gang.gang.priority, len(unit.tasks)), reverse=True):
+        self._join_wholes()
+        for unit in sorted(self._held, key=Unit.importance, reverse=True):
             self._release([unit])
-            if not self._all_fit(domain, waiting):
+            if not places.fit():
                 self._evict(unit)
+                if unit.is_whole:
+                    self._spare_a_part(unit, places)
 
-    def _all_fit(self, domain: Mask, waiting: list[TaskState]) -> bool:
-        """Tell whether the tasks have a place in the domain and in the quota now."""
-        shape = waiting[0].task.shape
-        if self._session.is_local(shape) and all(task.task.shape is shape for task in waiting):
-            if self._session.queue_room(self._queue, shape).tasks < len(waiting):
-                return False
-            return self._session.outlook(shape).room_in(domain) >= len(waiting)
-        with self._session.statement() as trial:
-            return self._place(domain, waiting, trial)
+    def _join_wholes(self) -> None:
+        """Make one unit of a gang that goes as a whole and of what it spared before."""
+        for gang in [unit.gang for unit in self._held if unit.is_whole]:
+            units = [unit for unit in self._held if unit.gang is gang]
+            if len(units) > 1:
+                self._release(units)
+                self._evict(Unit(tuple(task for unit in units for task in unit.tasks), True))
 
-    def _place(self, domain: Mask, waiting: list[TaskState], statement: Statement) -> bool:
-        """Promise each task the best node of the domain; tell whether all got one."""
-        for task in waiting:
-            if self._session.queue_room(self._queue, task.task.shape).tasks <= 0:
-                return False
-            outlook = self._session.outlook(task.task.shape)
-            mask = outlook.feasible & domain
-            node = outlook.best(mask, extra=self._session.task_scores(task)) if mask.any() else None
-            if node is None:
-                return False
-            statement.pipeline([task], [node])
-        return True
+    def _spare_a_part(self, whole: Unit, places: Places) -> None:
+        """Put back so much of a gang that it stays whole, if the rest is enough."""
+        self._release([whole])
+        parts = [Unit((task,), False) for task in whole.tasks]
+        is_spared = self._keep_what_is_needed(parts, places) or self._keep_a_few(parts, places) if spare_of(whole.tasks) else False
+        if not is_spared:
+            self._evict(whole)
 
-    def _carry_out(self, domain: Mask, waiting: list[TaskState]) -> bool:
-        """Evict the chosen units and promise the places, if the gang is then whole."""
-        statement = self._session.statement()
-        if (
-            not self._place(domain, waiting, statement)
-            or not self._gang.is_pipelined
-            or not self._session.gang_pipelined(self._gang)
-        ):
+    def _keep_what_is_needed(self, parts: list[Unit], places: Places) -> bool:
+        """Evict the parts and put back one after the other; tell whether the gang then stays whole."""
+        for part in parts:
+            self._evict(part)
+        for part in parts:
+            self._release([part])
+            if not places.fit():
+                self._evict(part)
+        if is_whole(parts[0].gang):
+            return True
+        self._release([part for part in parts if part in self._held])
+        return False
+
+    def _keep_a_few(self, parts: list[Unit], places: Places) -> bool:
+        """Try every choice of parts of a small gang, few first."""
+        if len(parts) > MOST_PARTS:
+            return False
+        for chosen in (choice for size in range(1, len(parts)) for choice in combinations(parts, size)):
+            for part in chosen:
+                self._evict(part)
+            if is_whole(parts[0].gang) and places.fit():
+                return True
+            self._release(list(chosen))
+        return False
+
+    def _carry_out(self, places: Places) -> bool:
+        """Evict the chosen units and promise the places, if the gang is then whole; without victims it may start at once."""
+        if not self._held and self._start(places):
+            return True
+        statement = self._session.trial()
+        if not places.take(statement) or not self._gang.is_pipelined or not self._session.gang_pipelined(self._gang):
             statement.discard()
             return False
         for held in self._held.values():
@@ -273,46 +297,19 @@ class RoomMaker:
         self._held = {}
         return True
 
+    def _start(self, places: Places) -> bool:
+        with self._session.trial() as statement:
+            if not places.take(statement, starts_now=True) or not self._session.gang_ready(self._gang).ok:
+                return False
+            statement.commit()
+            return True
+
     def _reason(self, unit: Unit) -> str:
-        what = "its whole gang goes" if unit.is_whole else "its gang keeps its minimum"
-        if self._purpose == "preempt":
+        """Say by which rule, what becomes of the victim's gang, and why this victim: `_spare_the_rest` put back all others."""
+        what = "its whole gang goes" if unit.is_whole else "its gang can spare it"
+        why = f"{what}, and without its room {self._gang.key} cannot start"
+        if self._mission.purpose == "preempt":
             mine, its = self._gang.gang.priority, unit.gang.gang.priority
-            return f"preempted by gang {self._gang.key} (priority {mine} over {its}); {what}; every task of the gang gets a place"
+            return f"preempted by gang {self._gang.key} (priority {mine} over {its}): {why}"
         queues = f"queue {unit.gang.gang.queue} has more than it deserves, queue {self._queue.name} less"
-        return f"reclaimed for gang {self._gang.key}: {queues}; {what}; every task of the gang gets a place"
-
-
-def _covers(room: Amounts, siege: Siege) -> bool:
-    return all(room[row] >= amount for row, amount in siege.request.rows)
-
-
-def _importance(task: TaskState) -> tuple[int, int, float, str]:
-    """Order victims: lower gang priority, lower task priority, started last, then by key."""
-    return task.gang.gang.priority, task.task.priority, -task.task.started, task.task.key
-
-
-def _split_spare(tasks: list[TaskState]) -> tuple[list[TaskState], list[TaskState]]:
-    """Split tasks into those that their gangs can lose, as many as each can, and the rest."""
-    taken: dict[str, int] = {}
-    spare, rest = [], []
-    for task in tasks:
-        role = f"{task.gang.key} {task.task.role}"
-        if _can_spare(task, taken.get(task.gang.key, 0), taken.get(role, 0)):
-            taken[task.gang.key], taken[role] = taken.get(task.gang.key, 0) + 1, taken.get(role, 0) + 1
-            spare.append(task)
-        else:
-            rest.append(task)
-    return spare, rest
-
-
-def _can_spare(task: TaskState, taken: int, taken_of_role: int) -> bool:
-    """Tell whether a gang stays whole without the task; a gang that is broken already can lose any."""
-    gang = task.gang
-    if gang.tally.ready < gang.gang.min_member:
-        return True
-    if gang.tally.ready - taken <= gang.gang.min_member:
-        return False
-    minimum = gang.gang.role_minima.get(task.task.role, 0) if gang.gang.roles_count else 0
-    if minimum and gang.role_tallies[task.task.role].total(READY) - taken_of_role <= minimum:
-        return False
-    return not gang.has_subgroups or task.subgroup.tally.ready - taken > task.subgroup.min_member
+        return f"reclaimed for gang {self._gang.key} ({queues}): {why}"

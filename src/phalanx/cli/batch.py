@@ -52,7 +52,7 @@ def _decide(request: dict[str, Any]) -> dict[str, Any]:
         except (TypeError, AttributeError) as problem:
             raise SnapshotError(f"objects[{number}], {describe(item)}: {problem}") from problem
     snapshot = cluster.snapshot(_now(request))
-    return answer(snapshot, run_cycle(snapshot, policy, connected_catalogue(policy.profile)))
+    return answer(snapshot, run_cycle(snapshot, policy, connected_catalogue(policy.family)))
 
 
 def _now(request: dict[str, Any]) -> float:

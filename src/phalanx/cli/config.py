@@ -2,7 +2,7 @@
 
 import click
 
-PROFILE = click.option("--profile", metavar="NAME", default="volcano", show_default=True, help="The profile to show.")
+PROFILE = click.option("--profile", metavar="NAME", default="phalanx", show_default=True, help="The profile to show.")
 
 
 @click.group(

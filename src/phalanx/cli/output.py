@@ -13,16 +13,19 @@ from typing import Any
 import click
 import msgspec
 
-from phalanx.core.decision import Decisions
+from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.explain.phrases import counted
 from phalanx.explain.standing import GangRow, Standing, gang_rows
+from phalanx.model.task import Task
 
 GAP = "  "
 NARROWEST = 30
 """The last column is wrapped on a terminal if this many characters are left for it."""
 MOST_NODES = 12
 """A line names this many nodes; more are counted."""
+MOST_PODS = 4
+"""A line names this many pods that go; more are counted."""
 
 COLOURS = {
     Standing.STARTS: "green", Standing.GROWS: "green", Standing.PROMISED: "cyan", Standing.WAITS: "yellow", Standing.EVICTED: "red",
@@ -92,10 +95,7 @@ def lines_of(snapshot: Snapshot, decisions: Decisions, screen: Screen) -> Iterat
         if places:
             yield from ("", title, *columns(_places(snapshot, places, screen)))
     if decisions.evictions:
-        evictions = [
-            (key, f"by {item.action} for {item.preemptor}", item.message) for key, item in sorted(decisions.evictions.items())
-        ]
-        yield from ("", "EVICTIONS", *columns(evictions))
+        yield from ("", "EVICTIONS", *_eviction_lines(decisions.evictions.values(), screen))
     yield from ("", _summary(rows, decisions))
 
 
@@ -152,6 +152,26 @@ def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Screen)
         parts = [f"{node} {screen.times}{nodes[node]}" for node in sorted(nodes, key=_as_counted)]
         more = len(parts) - MOST_NODES
         yield gang, ", ".join(parts[:MOST_NODES]) + (f" and {counted(more, 'more node')} (-o json names all)" if more > 0 else "")
+
+
+def _eviction_lines(evictions: Iterable[Eviction], screen: Screen) -> Iterator[str]:
+    rows = list(_evictions(evictions))
+    widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
+    for *cells, message in rows:
+        start = GAP.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield from _with_sentence(start, sum(widths) + 2 * len(GAP), message, screen)
+
+
+def _evictions(evictions: Iterable[Eviction]) -> Iterator[tuple[str, str, str]]:
+    """Return the pods of a gang that go for the same reason in one row."""
+    groups: dict[tuple[str, str, str], list[Task]] = {}
+    for item in sorted(evictions, key=lambda item: _as_counted(item.task.key)):
+        pods = groups.setdefault((str(item.task.gang or item.task.key), f"by {item.action} for {item.preemptor}", item.message), [])
+        pods.append(item.task)
+    for (_, by, message), (first, *others) in groups.items():
+        names = ", ".join([first.key, *(task.name for task in others[: MOST_PODS - 1])])
+        more = len(others) - MOST_PODS + 1
+        yield names + (f" and {more} more (-o json names all)" if more > 0 else ""), by, message
 
 
 def _as_counted(name: str) -> list[tuple[int, str]]:

@@ -16,7 +16,7 @@ from phalanx.core.kai_policy import read_kai_policy
 from phalanx.core.policy import Policy, read_policy
 from phalanx.errors import ConfigError, SnapshotError
 
-DEFAULT_PROFILE = "volcano"
+DEFAULT_PROFILE = "phalanx"
 CONFIG_MAP_KEY = "volcano-scheduler.conf"
 
 

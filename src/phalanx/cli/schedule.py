@@ -106,7 +106,7 @@ def _decide(asked: Options) -> bool:
     snapshot = intake.cluster.snapshot(now)
     for text in notes_on(intake, snapshot):
         output.note(text)
-    decisions = run_cycle(snapshot, policy, connected_catalogue(policy.profile), course_level=int(asked.verbosity or 0))
+    decisions = run_cycle(snapshot, policy, connected_catalogue(policy.family), course_level=int(asked.verbosity or 0))
     if asked.form == "table":
         output.write_course(decisions)
         output.write_tables(snapshot, decisions, output.Screen.of_stdout())

@@ -31,7 +31,7 @@ def read_kai_policy(config: Mapping[str, object], *, actions: Sequence[str], plu
         if key not in OPTIONS:
             raise ConfigError(f"options.{key}: unknown option; known: {', '.join(sorted(OPTIONS))}")
     tier = _read_plugins(_section(config, "plugins"), plugins)
-    return Policy(names, (tier,), profile="kai", options={**OPTIONS, **options}, victim_rule="all-agree")
+    return Policy(names, (tier,), family="kai", options={**OPTIONS, **options}, victim_rule="all-agree")
 
 
 def _section(config: Mapping[str, object], key: str) -> Mapping[str, object]:

@@ -118,18 +118,15 @@ class Outlook:
         self._future_room[nodes] = room
         self._idle_room[nodes] = np.minimum(room, copies(ledger.idle, self.request, nodes))
 
-    def groups(self, *, within: Mask | None = None, ignores_idle: bool = False) -> list[tuple[bool, Mask]]:
+    def groups(self, *, within: Mask | None = None) -> list[tuple[bool, Mask]]:
         """Return the nodes that can take a task as groups, best first; true beside a group means: now, not once others left.
 
         Nodes with room now come before nodes with room later, the own shard before others in soft sharding.
         """
         idle, future = self._idle_room > 0, self._future_room > 0
-        if ignores_idle:
-            idle = self._allowed
         if within is not None:
             idle, future = idle & within, future & within
-        kinds = [(True, idle)] if ignores_idle else [(True, idle), (False, future)]
-        return [(now, mask & part) for now, mask in kinds for part in self._session.shard_parts()]
+        return [(now, mask & part) for now, mask in ((True, idle), (False, future)) for part in self._session.shard_parts()]
 
     def place(self, count: int, *, within: Mask | None = None) -> tuple[list[int], list[int]]:
         """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later."""

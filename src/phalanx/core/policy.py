@@ -44,9 +44,10 @@ class Policy:
     tiers: tuple[tuple[PluginPolicy, ...], ...]
     arguments_by_action: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     flags: ProcessFlags = ProcessFlags()
-    profile: str = "volcano"
+    family: str = "volcano"
+    """Whose actions and plugins the names mean: volcano or kai."""
     options: Mapping[str, object] = field(default_factory=dict)
-    """Options that the actions of the profile kai read."""
+    """Options that the actions of the family kai read."""
     victim_rule: str = "first-tier"
     """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
 
@@ -68,7 +69,6 @@ def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[s
         tiers=_read_tiers(config.get("tiers", []), plugins),
         arguments_by_action=_read_configurations(config.get("configurations") or [], actions),
         flags=_read_flags(config.get("flags") or {}),
-        profile=_text(config.get("profile", "volcano"), "profile"),
         victim_rule=_read_victim_rule(config.get("victimRule", "first-tier")),
     )
     _reject_clashes(policy)

@@ -63,7 +63,7 @@ class Session:
         self.queues = snapshot.queues
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}
-        self.books_are_live = policy.profile == "kai"
+        self.books_are_live = policy.family == "kai"
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
         self.is_guarded = False
         """Some plugin says at the end whether each gang is whole."""
@@ -164,9 +164,13 @@ class Session:
         """Return amounts as a row vector of floats."""
         return request_of(resources or {}, self.snapshot.space).amounts.astype(np.float64)
 
-    def statement(self, *, is_trial: bool = False) -> Statement:
-        """Begin a transaction; a trial only finds out what would be."""
-        return Statement(self, is_trial=is_trial)
+    def statement(self) -> Statement:
+        """Begin a transaction."""
+        return Statement(self)
+
+    def trial(self) -> Statement:
+        """Begin a transaction that leaves no trace when it is discarded."""
+        return Statement(self, is_trial=True)
 
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""

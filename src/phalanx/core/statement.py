@@ -74,12 +74,15 @@ class Operation:
 
 
 class Statement:
-    """A list of operations that stand or fall together. Leaving the `with` block without `commit` or `keep` discards."""
+    """A list of operations that stand or fall together. Leaving the `with` block without `commit` or `keep` discards.
+
+    A trial, which looks whether something would fit, leaves no trace when it is discarded: its tasks do not remember it.
+    """
 
     __slots__ = ("_is_open", "_is_trial", "_session", "operations")
 
     def __init__(self, session: "Session", *, is_trial: bool = False) -> None:
-        """Start empty. What is undone of a trial never happened: tasks do not remember it."""
+        """Start empty."""
         self._session, self._is_trial = session, is_trial
         self._is_open = True
         self.operations: list[Operation] = []
@@ -131,13 +134,14 @@ class Statement:
             if operation.undoes is not None:
                 self._session.apply(operation.undoes)
                 continue
-            for task in operation.tasks if not self._is_trial else ():
-                task.remember_attempt()
+            if not self._is_trial:
+                for task in operation.tasks:
+                    task.remember_attempt()
             self._session.revert(operation)
 
     def discard(self) -> None:
         """Undo everything; each task remembers what it nearly had."""
-        if self.operations:
+        if self.operations and not self._is_trial:
             self._note("discard")
         self.rollback(0)
         self._is_open = False

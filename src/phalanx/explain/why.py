@@ -13,6 +13,7 @@ from phalanx.dialects.volcano_status import placeable
 from phalanx.explain.membership import has_minimum, is_finished, is_new
 from phalanx.explain.phrases import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
+from phalanx.model.queue import ROOT
 from phalanx.model.status import HOLDING, READY, Status
 
 MOST_CAUSES = 2
@@ -263,6 +264,8 @@ def _all_taken(gang: GangState, verdict: Verdict) -> str:
     name, taken, limit, _ = _amounts(verdict)
     if not verdict.numbers["limit"]:
         return f"no node offers {name}"
+    if verdict.numbers["queue"] == ROOT:
+        return f"{taken} of the cluster's {limit} {name} are taken"
     return f"{_queue_has(gang, verdict)} {taken} of the cluster's {limit} {name}"
 
 

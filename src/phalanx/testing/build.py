@@ -181,7 +181,7 @@ class Cluster:
     def run_cycle(self, *, now: float = 0.0) -> Cycle:
         """Decide one cycle."""
         snapshot = self.objects.snapshot(now)
-        decisions = run_cycle(snapshot, self.policy, catalogue_of(self.policy.profile))
+        decisions = run_cycle(snapshot, self.policy, catalogue_of(self.policy.family))
         self._last = Cycle(decisions, answer(snapshot, decisions))
         return self._last
 

@@ -14,7 +14,7 @@ from phalanx.actions.kai.placing import Placer
 from phalanx.actions.kai.victims import Unit, VictimLine
 from phalanx.core.podsets import is_evicted, is_whole, next_tasks
 from phalanx.core.session import Session
-from phalanx.core.statement import Statement
+from phalanx.core.statement import Kind, Statement
 from phalanx.core.states import GangState, TaskState
 from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
 from phalanx.model.status import Status
@@ -62,11 +62,10 @@ class Solver:
         return None
 
     def _victims(self, statement: Statement, units: list[Unit]) -> list[Unit]:
-        """Return the units that were evicted in the end, moved ones included."""
-        evicted = {id(operation.tasks[0]) for operation in statement.operations if operation.kind.name == "EVICT"}
+        """Return the units of which somebody was evicted in the end, moved ones included; a unit goes whole."""
+        evicted = {id(operation.tasks[0]) for operation in statement.operations if operation.kind is Kind.EVICT}
         stayed = {id(operation.tasks[0]) for operation in statement.operations if operation.undoes is not None}
-        kept = [[task for task in unit if id(task) in evicted - stayed] for unit in units]
-        return [unit for unit in kept if unit]
+        return [unit for unit in units if any(id(task) in evicted - stayed for task in unit)]
 
     def _could_work(self, tasks: list[TaskState], units: list[Unit]) -> bool:
         """Tell whether the cluster has enough GPUs with the victims gone, node by node: the largest request to the freest node."""
@@ -87,7 +86,7 @@ class Solver:
 
     def _simulate(self, tasks: list[TaskState], recorded: list[Unit], potential: list[Unit], judge: Judge) -> Statement | None:
         """Try a scenario, node by node of the latest victim."""
-        statement = self._session.statement(is_trial=True)
+        statement = self._session.trial()
         self._evict(statement, recorded)
         nodes = list(dict.fromkeys(task.node for task in potential[-1])) if potential else [-1]
         for node in nodes:

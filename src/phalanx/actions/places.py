@@ -1,0 +1,208 @@
+"""Places for all tasks of a gang at once: the best node for task after task, and where that fails, every way of packing them.
+
+Tasks of one class, in whose way no other pods are, need no search: as many fit as the nodes have room for. Large gangs of several
+classes are not searched for every way: nodes are filled class by class.
+"""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from phalanx.core.ownfilters import has_own_filters, own_filters
+from phalanx.core.session import Session
+from phalanx.core.statement import Statement
+from phalanx.core.states import TaskState
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+from phalanx.placement import Mask
+from phalanx.placement.fit import copies
+
+MOST_TASKS = 16
+"""Of a gang of several classes for which every way is tried."""
+MOST_STEPS = 50_000
+"""Of all searches for one gang together: some tenths of a second."""
+
+
+class Places:
+    """Looks for places of some tasks of one queue in a domain, on free room and on room that is being released."""
+
+    def __init__(self, session: Session, queue: Queue, domain: Mask, tasks: list[TaskState]) -> None:
+        """Take the tasks with the largest first."""
+        self._session, self._queue, self._domain = session, queue, domain
+        self.runs = list(_by_class(session, tasks).values())
+        self.runs.sort(key=lambda run: weight(session, run[0].task.shape), reverse=True)
+        self.tasks = [task for run in self.runs for task in run]
+        self._is_local = all(is_alone(session, task) for task in self.tasks)
+        self._steps_left = MOST_STEPS
+
+    @property
+    def key(self) -> Hashable:
+        """What gangs have in common that need the same places; None for tasks that other pods matter to."""
+        if not self._is_local:
+            return None
+        return self._domain.tobytes(), tuple((self._session.class_of(run[0].task.shape), len(run)) for run in self.runs)
+
+    def fit(self) -> bool:
+        """Tell whether every task has a place now or later."""
+        shape = self.tasks[0].task.shape
+        if self._is_local and len(self.runs) == 1:
+            if self._session.queue_room(self._queue, shape).tasks < len(self.tasks):
+                return False
+            return self._session.outlook(shape).room_in(self._domain) >= len(self.tasks)
+        with self._session.trial() as trial:
+            if self._is_local and self._take_filling(trial):
+                return True
+            trial.rollback(0)
+            return not (self._is_local and len(self.tasks) > MOST_TASKS) and self.take(trial)
+
+    def take(self, statement: Statement, *, starts_now: bool = False) -> bool:
+        """Promise every task a place, or give it one on free room; tell whether all got one."""
+        mark = statement.checkpoint()
+        if self._take_best(statement, starts_now):
+            return True
+        statement.rollback(mark)
+        if self._is_local and not starts_now and self._take_filling(statement):
+            return True
+        statement.rollback(mark)
+        nodes = self._search(starts_now)
+        if nodes is not None and self._take_these(nodes, statement, starts_now):
+            return True
+        statement.rollback(mark)
+        return False
+
+    def _take_filling(self, statement: Statement) -> bool:
+        """Place class after class, each on the nodes with the least room for it first: quick, and seldom too coarse."""
+        for run in self.runs:
+            nodes = self._fill(run)
+            if nodes is None or self._session.queue_room(self._queue, run[0].task.shape).tasks < len(run):
+                return False
+            statement.pipeline(run, nodes)
+        return True
+
+    def _fill(self, run: list[TaskState]) -> list[int] | None:
+        shape = run[0].task.shape
+        room = copies(self._session.ledger.future, self._session.request_of(shape), slice(None))
+        room = np.minimum(room, self._session.node_room(shape, slice(None)))
+        nodes = np.flatnonzero(self._open_to(run[0], False) & (room > 0))
+        nodes = nodes[np.argsort(room[nodes], kind="stable")]
+        filled = np.repeat(nodes, np.minimum(room[nodes], len(run)))[: len(run)]
+        return filled.tolist() if len(filled) == len(run) else None
+
+    def _take_best(self, statement: Statement, starts_now: bool) -> bool:
+        for task in self.tasks:
+            mask = self._open_to(task, starts_now)
+            outlook = self._session.outlook(task.task.shape)
+            node = outlook.best(mask, extra=self._session.task_scores(task)) if mask.any() else None
+            if node is None or not self._has_quota(task):
+                return False
+            _put(statement, task, node, starts_now)
+        return True
+
+    def _take_these(self, nodes: list[int], statement: Statement, starts_now: bool) -> bool:
+        for task, node in zip(self.tasks, nodes, strict=True):
+            if not self._open_to(task, starts_now)[node] or not self._has_quota(task):
+                return False
+            _put(statement, task, node, starts_now)
+        return True
+
+    def _open_to(self, task: TaskState, starts_now: bool) -> Mask:
+        outlook = self._session.outlook(task.task.shape)
+        mask = outlook.feasible & self._domain
+        if starts_now:
+            mask = np.logical_or.reduce([part for is_now, part in outlook.groups(within=self._domain) if is_now])
+        narrow = own_filters(self._session, task, mask).narrow(mask)
+        assert narrow is not None
+        return narrow
+
+    def _has_quota(self, task: TaskState) -> bool:
+        return self._session.queue_room(self._queue, task.task.shape).tasks > 0
+
+    def _search(self, starts_now: bool) -> list[int] | None:
+        """Return a node for each task such that all fit, trying every way as long as that takes not too long."""
+        if not self._is_local or len(self.runs) == 1 or len(self.tasks) > MOST_TASKS:
+            return None
+        ledger = self._session.ledger
+        room = np.minimum(ledger.idle, ledger.future) if starts_now else ledger.future
+        search = _Search(
+            {node: tuple(room[:, node].tolist()) for node in np.flatnonzero(self._domain).tolist()},
+            [self._session.request_of(task.task.shape).rows for task in self.tasks],
+            [frozenset(np.flatnonzero(self._open_to(task, starts_now)).tolist()) for task in self.tasks],
+            self._steps_left,
+        )
+        found = search.run()
+        self._steps_left = search.steps_left
+        return found
+
+
+def is_alone(session: Session, task: TaskState) -> bool:
+    """Tell whether nothing but room and its shape decides where a task may go: no other pods, and no filter of its own."""
+    return session.is_local(task.task.shape) and not has_own_filters(session, task)
+
+
+def _by_class(session: Session, tasks: list[TaskState]) -> dict[Hashable, list[TaskState]]:
+    found: dict[Hashable, list[TaskState]] = {}
+    for task in tasks:
+        found.setdefault(session.class_of(task.task.shape), []).append(task)
+    return found
+
+
+def weight(session: Session, shape: Shape) -> float:
+    """Return the largest part of the cluster that a task takes of any resource."""
+    total = session.ledger.allocatable.sum(axis=1)
+    return max((amount / max(int(total[row]), 1) for row, amount in session.request_of(shape).rows), default=0.0)
+
+
+def _put(statement: Statement, task: TaskState, node: int, starts_now: bool) -> None:
+    put = statement.allocate if starts_now else statement.pipeline
+    put([task], [node])
+
+
+Room = tuple[int, ...]
+
+
+class _Search:
+    """Depth first: each task on each node that it may go to; of nodes that are alike only the first is tried."""
+
+    def __init__(
+        self, rooms: dict[int, Room], requests: list[list[tuple[int, int]]], open_to: list[frozenset[int]], steps: int
+    ) -> None:
+        self._rooms, self._requests, self._open_to = rooms, requests, open_to
+        self.steps_left = steps
+        self._nodes: list[int] = []
+
+    def run(self) -> list[int] | None:
+        return self._nodes if self._place(0) else None
+
+    def _place(self, number: int) -> bool:
+        if number == len(self._requests):
+            return True
+        for node in self._choices(number):
+            self.steps_left -= 1
+            if self.steps_left <= 0:
+                return False
+            before = self._rooms[node]
+            self._rooms[node] = _less(before, self._requests[number])
+            self._nodes.append(node)
+            if self._place(number + 1):
+                return True
+            self._nodes.pop()
+            self._rooms[node] = before
+        return False
+
+    def _choices(self, number: int) -> list[int]:
+        """Return the nodes to try; a task like the one before goes to the same node or a later one."""
+        is_alike = number > 0 and self._requests[number] is self._requests[number - 1]
+        first = self._nodes[-1] if is_alike else 0
+        found: dict[tuple[Room, tuple[bool, ...]], int] = {}
+        for node in sorted(self._open_to[number]):
+            room = self._rooms[node]
+            if node >= first and all(room[row] >= amount for row, amount in self._requests[number]):
+                found.setdefault((room, tuple(node in nodes for nodes in self._open_to[number:])), node)
+        return list(found.values())
+
+
+def _less(room: Room, request: list[tuple[int, int]]) -> Room:
+    left = list(room)
+    for row, amount in request:
+        left[row] -= amount
+    return tuple(left)

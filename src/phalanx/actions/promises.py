@@ -1,0 +1,44 @@
+"""Room that was cleared for a gang stays its own until the gang starts: its tasks go to the nodes that were nominated for them."""
+
+from phalanx.core.order import pending_tasks
+from phalanx.core.ownfilters import own_filters
+from phalanx.core.session import Session
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, TaskState
+from phalanx.model.queue import Queue
+
+
+def promised_tasks(gang: GangState) -> list[TaskState]:
+    """Return the waiting tasks that have a node nominated."""
+    return [task for task in pending_tasks(gang.tasks) if task.task.nominated_node]
+
+
+def keep_promise(session: Session, gang: GangState, queue: Queue) -> bool:
+    """Place the promised tasks where they were promised to be, or where they must still wait for others to leave.
+
+    It is done for all of them and only if that makes the gang whole; tell whether it was.
+    """
+    with session.trial() as statement:
+        if not all(_place(session, task, queue, statement) for task in session.sorted_tasks(promised_tasks(gang))):
+            return False
+        if session.gang_ready(gang).ok:
+            statement.commit()
+        elif session.gang_pipelined(gang):
+            statement.keep()
+        else:
+            return False
+        session.course.note(3, "promise", f"gang {gang.key}: its tasks keep their nominated nodes", gang=gang.key)
+        return True
+
+
+def _place(session: Session, task: TaskState, queue: Queue, statement: Statement) -> bool:
+    node = session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
+    if node is None or session.queue_room(queue, task.task.shape).tasks <= 0 or not session.prefilter(task).ok:
+        return False
+    outlook = session.outlook(task.task.shape)
+    own = own_filters(session, task, outlook.feasible)
+    for is_now, mask in outlook.groups(within=own.narrow(None)):
+        if mask[node]:
+            (statement.allocate if is_now else statement.pipeline)([task], [node])
+            return True
+    return False

@@ -1,0 +1,131 @@
+"""Victims in units: a task that its gang can spare, or a whole gang; never a part that would leave a gang broken."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from phalanx.actions.eviction import is_victim
+from phalanx.actions.places import weight
+from phalanx.core.session import Session
+from phalanx.core.states import GangState, TaskState
+from phalanx.model.status import EVICTABLE, READY, Status
+from phalanx.placement import Amounts
+
+_JUST_PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """Tasks that go together: one that its gang can spare, or all of a gang."""
+
+    tasks: tuple[TaskState, ...]
+    is_whole: bool
+
+    @property
+    def gang(self) -> GangState:
+        """The gang that gives."""
+        return self.tasks[0].gang
+
+    def importance(self) -> tuple[bool, int, int]:
+        """Order units: spare tasks before whole gangs, then by the priority of the gang, then by size."""
+        return self.is_whole, self.gang.gang.priority, len(self.tasks)
+
+
+class Units:
+    """Knows what may go for one gang; `purpose` is preempt or reclaim."""
+
+    def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
+        """Serve the gang."""
+        self._session, self._gang, self._purpose = session, gang, purpose
+
+    def on(self, node: int, preemptor: TaskState) -> list[Unit]:
+        """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
+        return next(self.lines(node, preemptor))
+
+    def lines(self, node: int, preemptor: TaskState) -> Iterator[list[Unit]]:
+        """Yield the same, and once more with large tasks first if a gang can spare this task or that one, but not both."""
+        candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
+        line = sorted(self._allowed(preemptor, candidates), key=_importance)
+        spare = spare_of(line)
+        spared = set(map(id, spare))
+        gangs = {task.gang.key: task.gang for task in line if id(task) not in spared}
+        whole = [unit for gang in gangs.values() if (unit := self._whole(preemptor, gang))]
+        whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.gang.key))
+        yield [Unit((task,), False) for task in spare] + whole
+        if any(task.gang.key in gangs for task in spare):
+            line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
+            yield [Unit((task,), False) for task in spare_of(line)] + whole
+
+    def _allowed(self, preemptor: TaskState, candidates: list[TaskState]) -> list[TaskState]:
+        """Return the tasks that may go, each for itself: together they may be too many."""
+        together = self._session.evictable(preemptor, candidates, self._purpose) if candidates else []
+        if len(together) == len(candidates):
+            return candidates
+        known = set(map(id, together))
+        return [task for task in candidates if id(task) in known or self._session.evictable(preemptor, [task], self._purpose)]
+
+    def may_go_together(self, preemptor: TaskState, units: Sequence[Unit]) -> bool:
+        """Tell whether the plugins let all units go at once: what one may take, the next may have to leave."""
+        if len(units) < 2:
+            return True
+        tasks = [task for unit in units for task in unit.tasks]
+        return len(self._session.evictable(preemptor, tasks, self._purpose)) == len(tasks)
+
+    def amounts(self, unit: Unit, node: int) -> Amounts:
+        """Return what a node gains when the unit goes."""
+        total = np.zeros(len(self._session.snapshot.space), dtype=np.int64)
+        for task in unit.tasks:
+            if task.node == node:
+                total += self._session.request_of(task.task.shape).amounts
+        return total
+
+    def _may_go(self, task: TaskState) -> bool:
+        return is_victim(self._session, task, self._gang, self._purpose)
+
+    def _whole(self, preemptor: TaskState, gang: GangState) -> Unit | None:
+        """Return all of a gang as one unit, unless one of its tasks is protected or was given a place in this session."""
+        if any(gang.tally.counts[status] for status in _JUST_PLACED):
+            return None
+        tasks = [task for task in gang.tasks if task.status in EVICTABLE]
+        if not all(self._may_go(task) for task in tasks):
+            return None
+        if len(self._session.evictable(preemptor, tasks, self._purpose)) < len(tasks):
+            return None
+        return Unit(tuple(tasks), True)
+
+
+def _importance(task: TaskState) -> tuple[int, int, float, str]:
+    """Order victims: lower gang priority, lower task priority, started last, then by key."""
+    return task.gang.gang.priority, task.task.priority, -task.task.started, task.task.key
+
+
+def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
+    """Return those tasks that their gangs can lose and stay whole, as many as each can; all of a gang that is broken already."""
+    taken: Counter[tuple[str, str]] = Counter()
+    spare = []
+    for task in tasks:
+        marks = (task.gang.key, ""), (task.gang.key, f"role {task.task.role}"), (task.gang.key, f"part {task.subgroup.id}")
+        if not is_whole(task.gang) or _can_spare(task, *(taken[mark] for mark in marks)):
+            taken.update(marks)
+            spare.append(task)
+    return spare
+
+
+def is_whole(gang: GangState) -> bool:
+    """Tell whether every minimum of the gang is met, promises of this session included."""
+    return gang.is_pipelined and gang.roles_are_pipelined() and gang.subgroups_are_pipelined()
+
+
+def _can_spare(task: TaskState, taken: int, taken_of_role: int, taken_of_part: int) -> bool:
+    gang, tally = task.gang, task.gang.tally
+    if tally.ready + tally.waiting + tally.pending_best_effort - taken <= gang.gang.min_member:
+        return False
+    minimum = gang.gang.role_minima.get(task.task.role, 0) if gang.gang.roles_count else 0
+    if minimum:
+        role = gang.role_tallies[task.task.role]
+        if role.total(READY) + role.waiting + role.pending_best_effort - taken_of_role <= minimum:
+            return False
+    part = task.subgroup
+    return not gang.has_subgroups or part.tally.ready + part.tally.waiting - taken_of_part > part.min_member

@@ -1,0 +1,137 @@
+"""The gang-aware evicting actions: settings, domains, bundles, and who is left alone."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
+from phalanx.cli.policies import policy_of_profile
+from phalanx.core.policy import Policy
+from phalanx.errors import ConfigError
+from phalanx.testing import build, crowds
+from phalanx.testing.build import Cluster, Document
+
+FEWEST = policy_of_profile("phalanx")
+FIRST = ("priority", "gang", "conformance")
+SECOND = ("predicates", "capacity", "nodeorder", "network-topology-aware")
+BUNDLES = build.policy([FIRST, SECOND], "allocate, gangpreempt, gangreclaim")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"victims": "few"}, "action 'gangpreempt', argument 'victims': 'few' is unknown; write 'bundles' or 'fewest'"),
+        ({"victim": "fewest"}, "did you mean 'victims'?"),
+        ({"maxDomains": "many"}, "'maxDomains'"),
+        ({"allowWholeBundle": "perhaps"}, "'allowWholeBundle'"),
+    ],
+)
+def test_a_wrong_setting_is_named(arguments: Mapping[str, object], text: str) -> None:
+    with pytest.raises(ConfigError) as problem:
+        GangPreemptAction(arguments)
+    assert text in str(problem.value)
+
+
+def test_bundles_are_the_default() -> None:
+    assert GangReclaimAction({}).victims == "bundles"
+
+
+def running(name: str, places: list[str], *, minimum: int = 1, cpu: int = 4, queue: str = "blue") -> list[Document]:
+    group = build.pod_group(name, min_member=minimum, phase="Running", queue=queue)
+    return [group, *(build.pod(f"{name}-{n}", group=name, on=place, cpu=cpu) for n, place in enumerate(places))]
+
+
+def urgent(tasks: int, *, queue: str = "blue", cpu: int = 4, **spec: object) -> list[Document]:
+    gang = build.gang("urgent", tasks=tasks, queue=queue, cpu=cpu)
+    gang[0]["spec"].update({"priorityClassName": "high", **spec})
+    gang[0]["status"]["phase"] = "Inqueue"
+    return gang
+
+
+def cluster_of(nodes: int, policy: Policy, *queues: Document) -> Cluster:
+    cluster = build.cluster(nodes=nodes, policy=policy, cpu=4).submit(crowds.classes())
+    return cluster.submit(queues or [build.queue("blue")])
+
+
+def evicted(cluster: Cluster) -> dict[str, str]:
+    evictions = cluster.run_cycle().answer["evictions"]
+    return {key.removeprefix("default/"): entry["message"] for key, entry in evictions.items()}
+
+
+def test_bundles_take_what_gangs_can_spare_before_whole_gangs() -> None:
+    cluster = cluster_of(2, BUNDLES).submit(
+        running("two", ["node-0"]), running("one", ["node-1", "node-1"], cpu=2), urgent(1, cpu=2)
+    )
+    assert evicted(cluster) == {"one-0": "preempted by gang default/urgent (priority 10); its gang keeps its minimum"}
+
+
+def test_bundles_between_queues_say_whose_turn_it_is() -> None:
+    cluster = cluster_of(1, BUNDLES, build.queue("blue"), build.queue("green", deserved={"cpu": 4}))
+    cluster.submit(running("old", ["node-0"]), urgent(1, queue="green"))
+    assert evicted(cluster) == {"old-0": "reclaimed for gang default/urgent of queue green; its whole gang goes"}
+
+
+@pytest.mark.parametrize("policy", [FEWEST, BUNDLES])
+def test_a_gang_that_must_stay_together_clears_one_domain_only(policy: Policy) -> None:
+    cluster = cluster_of(4, policy)
+    cluster.submit(build.hypernode(f"s{n}", tier=1, members=[f"node-{2 * n}", f"node-{2 * n + 1}"]) for n in range(2))
+    cluster.submit(build.hypernode("top", tier=2, members=["s0", "s1"], of="HyperNode"))
+    cluster.submit(running("one", ["node-0"]), running("two", ["node-2"]), running("kept", ["node-3"]))
+    cluster.submit(urgent(2, networkTopology={"mode": "hard", "highestTierAllowed": 1}))
+    assert list(evicted(cluster)) == ["one-0"]
+
+
+def test_a_gang_whose_pods_must_not_preempt_waits() -> None:
+    gang = urgent(1)
+    gang[1]["spec"]["preemptionPolicy"] = "Never"
+    assert evicted(cluster_of(1, FEWEST).submit(running("old", ["node-0"]), gang)) == {}
+
+
+def test_a_gang_of_roles_gets_the_roles_it_needs() -> None:
+    gang = [
+        build.pod_group("urgent", min_member=2, queue="blue", priorityClassName="high", minTaskMember={"chief": 1, "worker": 1})
+    ]
+    gang += [build.in_group("urgent", build.pod(f"urgent-{n}", cpu=4), role="worker") for n in range(2)]
+    gang.append(build.in_group("urgent", build.pod("urgent-9", cpu=4), role="chief"))
+    cycle = cluster_of(2, FEWEST).submit(running("old", ["node-0", "node-1"]), gang).run_cycle()
+    assert "urgent-9" in dict(cycle.pipelined)
+    assert len(cycle.pipelined) == len(cycle.decisions.evictions) == 2
+
+
+def test_a_queue_that_deserves_no_more_takes_nothing_from_others() -> None:
+    queues = build.queue("blue", deserved={"cpu": 1}), build.queue("green", deserved={"cpu": 2})
+    assert evicted(cluster_of(1, FEWEST, *queues).submit(running("old", ["node-0"]), urgent(1, queue="green"))) == {}
+
+
+def test_a_queue_that_is_not_to_be_reclaimed_keeps_all() -> None:
+    queues = build.queue("blue", reclaimable=False), build.queue("green", deserved={"cpu": 4})
+    assert evicted(cluster_of(1, FEWEST, *queues).submit(running("old", ["node-0"]), urgent(1, queue="green"))) == {}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        [build.queue("lost", parent="nowhere")],
+        [build.queue("lost"), build.queue("below", parent="lost")],
+        [build.queue("lost", parent="found"), build.queue("found", parent="lost")],
+    ],
+    ids=["no parent", "not a leaf", "circle"],
+)
+def test_a_gang_of_a_wrong_queue_is_refused_alone(broken: list[Document]) -> None:
+    cluster = cluster_of(2, FEWEST, build.queue("blue"), build.queue("green", deserved={"cpu": 8}), *broken)
+    cluster.submit(running("old", ["node-0", "node-1"]), urgent(2, queue="green"), build.gang("stray", queue="lost", cpu=1))
+    cycle = cluster.run_cycle()
+    assert sorted(cycle.decisions.evictions) == ["default/old-0", "default/old-1"]
+    assert [task for task, _ in cycle.pipelined] == ["urgent-0", "urgent-1"]
+    assert "queue lost" in cycle.why("stray")
+
+
+@pytest.mark.parametrize(("rule", "victims"), [("first-tier", ["default/old-0"]), ("all-agree", [])])
+def test_an_empty_answer_of_a_tier_protects_when_all_must_agree(rule: str, victims: list[str]) -> None:
+    tiers = [("conformance",), ("priority", "gang"), ("predicates", "nodeorder")]
+    fewest = [{"name": "gangpreempt", "arguments": {"victims": "fewest"}}]
+    policy = build.policy(tiers, "allocate, gangpreempt", victimRule=rule, configurations=fewest)
+    gang = running("old", ["node-0"])
+    gang[1]["spec"]["priorityClassName"] = "system-node-critical"
+    cycle = cluster_of(1, policy).submit(gang, urgent(1)).run_cycle()
+    assert sorted(cycle.decisions.evictions) == victims
