@@ -4,6 +4,7 @@ from phalanx.dialects.parts import key_of, seconds
 from phalanx.dialects.schema import Meta, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.quantity import LARGEST
 from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.selectors import LabelSelector
 from phalanx.model.task import GangKey
@@ -155,10 +156,10 @@ def queue(read: KaiQueueRead) -> Queue:
     meta, spec = read.metadata, read.spec or KaiQueueSpec()
     resources = spec.resources or BoundsRead()
     cpu, memory, gpu = (each or BoundRead() for each in (resources.cpu, resources.memory, resources.gpu))
+    units = (1, BYTES_PER_MEMORY_UNIT, 1)
     bounds = QueueBounds(
-        tuple(map(_amount, ("cpu", "memory", "gpu"), (cpu.quota, memory.quota, gpu.quota), (1, BYTES_PER_MEMORY_UNIT, 1))),
-        tuple(map(_amount, ("cpu", "memory", "gpu"), (cpu.limit, memory.limit, gpu.limit), (1, BYTES_PER_MEMORY_UNIT, 1))),
-        (cpu.over_quota_weight, memory.over_quota_weight, gpu.over_quota_weight),
+        _amounts((cpu.quota, memory.quota, gpu.quota), units), _amounts((cpu.limit, memory.limit, gpu.limit), units),
+        _amounts((cpu.over_quota_weight, memory.over_quota_weight, gpu.over_quota_weight), (1, 1, 1)),
         spec.preempt_min_runtime or "", spec.reclaim_min_runtime or "",
     )  # fmt: skip
     return Queue(
@@ -167,8 +168,12 @@ def queue(read: KaiQueueRead) -> Queue:
     )  # fmt: skip
 
 
+def _amounts(values: tuple[float, ...], units: tuple[int, ...]) -> tuple[float, ...]:
+    return tuple(map(_amount, ("cpu", "memory", "gpu"), values, units))
+
+
 def _amount(name: str, value: float, unit: int) -> float:
-    if value != value or (value < 0 and value != UNLIMITED):
+    if value != UNLIMITED and not 0 <= value * unit <= LARGEST:  # false for NaN
         raise SnapshotError(f"spec.resources.{name}: {value} is not an amount; write 0 or more, or -1 for no bound")
     return UNLIMITED if value == UNLIMITED else value * unit
 

@@ -177,14 +177,20 @@ def _read_shape(
 def _gpu_share(meta: schema.Meta) -> GpuShare | None:
     """Read a request for a part of a GPU; more than a whole device, or nothing of it, is refused."""
     annotations = meta.annotations or {}
-    devices = integer(annotations.get(GPU_DEVICES, "1"), where=f"metadata.annotations[{GPU_DEVICES!r}]")
+    devices = _at_least_one(annotations.get(GPU_DEVICES, "1"), GPU_DEVICES)
     if GPU_FRACTION in annotations:
         portion = _portion(annotations[GPU_FRACTION])
         return GpuShare(portion=portion, devices=devices)
     if GPU_MEMORY in annotations:
-        memory = integer(annotations[GPU_MEMORY], where=f"metadata.annotations[{GPU_MEMORY!r}]")
-        return GpuShare(memory_mib=memory, devices=devices)
+        return GpuShare(memory_mib=_at_least_one(annotations[GPU_MEMORY], GPU_MEMORY), devices=devices)
     return None
+
+
+def _at_least_one(text: str, key: str) -> int:
+    number = integer(text, where=f"metadata.annotations[{key!r}]")
+    if number < 1:
+        raise SnapshotError(f"metadata.annotations[{key!r}]: {text!r} is too small; write 1 or more")
+    return number
 
 
 def _portion(text: str) -> float:

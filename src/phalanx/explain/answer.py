@@ -4,10 +4,10 @@ from typing import Any
 
 from phalanx.core.decision import Decisions, Eviction, Outcome
 from phalanx.core.snapshot import Snapshot
-from phalanx.core.states import TaskState
-from phalanx.dialects.volcano_status import group_status, pod_condition
+from phalanx.core.states import GangState, TaskState
+from phalanx.dialects import kai_status, volcano_status
 from phalanx.explain.why import why
-from phalanx.model.gang import Condition
+from phalanx.model.gang import Condition, Gang
 from phalanx.model.status import Status
 from phalanx.model.task import Task
 
@@ -25,7 +25,7 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
     for key, gang in snapshot.gangs.items():
         if key not in touched:
             tasks.update({task.key: _task(task, task.status, task.node) for task in snapshot.members_of(key).values()})
-            groups[key] = {"phase": gang.phase, "conditions": _conditions(gang.conditions), "why": ""}
+            groups[key] = {"phase": _settled_phase(snapshot, gang), "conditions": _conditions(gang.conditions), "why": ""}
     return {
         "binds": dict(sorted(decisions.binds.items())),
         "pipelined": dict(sorted(decisions.pipelined.items())),
@@ -57,7 +57,8 @@ def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
     if state.status in WAITING and not state.task.is_gated:
-        condition = pod_condition(state, names)
+        dialect = kai_status if state.gang.gang.dialect == "kai" else volcano_status
+        condition = dialect.pod_condition(state, names)
         entry |= {"reason": condition.reason, "message": condition.message}
         if condition.nominated_node:
             entry["nominatedNode"] = condition.nominated_node
@@ -70,8 +71,16 @@ def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
 
 
 def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
-    status = group_status(outcome, snapshot.nodes.names)
+    is_kai = outcome.state.gang.dialect == "kai"
+    status = kai_status.group_status(outcome) if is_kai else volcano_status.group_status(outcome, snapshot.nodes.names)
     return {"phase": status.phase, "conditions": _conditions(status.conditions), "why": why(outcome, snapshot)}
+
+
+def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
+    """Return the phase of a group that no session touches; KAI's groups have none of their own."""
+    if gang.dialect != "kai":
+        return gang.phase
+    return kai_status.phase_of(GangState(gang, ((task, -1) for task in snapshot.members_of(gang.key).values())))
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:

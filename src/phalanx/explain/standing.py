@@ -6,7 +6,8 @@ from enum import StrEnum
 from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
-from phalanx.explain.why import has_minimum, is_finished, is_new, why
+from phalanx.explain.membership import has_minimum, is_finished, is_new, minimum_of
+from phalanx.explain.why import why
 from phalanx.model.status import HOLDING, Status
 
 
@@ -62,7 +63,7 @@ def gang_rows(snapshot: Snapshot, decisions: Decisions) -> list[GangRow]:
 def _row(outcome: Outcome, snapshot: Snapshot) -> GangRow:
     gang = outcome.state
     return GangRow(
-        gang=gang.key, queue=gang.gang.queue, standing=standing_of(gang), minimum=gang.gang.min_member,
+        gang=gang.key, queue=gang.gang.queue, standing=standing_of(gang), minimum=minimum_of(gang),
         placed=gang.tally.total(HOLDING), running=gang.tally.counts[Status.RUNNING], why=why(outcome, snapshot),
     )  # fmt: skip
 

@@ -10,9 +10,11 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import placeable
+from phalanx.explain.membership import has_minimum, is_finished, is_new
 from phalanx.explain.phrases import amount_text, counted, general_obstacle, node_obstacles, request_text
+from phalanx.explain.why_kai import why_kai
 from phalanx.model.queue import ROOT
-from phalanx.model.status import COMPLETED, HOLDING, READY, Status
+from phalanx.model.status import HOLDING, READY, Status
 
 MOST_CAUSES = 2
 """A sentence names this many causes of a kind."""
@@ -24,24 +26,11 @@ def why(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     if is_finished(gang):
         return ""
+    if gang.gang.dialect == "kai":
+        return why_kai(gang, snapshot)
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
     return _before_placement(gang, snapshot) or _why_not_at_all(gang, snapshot)
-
-
-def is_finished(gang: GangState) -> bool:
-    """Tell whether every member has ended."""
-    return bool(gang.tasks) and gang.tally.total(COMPLETED) == len(gang.tasks)
-
-
-def has_minimum(gang: GangState) -> bool:
-    """Tell whether the gang has started: somebody has a place, and every minimum is met."""
-    return bool(gang.tally.ready) and gang.is_ready and gang.roles_are_ready() and gang.subgroups_are_ready()
-
-
-def is_new(gang: GangState) -> bool:
-    """Tell whether the gang had less than its minimum when the session opened."""
-    return sum(task.task.status in READY for task in gang.tasks) < gang.gang.min_member
 
 
 def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:

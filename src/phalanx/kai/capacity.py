@@ -59,8 +59,8 @@ def _over_limit(queue: QueueShare, resource: int, requested: float) -> Verdict:
     unit = _UNIT[resource]
     message = (
         f"{queue.title} quota has reached the allowable limit of {_LIMITED[resource]}. "
-        f"Limit is {_readable(limit, resource)} {unit}, currently {_readable(held, resource)} {unit} allocated "
-        f"and workload requested {_readable(requested, resource)} {unit}"
+        f"Limit is {readable(limit, resource)} {unit}, currently {readable(held, resource)} {unit} allocated "
+        f"and workload requested {readable(requested, resource)} {unit}"
     )
     figures = {"limit": limit, "allocated": held, "requested": requested}
     return Verdict.refuse(PLUGIN, OVER_LIMIT, message, queue=queue.name, resource=NAMES[resource], **figures)
@@ -70,14 +70,14 @@ def _over_quota(queue: QueueShare, resource: int, requested: float) -> Verdict:
     quota, held = queue.deserved[resource], queue.allocated_nonpreemptible[resource]
     unit = _UNIT[resource]
     message = (
-        f"Non-preemptible workload is over quota. Workload requested {_readable(requested, resource)} {_REQUESTED[resource]}, "
-        f"but {queue.title} quota is {_readable(quota, resource)} {unit}, while {_readable(held, resource)} {unit} are already "
+        f"Non-preemptible workload is over quota. Workload requested {readable(requested, resource)} {_REQUESTED[resource]}, "
+        f"but {queue.title} quota is {readable(quota, resource)} {unit}, while {readable(held, resource)} {unit} are already "
         "allocated for non-preemptible pods. Use a preemptible workload to go over quota."
     )
     figures = {"quota": quota, "allocated": held, "requested": requested}
     return Verdict.refuse(PLUGIN, NONPREEMPTIBLE_OVER_QUOTA, message, queue=queue.name, resource=NAMES[resource], **figures)
 
 
-def _readable(amount: float, resource: int) -> str:
+def readable(amount: float, resource: int) -> str:
     """Write at most three decimals, cut off and not rounded: 1500 thousandths of a core are 1.5."""
     return f"{amount / _SCALE[resource]:.6f}"[:-3].rstrip("0").rstrip(".")

@@ -34,11 +34,12 @@ class SharedGpu:
     releasing: float = 0.0
     users: int = 0
     leaving: int = 0
-    promised: int = 0
+    is_promised: bool = False
+    """Opened on a whole device that its users have not left yet: whoever joins waits too."""
 
     def free_now(self, need: float) -> bool:
         """Tell whether the part fits into what nobody has."""
-        return self.is_open and self.memory - self.taken >= need - CLOSE
+        return self.is_open and not self.is_promised and self.memory - self.taken >= need - CLOSE
 
     def free_later(self, need: float) -> bool:
         """Tell whether the part fits once leaving users are gone."""
@@ -48,6 +49,11 @@ class SharedGpu:
     def is_open(self) -> bool:
         """Tell whether somebody uses it who is not leaving."""
         return self.users > self.leaving
+
+    @property
+    def is_vacated(self) -> bool:
+        """Tell whether all who use it are leaving."""
+        return 0 < self.users == self.leaving
 
 
 @dataclass(slots=True)
@@ -64,6 +70,8 @@ class SharedGpus:
         self._session = session
         self._row = session.snapshot.space.row_by_name.get(GPU)
         self._nodes: dict[int, _NodeGpus] = {}
+        self._given: dict[int, list[list[tuple[str, bool]]]] = {}
+        """What this session gave to each task, one list per place: one that was evicted and promised another has two."""
         self.packs = True
         for name, tasks in session.snapshot.on_node.items():
             number = session.snapshot.nodes.number_by_name.get(name)
@@ -78,12 +86,14 @@ class SharedGpus:
             device = self._device(number, name)
             if not device.users:
                 self._open(number, now=True)
-            self._use(number, device, need, is_leaving=task.status is Status.RELEASING)
+            self._count(number, device, users=1, taken=need)
+            if task.status is Status.RELEASING:
+                self._count(number, device, leaving=1, releasing=need)
 
     def _node(self, number: int) -> _NodeGpus:
         if number not in self._nodes:
             label = self._session.snapshot.nodes.nodes[number].labels.get(MEMORY_LABEL, "")
-            memory = float(label) if label.isdecimal() else float(DEFAULT_MEMORY_MIB)
+            memory = float(label if label.isdecimal() and int(label) else DEFAULT_MEMORY_MIB)
             self._nodes[number] = _NodeGpus(memory // 100 * 100 if memory > 100 else memory)
         return self._nodes[number]
 
@@ -141,13 +151,17 @@ class SharedGpus:
         share = task.task.shape.gpu_share
         assert share is not None
         need = self.need(share, node)
+        given: list[tuple[str, bool]] = []
         for place, device in enumerate(self.choose(share, node)):
             is_new = device is None
             if device is None:
                 device = self._device(node, f"{task.task.uid}-{self._session.node_name(node)}-{place}")
-                self._open(node, now=kind is Kind.ALLOCATE)
-            self._use(node, device, need, is_leaving=False)
-            task.gpu_groups.append((device.name, is_new))
+                device.is_promised = kind is not Kind.ALLOCATE
+                self._open(node, now=not device.is_promised)
+            self._count(node, device, users=1, taken=need)
+            given.append((device.name, is_new))
+        self._given.setdefault(id(task), []).append(given)
+        task.gpu_groups = given
 
     def choose(self, share: GpuShare, node: int) -> list[SharedGpu | None]:
         """Return the devices that take the part, None for a whole one: the fullest first when packing, else the emptiest."""
@@ -169,7 +183,7 @@ class SharedGpus:
     def stays(self, task: TaskState, node: int) -> bool:
         """Tell whether an evicted task that comes back to its node would be on the devices it has."""
         share = task.task.shape.gpu_share
-        mine = set(groups_of(task.task))
+        mine = set(self._devices_of(task))
         return share is None or all(device is None or device.name in mine for device in self.choose(share, node))
 
     def free(self) -> float:
@@ -184,44 +198,46 @@ class SharedGpus:
         """Return the nodes with a shared device that has room."""
         return [number for number, node in self._nodes.items() if any(device.free_later(1e-3) for device in node.devices.values())]
 
+    def state_of(self, number: int) -> list[tuple[str, float, float, int, int]]:
+        """Return the open devices of a node: name, what is taken and being given back, users, those who leave."""
+        devices = self._nodes[number].devices.values() if number in self._nodes else ()
+        parts = (_rounded(device) for device in devices if device.users)
+        return sorted(parts)
+
     def _give_back(self, task: TaskState, node: int, kind: Kind) -> None:
         share = task.task.shape.gpu_share
         assert share is not None
         need = self.need(share, node)
-        for name, is_new in reversed(task.gpu_groups):
+        places = self._given[id(task)]
+        for name, is_new in reversed(places.pop()):
             device = self._device(node, name)
-            device.taken -= need
-            device.users -= 1
+            self._count(node, device, users=-1, taken=-need)
             if is_new:
                 self._close(node, now=kind is Kind.ALLOCATE)
                 del self._node(node).devices[name]
-        task.gpu_groups.clear()
-
-    def _use(self, node: int, device: SharedGpu, need: float, *, is_leaving: bool) -> None:
-        device.taken += need
-        device.users += 1
-        if is_leaving:
-            self._start_leaving(node, device, need)
-
-    def _start_leaving(self, node: int, device: SharedGpu, need: float) -> None:
-        device.releasing += need
-        device.leaving += 1
-        if not device.is_open:
-            self._shift(node, device.users > 0)
+        task.gpu_groups = places[-1] if places else []
 
     def _leave(self, task: TaskState, node: int, undone: bool) -> None:
         share = task.task.shape.gpu_share
         assert share is not None
-        need = self.need(share, node)
-        for name in groups_of(task.task):
-            device = self._device(node, name)
-            if undone:
-                if not device.is_open:
-                    self._shift(node, False)
-                device.releasing -= need
-                device.leaving -= 1
-            else:
-                self._start_leaving(node, device, need)
+        need, sign = self.need(share, node), -1 if undone else 1
+        for name in self._devices_of(task):
+            self._count(node, self._device(node, name), leaving=sign, releasing=sign * need)
+
+    def _devices_of(self, task: TaskState) -> list[str]:
+        """Return the devices that a task is on: those that this session gave it, or those that it came with."""
+        places = self._given.get(id(task))
+        return [name for name, _ in places[-1]] if places else groups_of(task.task)
+
+    def _count(
+        self, node: int, device: SharedGpu, *, users: int = 0, taken: float = 0.0, leaving: int = 0, releasing: float = 0.0
+    ) -> None:
+        """Change the users of a device; one that all its users leave will be a whole one again."""
+        was_vacated = device.is_vacated
+        device.users, device.leaving = device.users + users, device.leaving + leaving
+        device.taken, device.releasing = device.taken + taken, device.releasing + releasing
+        if device.is_vacated != was_vacated:
+            self._shift(node, device.is_vacated)
 
     def _open(self, node: int, *, now: bool) -> None:
         self._move(node, DEVICE, now)
@@ -244,6 +260,10 @@ class SharedGpus:
             amount = DEVICE if leaves else -DEVICE
             self._session.ledger.releasing[self._row, node] += amount
             self._session.ledger.future[self._row, node] += amount
+
+
+def _rounded(device: SharedGpu) -> tuple[str, float, float, int, int]:
+    return device.name, round(device.taken, 6), round(device.releasing, 6), device.users, device.leaving
 
 
 def groups_of(task: Task) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from phalanx.builtin import CATALOGUE
+from phalanx.builtin import CATALOGUE, catalogue_of
 from phalanx.core.cycle import run_cycle
 from phalanx.core.decision import Decisions
 from phalanx.core.policy import Policy, read_policy
@@ -181,7 +181,7 @@ class Cluster:
     def run_cycle(self, *, now: float = 0.0) -> Cycle:
         """Decide one cycle."""
         snapshot = self.objects.snapshot(now)
-        decisions = run_cycle(snapshot, self.policy, CATALOGUE)
+        decisions = run_cycle(snapshot, self.policy, catalogue_of(self.policy.family))
         self._last = Cycle(decisions, answer(snapshot, decisions))
         return self._last
 

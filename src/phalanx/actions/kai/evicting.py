@@ -10,6 +10,7 @@ from phalanx.core.podsets import USING, is_preemptible, next_tasks, pod_sets
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import Verdict
 from phalanx.kai.figures import ZERO, Figures, plus
 from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
 from phalanx.kai.shares import QueueShare
@@ -67,9 +68,10 @@ class _SearchAction:
             lambda: VictimLine(
                 session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
             ),
-            lambda units: self.judge(session, gang, units),
+            lambda units: self._spares_cores(session, gang, units) and self.judge(session, gang, units),
         )
         if statement is None:
+            gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
             return {}
         statement.commit()
         return {operation.gang.key: operation.gang for operation in statement.operations if operation.gang is not gang}
@@ -77,9 +79,17 @@ class _SearchAction:
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
         if victim is gang or not self.may_give(session, gang, victim):
             return False
+        return not self._is_young(session, gang, victim) or any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(victim))
+
+    def _is_young(self, session: Session, gang: GangState, victim: GangState) -> bool:
         young = session.instance("minruntime")
-        is_young = young is not None and self.name != "consolidation" and young.protects(session, gang, victim, self.name)
-        return not is_young or any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(victim))
+        return young is not None and self.name != "consolidation" and young.protects(session, gang, victim, self.name)
+
+    def _spares_cores(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+        """Tell whether jobs that have just started keep their minimum."""
+        victims = {unit[0].gang.key: unit[0].gang for unit in units}
+        young = (victim for victim in victims.values() if self._is_young(session, gang, victim))
+        return all(leaf.is_satisfied for victim in young for leaf in pod_sets(victim))
 
 
 def _active(session: Session) -> list[GangState]:
@@ -152,7 +162,12 @@ class ReclaimAction(_SearchAction):
         if proportion is None or not super().may_try(session, gang):
             return False
         reclaimer = self._reclaimer(session, gang)
-        return reclaimer is not None and gate_verdict(reclaimer).ok
+        if reclaimer is None:
+            return False
+        verdict = gate_verdict(reclaimer)
+        if not verdict.ok:
+            gang.verdicts.append(verdict)
+        return verdict.ok
 
     def _reclaimer(self, session: Session, gang: GangState) -> Reclaimer | None:
         proportion = session.instance("proportion")

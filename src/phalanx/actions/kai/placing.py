@@ -1,5 +1,6 @@
 """Find places for the tasks of one attempt: part by part of the gang, each in the sets of nodes that its topology allows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +29,9 @@ class Placer:
     """Places attempts; `promises_only` never takes room at once, as the searches for victims do."""
 
     def __init__(self, session: Session, *, promises_only: bool = False) -> None:
-        """Serve one session."""
+        """Serve one session. The book of shared devices is opened first: they are not there for whole requests."""
         self._session, self._promises_only = session, promises_only
+        session.book(SharedGpus)
 
     def place(self, gang: GangState, tasks: list[TaskState], statement: Statement, nodes: Mask | None = None) -> bool:
         """Place all tasks or none; what was tried is undone."""
@@ -79,7 +81,7 @@ class Placer:
         session, shape = self._session, task.task.shape
         verdict = session.prefilter(task)
         if not verdict.ok:
-            task.error = FitError.same_everywhere(int(nodes.sum()), verdict.message)
+            self._note(task, lambda: FitError.same_everywhere(int(nodes.sum()), verdict.message))
             return None
         request = session.request_of(shape)
         later = fits(session.ledger.future, request) & session.outlook(shape).allowed & nodes
@@ -88,12 +90,17 @@ class Placer:
             shared_now, shared_later, _ = session.book(SharedGpus).room(shape)
             now, later = now & shared_now, later & shared_later
         if not later.any():
-            task.error = session.outlook(shape).error(within=nodes)
+            self._note(task, lambda: session.outlook(shape).error(within=nodes))
             return None
         scores = session.placement_scores(task, nodes)
         node = int(np.where(later, scores, NOT_A_CANDIDATE).argmax())
         is_now = bool(now[node]) and (shape.gpu_share is None or session.book(SharedGpus).is_now(shape.gpu_share, node))
         return Place(node, is_now)
+
+    def _note(self, task: TaskState, error: Callable[[], FitError]) -> None:
+        """Remember why no node took a task; a trial, which looks at some nodes of a cluster as it might be, tells nothing new."""
+        if not self._promises_only or task.error is None:
+            task.error = error()
 
 
 def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[TaskState]:

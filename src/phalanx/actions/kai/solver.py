@@ -86,7 +86,7 @@ class Solver:
 
     def _simulate(self, tasks: list[TaskState], recorded: list[Unit], potential: list[Unit], judge: Judge) -> Statement | None:
         """Try a scenario, node by node of the latest victim."""
-        statement = self._session.statement()
+        statement = self._session.trial()
         self._evict(statement, recorded)
         nodes = list(dict.fromkeys(task.node for task in potential[-1])) if potential else [-1]
         for node in nodes:

@@ -1,0 +1,166 @@
+"""What a session means for a PodGroup, in KAI's words: its condition, with the sentence that says why; and for its pods.
+
+KAI writes the condition only while no pod of the group has a place. Its `reason` here is the code that KAI keeps in `reasons`.
+A group that lacks pods gets an event in KAI, not a condition; here it is the same condition with the reason `NotReady`.
+"""
+
+from phalanx.core.decision import Outcome
+from phalanx.core.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
+from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import FitError, Verdict
+from phalanx.dialects.volcano_status import GroupStatus, PodCondition
+from phalanx.model.gang import Condition, TopologyConstraint
+from phalanx.model.resources import CPU, MEMORY, PODS
+from phalanx.model.status import COMPLETED, READY, Status
+
+UNSCHEDULABLE = "UnschedulableOnNodePool"
+NOT_READY, POD_ERRORS, NO_QUEUE = "NotReady", "PodSchedulingErrors", "QueueDoesNotExist"
+NO_NODES = "no nodes with enough resources were found"
+UNKNOWN_POD, UNKNOWN_GROUP = "Unable to schedule pod", "Unable to schedule podgroup"
+
+SEPARATOR = ". \n"
+INSUFFICIENT = "Insufficient "
+GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
+JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound")
+"""Refusals of a whole job that KAI tells; others explain why a search for victims came to nothing."""
+_WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
+
+
+def group_status(outcome: Outcome) -> GroupStatus:
+    """Return the status after the session."""
+    gang = outcome.state
+    condition = _condition(gang)
+    return GroupStatus(phase_of(gang), (condition,) if condition is not None else ())
+
+
+def phase_of(gang: GangState) -> str:
+    """Return the phase: whether every leaf has its minimum, some pods hold a place without it, or none does."""
+    if gang.tasks and gang.tally.total(COMPLETED) == len(gang.tasks):
+        return "Completed"
+    if all(leaf.count(READY) >= leaf.minimum for leaf in pod_sets(gang)):
+        return "Running"
+    return "Unknown" if gang.tally.counts[Status.RUNNING] else "Pending"
+
+
+def _condition(gang: GangState) -> Condition | None:
+    if not gang.tally.counts[Status.PENDING] or gang.tally.total(ACTIVE):
+        return None
+    reason, message = job_error(gang)
+    return Condition(UNSCHEDULABLE, "True", reason, message)
+
+
+def job_error(gang: GangState) -> tuple[str, str]:
+    """Say why a job waits: a reason code and a sentence."""
+    verdict = _job_verdict(gang)
+    if verdict is not None and verdict.reason == "QueueNotFound":
+        return NO_QUEUE, f"Queue {gang.gang.queue} does not exist"
+    if not can_be_whole(gang):
+        return NOT_READY, _not_ready(gang)
+    if verdict is not None:
+        return verdict.reason, verdict.message
+    blocked = next((task for task in gang.tasks if _is_blocked(task)), None)
+    if blocked is not None:
+        return POD_ERRORS, _pod_errors(gang, blocked)
+    constraint = _constraint(gang)
+    return POD_ERRORS, UNKNOWN_GROUP if constraint is None else _topology_error(gang, constraint)
+
+
+def _job_verdict(gang: GangState) -> Verdict | None:
+    return next((verdict for verdict in gang.verdicts if verdict.reason in ("QueueNotFound", *JOB_VERDICTS)), None)
+
+
+def _not_ready(gang: GangState) -> str:
+    text = "Job is not ready for scheduling."
+    for leaf in pod_sets(gang):
+        alive, gated = leaf.count(ALIVE), gated_in(leaf)
+        if alive - gated >= leaf.minimum:
+            continue
+        who, stop = ("", "") if leaf.policy is None else (f" for SubGroup {leaf.name}", ".")
+        text += f" Waiting for {leaf.minimum} pods{who}, currently {alive} exist, {gated} are gated{stop}"
+    return text
+
+
+def gated_in(leaf: PodSet) -> int:
+    """Count the waiting pods of a leaf that a scheduling gate holds back."""
+    return sum(task.status is Status.PENDING and task.task.is_gated for task in leaf.tasks)
+
+
+def _is_blocked(task: TaskState) -> bool:
+    return task.status is Status.PENDING and isinstance(task.error, FitError)
+
+
+def _pod_errors(gang: GangState, blocked: TaskState) -> str:
+    leaves = pod_sets(gang)
+    leaf = next((leaf for leaf in leaves if blocked in leaf.tasks), leaves[0])
+    cause = task_error(blocked)
+    if leaf.active >= leaf.minimum or all(each.minimum == 1 for each in leaves):
+        return f"Resources were not found for pod {blocked.task.key} due to: {cause}"
+    found = fitting(gang)
+    if leaf.policy is None:
+        needs = f"Resources were found for {found} pods while {leaf.minimum} are required for gang scheduling."
+        return f"{needs} Additional pods cannot be scheduled due to: {cause}"
+    needs = f"while sub-group {leaf.name} requires {leaf.minimum} pods for gang scheduling."
+    return (
+        f"Resources were found for {found} pods from all sub-groups {needs} "
+        f"Additional pods cannot be scheduled in this sub-group due to: {cause}"
+    )
+
+
+def fitting(gang: GangState) -> int:
+    """Count the pods that have a place, or had one until the attempt failed."""
+    return sum(task.status in ACTIVE or nearly(task) for task in gang.tasks)
+
+
+def nearly(task: TaskState) -> bool:
+    """Tell whether a waiting pod found a node in the attempt that failed for others."""
+    return task.status is Status.PENDING and task.attempt is not None and task.error is None
+
+
+def task_error(task: TaskState) -> str:
+    """Say why no node took a pod, in the form "no nodes …: 3 node(s) didn't have enough resources: GPUs."."""
+    error = task.error
+    if not isinstance(error, FitError):
+        return error or UNKNOWN_POD
+    counts = sorted(f"{count} {_reason(reason)}" for reason, count in reasons_of(task, error).items())
+    return f"{NO_NODES}: {SEPARATOR.join(counts)}." if counts else NO_NODES
+
+
+def reasons_of(task: TaskState, error: FitError) -> dict[str, int]:
+    """Return how many nodes gave which reason; nodes that gave none had no device with enough left for a part of a GPU."""
+    counts = dict(error.counts)
+    silent = error.nodes - sum(counts.values())
+    if silent > 0 and task.task.shape.gpu_share is not None:
+        counts[INSUFFICIENT + GPU] = counts.get(INSUFFICIENT + GPU, 0) + silent
+    return counts
+
+
+def _reason(reason: str) -> str:
+    if not reason.startswith(INSUFFICIENT):
+        return reason
+    name = reason.removeprefix(INSUFFICIENT)
+    if name.startswith(MIG):
+        return f"node(s) didn't have enough of mig profile: {name}"
+    return "node(s) pod number exceeded" if name == PODS else f"node(s) didn't have enough resources: {_WORDS.get(name, name)}"
+
+
+def _constraint(gang: GangState) -> TopologyConstraint | None:
+    """Return the first constraint of the group or of its sub-groups."""
+    found = (gang.gang.topology, *(policy.topology for policy in gang.gang.subgroups))
+    return next((constraint for constraint in found if constraint is not None), None)
+
+
+def _topology_error(gang: GangState, constraint: TopologyConstraint) -> str:
+    level = constraint.required_level or constraint.preferred_level
+    return (
+        f"topology {constraint.topology}, requirement {level} couldn't be satisfied for job <{gang.key}>: "
+        "not enough resources in the cluster to allocate the job"
+    )
+
+
+def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
+    """Say what became of a pod that is not bound: promised a node, or without one."""
+    if task.status is Status.PIPELINED:
+        return PodCondition("Pipelined", f"Pod {task.task.key} is promised node {names[task.node]} once resources are released")
+    if isinstance(task.error, FitError):
+        return PodCondition("Unschedulable", task_error(task))
+    return PodCondition("Unschedulable", job_error(task.gang)[1])

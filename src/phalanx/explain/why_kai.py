@@ -1,0 +1,199 @@
+"""Why a job of KAI waits, in a sentence a person understands.
+
+KAI admits everybody and tries all jobs: what keeps one waiting is a queue, its own pods, the nodes, or that nobody may be evicted.
+"""
+
+from collections.abc import Iterator
+
+from phalanx.core.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import FitError, Verdict
+from phalanx.dialects.kai_status import gated_in, nearly, reasons_of
+from phalanx.explain.membership import has_minimum, is_new, minimum_of
+from phalanx.explain.phrases import counted, general_obstacle, node_obstacles, request_text
+from phalanx.kai.capacity import readable
+from phalanx.kai.figures import NAMES
+from phalanx.model.gang import TopologyConstraint
+from phalanx.model.status import READY, Status
+
+MOST_CAUSES = 2
+UNITS = {"cpu": "cpu", "memory": "GB memory", "gpu": "GPUs"}
+SEARCHES = ("OverFairShare", "NoVictims")
+"""Verdicts of the actions that look for victims; told only if the job was not refused as such."""
+
+
+def why_kai(gang: GangState, snapshot: Snapshot) -> str:
+    """Return the reason why a job, or a part of it, waits; empty when nothing of it does."""
+    if has_minimum(gang):
+        return _why_not_more(gang, snapshot)
+    return _queue_problem(gang, snapshot) or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
+
+
+def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
+    waiting = gang.tally.counts[Status.PENDING] + gang.tally.waiting
+    if not waiting:
+        return ""
+    verb, ready, minimum = "starts" if is_new(gang) else "runs", gang.tally.ready, minimum_of(gang)
+    share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
+    text = "; ".join(_causes(gang, snapshot)) or "not tried in this session"
+    return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
+
+
+def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
+    evicted = sum(map(is_evicted, gang.tasks))
+    if evicted:
+        return f"{_part(evicted, gang)} evicted"
+    if is_whole(gang):
+        return "; ".join(_promised(gang))
+    if not len(snapshot.nodes):
+        return "there are no nodes"
+    causes = list(_causes(gang, snapshot)) or [_no_domain(gang)]
+    was_tried = any(task.status is Status.PENDING and (task.attempt or task.error) for task in gang.tasks)
+    return "; ".join([_fitting(gang), *causes] if was_tried else causes)
+
+
+# --- queue and pods ------------------------------------------------------------------------------------------------------
+
+
+def _queue_problem(gang: GangState, snapshot: Snapshot) -> str:
+    """Say what is wrong with the queue; empty when jobs can be in it."""
+    name = gang.gang.queue
+    if name not in snapshot.queues:
+        return f"queue {name!r} does not exist" if name else "it names no queue"
+    if snapshot.queues[name].bounds is None:
+        return f"queue {name!r} does not exist among KAI's queues"
+    below = sorted(queue.name for queue in snapshot.queues.values() if queue.parent == name and queue.bounds is not None)
+    if below:
+        return f"queue {name!r} has queues below it and takes no jobs; use one of them, such as {below[0]!r}"
+    return _broken_line(snapshot, name)
+
+
+def _broken_line(snapshot: Snapshot, name: str) -> str:
+    line = [name]
+    while parent := snapshot.queues[line[-1]].parent:
+        if parent not in snapshot.queues:
+            return f"queue {line[-1]!r} names the parent {parent!r}, which does not exist"
+        if parent in line:
+            return f"queue {parent!r} is its own ancestor"
+        line.append(parent)
+    return ""
+
+
+def _pod_problem(gang: GangState) -> str:
+    """Say which pods are not there yet; empty when there are enough."""
+    if not gang.tasks:
+        return f"waiting for pods: {minimum_of(gang)} needed, none exists"
+    if can_be_whole(gang) or any(map(is_evicted, gang.tasks)):
+        return ""
+    short = [leaf for leaf in pod_sets(gang) if leaf.count(ALIVE) - gated_in(leaf) < leaf.minimum]
+    return f"waiting for pods: {'; '.join(map(_short_of_pods, short))}"
+
+
+def _short_of_pods(leaf: PodSet) -> str:
+    alive, gated = leaf.count(ALIVE), gated_in(leaf)
+    who = "" if leaf.policy is None else f"sub-group {leaf.name}: "
+    held = f", {gated} held back by a scheduling gate" if gated else ""
+    return f"{who}{leaf.minimum} needed, {alive or 'none'} {'exists' if alive <= 1 else 'exist'}{held}"
+
+
+# --- places --------------------------------------------------------------------------------------------------------------
+
+
+def _causes(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+    yield from _missing_places(gang)
+    yield from _refusals(gang)
+    yield from _promised(gang)
+    gated = sum(map(gated_in, pod_sets(gang)))
+    if gated:
+        yield f"{_part(gated, gang)} held back by a scheduling gate"
+
+
+def _fitting(gang: GangState) -> str:
+    """Count how much of the minimum fits, leaf by leaf."""
+    leaves = pod_sets(gang)
+    fitting = sum(min(_placeable(leaf), leaf.minimum) for leaf in leaves)
+    short = [leaf for leaf in leaves if leaf.policy is not None and _placeable(leaf) < leaf.minimum]
+    blocked = [leaf for leaf in short if any(isinstance(task.error, FitError) for task in leaf.tasks)]
+    parts = ", ".join(f"{leaf.name}: {_placeable(leaf)} of {leaf.minimum}" for leaf in blocked or short)
+    return f"{fitting} of {minimum_of(gang)} tasks fit{f' ({parts})' if parts else ''}"
+
+
+def _placeable(leaf: PodSet) -> int:
+    return sum(task.status in READY or nearly(task) for task in leaf.tasks)
+
+
+def _missing_places(gang: GangState) -> Iterator[str]:
+    kinds: dict[str, TaskState] = {}
+    for task in gang.tasks:
+        if task.status is Status.PENDING and isinstance(task.error, FitError):
+            kinds.setdefault(f"no place for {_asks(task)} ({_obstacle(task, task.error)})", task)
+    yield from list(kinds)[:MOST_CAUSES]
+
+
+def _obstacle(task: TaskState, error: FitError) -> str:
+    known = FitError(error.nodes, reasons_of(task, error), error.prefix)
+    return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(known)
+
+
+def _asks(task: TaskState) -> str:
+    shape, share = task.task.shape, task.task.shape.gpu_share
+    if share is None:
+        return request_text(shape.request)
+    part = f"{share.portion:g} of a GPU" if share.portion else f"{share.memory_mib} MiB of a GPU"
+    times = f"{share.devices} times " if share.devices > 1 else ""
+    return ", ".join([times + part, *([request_text(shape.request)] if len(shape.request) > 1 else [])])
+
+
+def _no_domain(gang: GangState) -> str:
+    constraint = next(filter(None, (gang.topology, *(part.topology for part in gang.gang.subgroups))), None)
+    if constraint is None:
+        return "not tried in this session"
+    return f"no {_level(constraint)} has room for all tasks that belong together, each {_asks(gang.tasks[0])}"
+
+
+def _level(constraint: TopologyConstraint) -> str:
+    if constraint.required_level:
+        return f"domain of level {constraint.required_level!r} in topology {constraint.topology!r}"
+    return f"part of topology {constraint.topology!r}, not even all of it,"
+
+
+def _promised(gang: GangState) -> Iterator[str]:
+    if gang.tally.waiting:
+        yield f"{_part(gang.tally.waiting, gang)} promised room that leaving pods still hold"
+
+
+def _part(number: int, gang: GangState) -> str:
+    return f"{number} of {counted(len(gang.tasks), 'task')} {'is' if number == 1 else 'are'}"
+
+
+# --- refusals ------------------------------------------------------------------------------------------------------------
+
+
+def _refusals(gang: GangState) -> Iterator[str]:
+    refusals = dict.fromkeys(_refusal(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
+    if refusals:
+        yield from refusals
+        return
+    yield from dict.fromkeys(_refusal(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
+    searches = dict.fromkeys(verdict.plugin for verdict in gang.verdicts if verdict.reason == "NoVictims")
+    if searches:
+        yield f"no victims ({', '.join(searches)})"
+
+
+def _refusal(verdict: Verdict) -> str:
+    match verdict.reason:
+        case "OverLimit":
+            return f"over limit: queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'limit')}"
+        case "NonPreemptibleOverQuota" if "quota" in verdict.numbers:
+            held = f"queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'quota')}"
+            return f"over quota: in jobs that cannot be preempted {held}; a preemptible job may go over it"
+        case "OverFairShare":
+            return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share"
+    return verdict.message or verdict.reason
+
+
+def _amounts(verdict: Verdict, bound: str) -> str:
+    name, numbers = str(verdict.numbers["resource"]), verdict.numbers
+    held, most, wanted = (readable(float(numbers[key]), NAMES.index(name)) for key in ("allocated", bound, "requested"))
+    return f"{held} of its {bound} of {most} {UNITS[name]}, {wanted} more wanted"
