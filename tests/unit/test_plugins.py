@@ -158,6 +158,18 @@ def test_a_queue_whose_gangs_have_all_they_ask_for_comes_last() -> None:
     assert order(session, "b", "a")
 
 
+@pytest.mark.parametrize(("weights", "victims"), [("1/1", True), ("1/4", True), ("1/20", False)])
+def test_a_queue_takes_from_one_that_is_ahead_of_it_along_their_paths(weights: str, victims: bool) -> None:
+    queues = [in_tree("a", "root/a", "1/1"), in_tree("b", "root/b", weights)]
+    running = [build.in_group("y", build.pod(f"y-{number}", on="n", cpu=1)) for number in range(8)]
+    gangs = [build.gang("x", tasks=4, queue="a", cpu=1), [build.pod_group("y", queue="b", phase="Running"), *running]]
+    waiting = build.in_group("y", build.pod("y-more", cpu=1))
+    session = session_of(HIERARCHY, build.node("n", cpu=10), queues, *gangs, [waiting])
+    candidates = [task for task in gang_in(session, "y").tasks if task.node >= 0]
+    found = session.reclaimable(gang_in(session, "x").tasks[0], candidates)
+    assert found == (candidates if victims else [])
+
+
 # --- proportion --------------------------------------------------------------------------------------------------------
 
 

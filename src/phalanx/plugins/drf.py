@@ -3,7 +3,7 @@
 With `enableHierarchy` the same between queues, along the path that their annotations give them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,23 @@ class DrfPlugin:
                 victims.append(task)
         return victims
 
+    def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None:
+        """Let go, each taken alone, what leaves its queue behind the preemptor's; no say without a hierarchy."""
+        if self._tree is None:
+            return None
+        mine = self.held(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
+        answers: dict[Hashable, bool] = {}
+        victims = []
+        for task in candidates:
+            key = (task.gang.key, session.class_of(task.task.shape))
+            if key not in answers:
+                rest = self.held(session, task.gang) - session.request_of(task.task.shape).amounts
+                queues = session.queues[preemptor.gang.gang.queue], session.queues[task.gang.gang.queue]
+                answers[key] = self._tree.compare_if({preemptor.gang.key: mine, task.gang.key: rest}, *queues) < 0
+            if answers[key]:
+                victims.append(task)
+        return victims
+
     def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
         """Compare queues along their paths."""
         return self._tree.compare(left, right) if self._tree is not None else 0
@@ -99,40 +116,35 @@ class _Tree:
     def __init__(self, session: Session, total: Vector, held: Callable[[Session, GangState], Vector]) -> None:
         self._session, self._total, self._held = session, total, held
         self.is_stale = True
+        self._requests = {gang.key: _requested(session, gang) for gang in session.gangs.values()}
         self._root = _Branch(len(total), 1.0)
 
     def compare(self, left: Queue, right: Queue) -> int:
         if self.is_stale:
-            self._rebuild()
-        node, other = self._root, self._root
-        for name, twin in zip(_path(left)[1:], _path(right)[1:], strict=False):
-            node, other = node.children[name], other.children[twin]
-            if node.is_saturated != other.is_saturated:
-                return -1 if other.is_saturated else 1
-            mine, its = node.share / node.weight, other.share / other.weight
-            if mine != its:
-                return -1 if mine < its else 1
-        return 0
+            self._root = self._settled({})
+            self.is_stale = False
+        return _compare(self._root, left, right)
 
-    def _rebuild(self) -> None:
+    def compare_if(self, changed: Mapping[str, Vector], left: Queue, right: Queue) -> int:
+        """Compare queues as if these gangs held something else."""
+        return _compare(self._settled(changed), left, right)
+
+    def _settled(self, changed: Mapping[str, Vector]) -> _Branch:
         size = len(self._total)
-        self._root = _Branch(size, 1.0)
-        used = np.zeros(size)
+        root, used = _Branch(size, 1.0), np.zeros(size)
         for queue in self._session.queues.values():
-            self._descend(queue)
+            self._descend(root, queue)
         for gang in self._session.gangs.values():
             leaf = _Branch(size, 1.0)
-            leaf.allocated = self._held(self._session, gang)
-            for task in gang.tasks:
-                leaf.request += self._session.request_of(task.task.shape).amounts
-            self._descend(self._session.queues[gang.gang.queue]).children[f"gang {gang.key}"] = leaf
+            leaf.allocated = changed[gang.key] if gang.key in changed else self._held(self._session, gang)
+            leaf.request = self._requests[gang.key]
+            self._descend(root, self._session.queues[gang.gang.queue]).children[f"gang {gang.key}"] = leaf
             used += leaf.allocated
-        demanding = used < self._total - EPSILON
-        self._settle(self._root, demanding)
-        self.is_stale = False
+        self._settle(root, used < self._total - EPSILON)
+        return root
 
-    def _descend(self, queue: Queue) -> _Branch:
-        node = self._root
+    def _descend(self, root: _Branch, queue: Queue) -> _Branch:
+        node = root
         for name, weight in zip(_path(queue)[1:], _weights(queue)[1:], strict=False):
             node = node.children.setdefault(name, _Branch(len(self._total), weight))
         return node
@@ -160,6 +172,26 @@ class _Tree:
 
     def _share(self, allocated: Vector, demanding: NDArray[np.bool_]) -> float:
         return max((share(allocated[row], self._total[row]) for row in np.flatnonzero(demanding)), default=0.0)
+
+
+def _requested(session: Session, gang: GangState) -> Vector:
+    total: Vector = np.zeros(len(session.ledger.allocatable))
+    for task in gang.tasks:
+        total += session.request_of(task.task.shape).amounts
+    return total
+
+
+def _compare(root: _Branch, left: Queue, right: Queue) -> int:
+    """Walk both paths from the top: who is not saturated first, then the smaller share for its weight."""
+    node, other = root, root
+    for name, twin in zip(_path(left)[1:], _path(right)[1:], strict=False):
+        node, other = node.children[name], other.children[twin]
+        if node.is_saturated != other.is_saturated:
+            return -1 if other.is_saturated else 1
+        mine, its = node.share / node.weight, other.share / other.weight
+        if mine != its:
+            return -1 if mine < its else 1
+    return 0
 
 
 def _path(queue: Queue) -> list[str]:
