@@ -30,6 +30,7 @@ SEEDS = st.integers(0, 2**40)
 ALONE = [Style(), Style(shapes=2), Style(shapes=2, is_limited=True), Style(queues=2), Style(queues=3, shapes=2, is_limited=True)]
 """One gang waits: an exhaustive search can tell what was possible."""
 TOGETHER = [Style(waiting=3, shapes=2), Style(queues=3, waiting=4, shapes=2, is_limited=True)]
+BUDGETED = [Style(has_budgets=True), Style(queues=3, waiting=4, shapes=2, has_budgets=True)]
 POLICY = policy_of_profile("phalanx")
 WAITING = GangKey("default/wait-0")
 
@@ -80,6 +81,18 @@ def test_no_gang_is_left_with_too_few_tasks(seed: int, style: Style) -> None:
 def test_protected_tasks_stay(seed: int, style: Style) -> None:
     case = decide(seed, style)
     assert [task.key for task in case.judge.victims() if case.judge.is_protected(task)] == []
+
+
+@settings(deadline=None, max_examples=400)
+@given(SEEDS, st.sampled_from(BUDGETED))
+def test_no_disruption_budget_is_overdrawn_and_no_gang_broken_by_one(seed: int, style: Style) -> None:
+    case = decide(seed, style)
+    victims = case.judge.victims()
+    for budget in case.snapshot.surroundings.disruption_budgets.values():
+        assert sum(task.namespace == budget.namespace and budget.counts(task) for task in victims) <= max(budget.allowed, 0)
+    assert [gang for gang in case.snapshot.gangs if case.judge.is_broken(gang, victims)] == []
+    for gang in case.evictions_by_gang():
+        assert case.judge.is_whole(case.snapshot.gangs[gang], case.judge.promised(gang))
 
 
 @settings(deadline=None, max_examples=500)

@@ -26,6 +26,8 @@ class Style:
     """Of the tasks of a waiting gang."""
     is_limited: bool = False
     """Some queues may not use the whole cluster."""
+    has_budgets: bool = False
+    """Some running gangs are covered by a disruption budget."""
 
 
 def crowd(chance: Random, style: Style) -> list[Document]:
@@ -42,6 +44,8 @@ def crowd(chance: Random, style: Style) -> list[Document]:
         if running > MOST_RUNNING:
             break
         found += gang
+        if style.has_budgets and gang and chance.random() < 0.7:
+            found.append(_budget(chance, gang))
     for number in range(style.waiting):
         found += _waiting(chance, f"wait-{number}", chance.choice(names), _shapes(chance, kinds, style.shapes))
     return found
@@ -120,6 +124,19 @@ def _protect(chance: Random, pod: Document) -> None:
         pod["metadata"]["annotations"]["volcano.sh/preemptable"] = "false"
     if chance.random() < 0.05:
         pod["spec"]["priorityClassName"] = "system-cluster-critical"
+
+
+def _budget(chance: Random, gang: list[Document]) -> Document:
+    """Return a budget for the pods of a gang, labelled for it here; now and then for half of them."""
+    group, *pods = gang
+    name, allowed = group["metadata"]["name"], chance.randint(0, 2)
+    for pod in pods[chance.choice((0, 0, len(pods) // 2)) :]:
+        pod["metadata"]["labels"] = {"app": name}
+    return {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": group["metadata"]["namespace"]},
+        "spec": {"selector": {"matchLabels": {"app": name}}}, "status": {"disruptionsAllowed": allowed, "observedGeneration": 1},
+    }  # fmt: skip
 
 
 def _group(chance: Random, name: str, queue: str, minimum: int, pods: list[Document]) -> Document:
