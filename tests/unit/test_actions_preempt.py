@@ -10,6 +10,7 @@ from phalanx.testing.build import Cluster, Document
 
 FIRST = ("priority", {"name": "gang", "enablePreemptable": False}, "conformance")
 POLICY = build.policy([FIRST, ("predicates", "proportion", "nodeorder")], "allocate, preempt")
+LET_GO = "let go by priority, conformance; number 1 of 1 in the order of victims on node-0"
 
 
 def cluster_of(nodes: int, *, policy: Policy = POLICY) -> Cluster:
@@ -27,7 +28,8 @@ def test_a_more_important_gang_takes_the_place_of_another() -> None:
     assert cycle.pipelined == [("new-0", "node-0")]
     entry = cycle.answer["evictions"]["default/old-0"]
     assert entry == {
-        "action": "preempt", "for": "default/new", "message": "preempted by gang default/new (priority 10) of the same queue",
+        "action": "preempt", "for": "default/new",
+        "message": f"preempted by gang default/new (priority 10 over 1) of the same queue; {LET_GO}",
     }  # fmt: skip
 
 
@@ -72,7 +74,7 @@ def test_an_important_task_takes_the_place_of_another_of_its_gang() -> None:
     members[2]["spec"]["priority"] = 100
     cycle = cluster_of(1).submit(members).run_cycle()
     message = cycle.answer["evictions"]["default/mine-0"]["message"]
-    assert message == "preempted by task default/mine-1 (priority 100) of the same gang"
+    assert message == f"preempted by task default/mine-1 (priority 100 over 1) of the same gang; {LET_GO}"
 
 
 def test_a_task_waits_while_its_nominated_node_is_being_cleared() -> None:

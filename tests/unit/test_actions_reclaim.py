@@ -32,7 +32,10 @@ def test_a_queue_takes_back_what_it_deserves() -> None:
     assert cycle.pipelined == [("new-0", "node-0")]
     (entry,) = cycle.answer["evictions"].values()
     assert (entry["action"], entry["for"]) == ("reclaim", "default/new")
-    assert entry["message"] == "reclaimed from queue greedy for gang default/new of queue patient"
+    assert entry["message"] == (
+        "reclaimed from queue greedy for gang default/new of queue patient;"
+        " let go by gang, conformance, capacity; number 1 of 1 in the order of victims on node-0"
+    )
 
 
 def test_a_queue_keeps_what_it_deserves() -> None:

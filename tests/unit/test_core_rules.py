@@ -107,7 +107,7 @@ A, B, C = object(), object(), object()
     ],
 )
 def test_the_first_tier_that_agrees_on_somebody_names_the_victims(tiers: list[list[list[Any] | None]], victims: list[Any]) -> None:
-    assert combine.victims([[says(answer) for answer in tier] for tier in tiers]) == victims
+    assert combine.victims([[says(answer) for answer in tier] for tier in tiers]).victims == victims
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_first_tier_that_agrees_on_somebody_names_the_victims(tiers: list[li
     [([], []), ([[[A, B]], [[B]]], [B]), ([[None, [A]], [None]], [A]), ([[[]], [[B]]], []), ([[[A], [B], [C]]], [])],
 )
 def test_everybody_may_have_to_agree_on_victims(tiers: list[list[list[Any] | None]], victims: list[Any]) -> None:
-    assert combine.victims_all_agree([[says(answer) for answer in tier] for tier in tiers]) == victims
+    assert combine.victims_all_agree([[says(answer) for answer in tier] for tier in tiers]).victims == victims
 
 
 def test_every_switch_in_the_table_of_hooks_is_one_that_can_be_set() -> None:

@@ -1,5 +1,6 @@
 """What the evicting actions share: who starves, which nodes are worth a look, and whether a task fits once victims are gone."""
 
+from collections.abc import Sequence
 from heapq import heapify
 from itertools import count
 from typing import Any
@@ -46,6 +47,11 @@ def waiting_tasks(session: Session, gang: GangState) -> list[TaskState]:
     """Return the tasks of a gang that wait for a node, the next one last."""
     waiting = [task for task in gang.tasks if task.status is Status.PENDING and not task.task.is_gated]
     return session.sorted_tasks(waiting)[::-1]
+
+
+def why_this_one(voters: Sequence[str], victims: Sequence[TaskState], line: Sequence[TaskState], node: str) -> str:
+    """Say who let the next victim go and where it stood among those of its node; `line` are the ones behind it."""
+    return f"let go by {', '.join(voters)}; number {len(victims) - len(line)} of {len(victims)} in the order of victims on {node}"
 
 
 class Siege:

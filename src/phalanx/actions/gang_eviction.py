@@ -187,8 +187,10 @@ class _Campaign:
     def _reason(self, bundle: Bundle) -> str:
         what = "its gang keeps its minimum" if bundle.is_safe else "its whole gang goes"
         if self._action.purpose == "preempt":
-            return f"preempted by gang {self._gang.key} (priority {self._gang.gang.priority}); {what}"
-        return f"reclaimed for gang {self._gang.key} of queue {self._queue.name}; {what}"
+            mine, its = self._gang.gang.priority, bundle.tasks[0].gang.gang.priority
+            return f"preempted by gang {self._gang.key} (priority {mine} over {its}); {what}"
+        theirs = bundle.tasks[0].gang.gang.queue
+        return f"reclaimed from queue {theirs} for gang {self._gang.key} of queue {self._queue.name}; {what}"
 
 
 def choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:

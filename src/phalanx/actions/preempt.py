@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from phalanx.actions.eviction import Siege, gang_heap, passes_own_filters, starving_gangs, waiting_tasks
+from phalanx.actions.eviction import Siege, gang_heap, passes_own_filters, starving_gangs, waiting_tasks, why_this_one
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -110,8 +110,9 @@ class _Preemption:
         candidate = CandidateSearch(self._session, task, queue, siege, filter_).best(self._limits)
         if candidate is None:
             return False
+        why = f"no node that was tried has less important victims than {self._session.node_name(candidate.node)}"
         for victim in candidate.victims:
-            statement.evict(victim, action="preempt", preemptor=task.gang.key, reason=_reason(task, victim))
+            statement.evict(victim, action="preempt", preemptor=task.gang.key, reason=f"{_rule(task, victim)}; {why}")
         statement.pipeline([task], [candidate.node])
         return True
 
@@ -140,11 +141,12 @@ class _Preemption:
         victims = session.preemptable(task, candidates) if candidates else []
         if not siege.could_fit(node, victims):
             return False
-        line = session.victims_in_order(victims, task)
+        line, voters = session.victims_in_order(victims, task), session.voters()
         part = session.statement()
         while line and not self._has_room(task, queue, siege, node):
             victim = line.pop(0)
-            part.evict(victim, action="preempt", preemptor=task.gang.key, reason=_reason(task, victim))
+            why = why_this_one(voters, victims, line, session.node_name(node))
+            part.evict(victim, action="preempt", preemptor=task.gang.key, reason=f"{_rule(task, victim)}; {why}")
         if not self._has_room(task, queue, siege, node):
             part.discard()
             return False
@@ -169,7 +171,8 @@ def _may_go(victim: TaskState, task: TaskState) -> bool:
     return victim.task.is_preemptable and (victim.task.is_best_effort or not task.task.is_best_effort)
 
 
-def _reason(task: TaskState, victim: TaskState) -> str:
+def _rule(task: TaskState, victim: TaskState) -> str:
     if task.gang is victim.gang:
-        return f"preempted by task {task.task.key} (priority {task.task.priority}) of the same gang"
-    return f"preempted by gang {task.gang.key} (priority {task.gang.gang.priority}) of the same queue"
+        return f"preempted by task {task.task.key} (priority {task.task.priority} over {victim.task.priority}) of the same gang"
+    mine, its = task.gang.gang.priority, victim.gang.gang.priority
+    return f"preempted by gang {task.gang.key} (priority {mine} over {its}) of the same queue"

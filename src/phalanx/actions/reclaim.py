@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from heapq import heappop
 
-from phalanx.actions.eviction import Siege, gang_heap, starving_gangs, waiting_tasks
+from phalanx.actions.eviction import Siege, gang_heap, starving_gangs, waiting_tasks, why_this_one
 from phalanx.core.heap import Heap
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -73,12 +73,13 @@ class _Reclaim:
         victims = session.reclaimable(task, candidates)
         if not siege.could_fit(node, victims):
             return False
-        line = session.victims_in_order(victims, task)
+        line, voters = session.victims_in_order(victims, task), session.voters()
         part = session.statement()
         while line and not siege.fits(node):
             victim = line.pop(0)
-            reason = f"reclaimed from queue {victim.gang.gang.queue} for gang {task.gang.key} of queue {self._queue.name}"
-            part.evict(victim, action="reclaim", preemptor=task.gang.key, reason=reason)
+            rule = f"reclaimed from queue {victim.gang.gang.queue} for gang {task.gang.key} of queue {self._queue.name}"
+            why = why_this_one(voters, victims, line, session.node_name(node))
+            part.evict(victim, action="reclaim", preemptor=task.gang.key, reason=f"{rule}; {why}")
         if not siege.fits(node):
             part.discard()
             return False

@@ -4,7 +4,7 @@ A hook is asked only of plugins whose switch for it is on (no switch: always). P
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from phalanx.core.hooks import Room
 from phalanx.core.verdict import PERMIT, REJECT, YES, Verdict, Vote
@@ -116,7 +116,14 @@ def first_difference(tiers: Tiers, *question: object) -> int:
     return 0
 
 
-def victims(tiers: Tiers, *question: object) -> list[Any]:
+class Choice(NamedTuple):
+    """Who may be evicted, and the methods of the plugins that had a say in it."""
+
+    victims: list[Any]
+    voters: list[Any]
+
+
+def victims(tiers: Tiers, *question: object) -> Choice:
     """The first tier that agrees on somebody decides.
 
     Inside a tier the answers are intersected; no say is skipped. A plugin that answers with nobody ends its tier, and the next
@@ -124,10 +131,12 @@ def victims(tiers: Tiers, *question: object) -> list[Any]:
     """
     for tier in tiers:
         chosen: list[Any] | None = None
+        voters = []
         for method in tier:
             answer: list[Any] | None = method(*question)
             if answer is None:
                 continue
+            voters.append(method)
             if not answer:
                 chosen = None
                 break
@@ -137,19 +146,21 @@ def victims(tiers: Tiers, *question: object) -> list[Any]:
                 allowed = set(map(id, answer))
                 chosen = [item for item in chosen if id(item) in allowed] or None
         if chosen is not None:
-            return chosen
-    return []
+            return Choice(chosen, voters)
+    return Choice([], [])
 
 
-def victims_all_agree(tiers: Tiers, *question: object) -> list[Any]:
+def victims_all_agree(tiers: Tiers, *question: object) -> Choice:
     """Everybody who has a say must agree, in every tier; nobody has a say: nobody is a victim."""
     chosen: list[Any] | None = None
+    voters = []
     for method in flat(tiers):
         answer: list[Any] | None = method(*question)
         if answer is not None:
+            voters.append(method)
             allowed = set(map(id, answer))
             chosen = list(answer) if chosen is None else [item for item in chosen if id(item) in allowed]
-    return chosen or []
+    return Choice(chosen or [], voters)
 
 
 def first_tier_together(tiers: Tiers, *question: object) -> list[tuple[Any, str]]:

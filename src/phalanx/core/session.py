@@ -63,6 +63,7 @@ class Session:
         self.queues = snapshot.queues
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}
+        self._voters: list[Any] = []
         self.books_are_live = policy.family == "kai"
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
         self.is_guarded = False
@@ -372,10 +373,14 @@ class Session:
 
     def _victims(self, hook: str, *question: object) -> list[TaskState]:
         rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else combine.victims
-        chosen = rule(self._hooks[hook], *question)
+        chosen, self._voters = rule(self._hooks[hook], *question)
         if self.course.level >= 4:
             self._note_votes(hook, question, chosen)
         return chosen
+
+    def voters(self) -> list[str]:
+        """Return the plugins that decided the last question about victims."""
+        return [method.__self__.name for method in self._voters]
 
     def _note_votes(self, hook: str, question: tuple[object, ...], chosen: list[TaskState]) -> None:
         """Record what each plugin says about victims, and what comes out."""
