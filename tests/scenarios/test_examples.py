@@ -23,11 +23,17 @@ def expectation(folder: Path) -> dict[str, Any]:
     return found
 
 
+def choice(folder: Path) -> list[str]:
+    """Return how the example says to decide: by its own configuration, by a profile, or by default."""
+    if (folder / CONFIG).exists():
+        return ["--config", str(folder / CONFIG)]
+    profile = expectation(folder).get("profile")
+    return ["--profile", profile] if profile else []
+
+
 def schedule(folder: Path, *more: str) -> Result:
-    config = folder / CONFIG
-    chosen = ["--config", str(config)] if config.exists() else []
     now = expectation(folder)["now"]
-    return CliRunner().invoke(main, ["schedule", "-f", str(folder), "--now", now, *chosen, *more], prog_name="phalanx")
+    return CliRunner().invoke(main, ["schedule", "-f", str(folder), "--now", now, *choice(folder), *more], prog_name="phalanx")
 
 
 @pytest.fixture(params=FOLDERS, ids=lambda folder: folder.name)
@@ -44,7 +50,8 @@ def test_every_example_says_what_it_shows_and_what_comes_out(folder: Path) -> No
     assert (folder / "expected.yaml").exists()
     text = (folder / "README.md").read_text()
     assert text.startswith("# ")
-    assert f"phalanx schedule -f examples/{folder.name}" in text
+    profile = expectation(folder).get("profile")
+    assert f"phalanx schedule -f examples/{folder.name}{f' --profile {profile}' if profile else ''}" in text
 
 
 def test_an_example_is_decided_as_expected(folder: Path) -> None:
@@ -75,13 +82,11 @@ def test_the_table_of_an_example_shows_where_each_gang_stands(folder: Path) -> N
 
 
 def test_an_example_is_decided_the_same_as_one_json_list_on_stdin(folder: Path) -> None:
-    runner, config = CliRunner(), folder / CONFIG
     files = [file for file in sorted(folder.glob("*.yaml")) if file.name != "expected.yaml"]
     objects = [item for file in files for item in yaml.load_all(file.read_text(), Loader=yaml.SafeLoader)]
     listed = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects})
     arguments = ["schedule", "-f", "-", "-o", "json", "--now", expectation(folder)["now"]]
-    chosen = ["--config", str(config)] if config.exists() else []
-    result = runner.invoke(main, [*arguments, *chosen], input=listed)
+    result = CliRunner().invoke(main, [*arguments, *choice(folder)], input=listed)
     assert result.stdout == schedule(folder, "-o", "json").stdout
 
 

@@ -50,11 +50,9 @@ def test_consolidation_moves_no_job_that_cannot_be_preempted() -> None:
     assert evicted(found.submit(*old, kai.gang("train", gpus=4)).run_cycle()) == []
 
 
-def test_the_number_of_moved_jobs_has_a_bound() -> None:
-    found = kai.cluster(nodes=2, actions="allocate, consolidation", options={"maxConsolidationPreemptees": 0})
-    found.submit(kai.queue("a", quota=8), [pod for number in range(2) for pod in kai.gang(f"old-{number}", on="node-0", gpus=1)])
-    found.submit(kai.gang("new", on="node-1", gpus=2), kai.gang("train", gpus=4))
-    assert len(evicted(found.run_cycle())) <= 1
+@pytest.mark.parametrize(("most", "count"), [(-1, 1), (16, 1), (0, 0)])
+def test_consolidation_moves_as_many_jobs_as_it_may(most: int, count: int) -> None:
+    assert len(evicted(scattered(options={"maxConsolidationPreemptees": most}).run_cycle())) == count
 
 
 # --- reclaim -------------------------------------------------------------------------------------------------------------

@@ -94,8 +94,14 @@ def test_a_pod_that_names_a_sub_group_that_is_not_there_joins_none() -> None:
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        ({"actions": "allocte"}, "actions: unknown action 'allocte'"),
+        ({"actions": "alocate"}, "actions: unknown action 'alocate'"),
         ({"options": {"grace": 1}}, "options.grace: unknown option"),
+        ({"options": {"stalenessGracePeriodSeconds": "60s"}}, "options.stalenessGracePeriodSeconds: '60s' is wrong; write a whole"),
+        (
+            {"options": {"maxConsolidationPreemptees": None}},
+            "options.maxConsolidationPreemptees: None is wrong; write a whole number",
+        ),
+        ({"options": {"schedulingSignatures": 1}}, "options.schedulingSignatures: 1 is wrong; write true or false"),
         ({"plugins": {"gang": {}}}, "plugins.gang: unknown plugin"),
         ({"plugins": {"topology": 3}}, "plugins.topology: expected a mapping"),
         ({"plugins": {"topology": {"arguments": 3}}}, "plugins.topology.arguments: expected a mapping"),

@@ -34,7 +34,7 @@ def test_a_required_level_keeps_the_job_in_one_domain() -> None:
 def test_a_job_that_no_domain_of_the_required_level_takes_waits() -> None:
     cycle = cluster().submit(kai.gang("train", tasks=5, gpus=1, **wants("rack"))).run_cycle()
     assert cycle.binds == []
-    assert "no domain of level 'rack' in topology 'net' has room for all tasks that belong together" in cycle.why("train")
+    assert cycle.why("train") == "no domain of level 'rack' in topology 'net' has room for all of it"
     assert cycle.condition("train", "UnschedulableOnNodePool") == (
         "topology net, requirement rack couldn't be satisfied for job <default/train>: "
         "not enough resources in the cluster to allocate the job"
@@ -78,6 +78,16 @@ def test_sub_groups_have_domains_of_their_own() -> None:
     right = {RACKS[node] for name, node in cycle.binds if name.startswith("right")}
     assert len(cycle.binds) == 8
     assert (len(left), len(right), left & right) == (1, 1, set())
+
+
+def test_the_sub_group_that_no_domain_takes_is_named() -> None:
+    parts = [{"name": "left", "minMember": 2, **wants("rack")}, {"name": "right", "minMember": 5, **wants("rack")}]
+    counts = {"left": 2, "right": 5}
+    pods = [kai.pod(f"{name}-{number}", "serve", part=name, gpus=1) for name, count in counts.items() for number in range(count)]
+    cycle = cluster().submit(kai.pod_group("serve", min_member=7, subGroups=parts), pods).run_cycle()
+    assert cycle.why("serve") == (
+        "2 of 7 tasks fit (right: 0 of 5); no domain of level 'rack' in topology 'net' has room for all of sub-group right"
+    )
 
 
 def test_nodes_without_a_label_of_the_tree_are_outside() -> None:

@@ -49,6 +49,8 @@ def summary(factory: object) -> str:
 
 def spelled_out(policy: Policy) -> str:
     """Write a policy as a configuration that leaves nothing unsaid."""
+    if policy.family == "kai":
+        return _spelled_out_kai(policy)
     document = {
         "actions": ", ".join(policy.actions),
         "victimRule": policy.victim_rule,
@@ -57,6 +59,12 @@ def spelled_out(policy: Policy) -> str:
         "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,
                   "ignoredProvisioners": sorted(policy.flags.ignored_provisioners)},
     }  # fmt: skip
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _spelled_out_kai(policy: Policy) -> str:
+    plugins = {plugin.name: {"enabled": True, "arguments": dict(plugin.arguments)} for plugin in policy.plugins()}
+    document = {"profile": "kai", "actions": ", ".join(policy.actions), "plugins": plugins, "options": dict(policy.options)}
     return yaml.safe_dump(document, sort_keys=False)
 
 

@@ -30,8 +30,16 @@ def read_kai_policy(config: Mapping[str, object], *, actions: Sequence[str], plu
     for key in options:
         if key not in OPTIONS:
             raise ConfigError(f"options.{key}: unknown option; known: {', '.join(sorted(OPTIONS))}")
+        _check_kind(key, options[key])
     tier = _read_plugins(_section(config, "plugins"), plugins)
     return Policy(names, (tier,), family="kai", options={**OPTIONS, **options}, victim_rule="all-agree")
+
+
+def _check_kind(key: str, value: object) -> None:
+    is_switch = isinstance(OPTIONS[key], bool)
+    if isinstance(value, bool) != is_switch or not isinstance(value, int):
+        wanted = "true or false" if is_switch else "a whole number"
+        raise ConfigError(f"options.{key}: {value!r} is wrong; write {wanted}")
 
 
 def _section(config: Mapping[str, object], key: str) -> Mapping[str, object]:

@@ -4,6 +4,8 @@ KAI writes the condition only while no pod of the group has a place. Its `reason
 A group that lacks pods gets an event in KAI, not a condition; here it is the same condition with the reason `NotReady`.
 """
 
+from collections.abc import Iterator
+
 from phalanx.core.decision import Outcome
 from phalanx.core.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
 from phalanx.core.states import GangState, TaskState
@@ -61,8 +63,8 @@ def job_error(gang: GangState) -> tuple[str, str]:
     blocked = next((task for task in gang.tasks if _is_blocked(task)), None)
     if blocked is not None:
         return POD_ERRORS, _pod_errors(gang, blocked)
-    constraint = _constraint(gang)
-    return POD_ERRORS, UNKNOWN_GROUP if constraint is None else _topology_error(gang, constraint)
+    scope = unmet(gang)
+    return POD_ERRORS, UNKNOWN_GROUP if scope is None else _topology_error(gang, scope[1])
 
 
 def _job_verdict(gang: GangState) -> Verdict | None:
@@ -143,10 +145,25 @@ def _reason(reason: str) -> str:
     return "node(s) pod number exceeded" if name == PODS else f"node(s) didn't have enough resources: {_WORDS.get(name, name)}"
 
 
-def _constraint(gang: GangState) -> TopologyConstraint | None:
-    """Return the first constraint of the group or of its sub-groups."""
-    found = (gang.gang.topology, *(policy.topology for policy in gang.gang.subgroups))
-    return next((constraint for constraint in found if constraint is not None), None)
+def unmet(gang: GangState) -> tuple[str, TopologyConstraint] | None:
+    """Return the sub-group, or "" for the whole, that no domain of its topology has room for; None without such a constraint."""
+    parts = [("", gang.gang.topology), *((policy.name, policy.topology) for policy in gang.gang.subgroups)]
+    scopes = [(name, constraint) for name, constraint in parts if constraint is not None]
+    return next((scope for scope in scopes if any(_lacks(leaf) for leaf in _leaves_below(gang, scope[0]))), None)
+
+
+def _lacks(leaf: PodSet) -> bool:
+    return sum(task.status in ACTIVE or nearly(task) for task in leaf.tasks) < leaf.minimum
+
+
+def _leaves_below(gang: GangState, name: str) -> Iterator[PodSet]:
+    parent_of = {policy.name: policy.parent for policy in gang.gang.subgroups}
+    for leaf in pod_sets(gang):
+        line = [leaf.name]
+        while parent := parent_of.get(line[-1], ""):
+            line.append(parent)
+        if not name or name in line:
+            yield leaf
 
 
 def _topology_error(gang: GangState, constraint: TopologyConstraint) -> str:

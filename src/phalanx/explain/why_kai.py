@@ -9,7 +9,7 @@ from phalanx.core.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_who
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError, Verdict
-from phalanx.dialects.kai_status import gated_in, nearly, reasons_of
+from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.explain.membership import has_minimum, is_new, minimum_of
 from phalanx.explain.phrases import counted, general_obstacle, node_obstacles, request_text
 from phalanx.kai.capacity import readable
@@ -26,17 +26,17 @@ SEARCHES = ("OverFairShare", "NoVictims")
 def why_kai(gang: GangState, snapshot: Snapshot) -> str:
     """Return the reason why a job, or a part of it, waits; empty when nothing of it does."""
     if has_minimum(gang):
-        return _why_not_more(gang, snapshot)
+        return _why_not_more(gang)
     return _queue_problem(gang, snapshot) or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
 
 
-def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
+def _why_not_more(gang: GangState) -> str:
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.waiting
     if not waiting:
         return ""
     verb, ready, minimum = "starts" if is_new(gang) else "runs", gang.tally.ready, minimum_of(gang)
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
-    text = "; ".join(_causes(gang, snapshot)) or "not tried in this session"
+    text = "; ".join(_causes(gang)) or "not tried in this session"
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
 
 
@@ -48,7 +48,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return "; ".join(_promised(gang))
     if not len(snapshot.nodes):
         return "there are no nodes"
-    causes = list(_causes(gang, snapshot)) or [_no_domain(gang)]
+    causes = list(_causes(gang)) or ["not tried in this session"]
     was_tried = any(task.status is Status.PENDING and (task.attempt or task.error) for task in gang.tasks)
     return "; ".join([_fitting(gang), *causes] if was_tried else causes)
 
@@ -100,8 +100,9 @@ def _short_of_pods(leaf: PodSet) -> str:
 # --- places --------------------------------------------------------------------------------------------------------------
 
 
-def _causes(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
-    yield from _missing_places(gang)
+def _causes(gang: GangState) -> Iterator[str]:
+    places = list(_missing_places(gang))
+    yield from places or _no_domain(gang)
     yield from _refusals(gang)
     yield from _promised(gang)
     gated = sum(map(gated_in, pod_sets(gang)))
@@ -145,17 +146,18 @@ def _asks(task: TaskState) -> str:
     return ", ".join([times + part, *([request_text(shape.request)] if len(shape.request) > 1 else [])])
 
 
-def _no_domain(gang: GangState) -> str:
-    constraint = next(filter(None, (gang.topology, *(part.topology for part in gang.gang.subgroups))), None)
-    if constraint is None:
-        return "not tried in this session"
-    return f"no {_level(constraint)} has room for all tasks that belong together, each {_asks(gang.tasks[0])}"
+def _no_domain(gang: GangState) -> Iterator[str]:
+    """Say which part of the job no domain of its topology has room for; nothing if its own topology or queue is the matter."""
+    scope = unmet(gang) if all(verdict.reason in SEARCHES for verdict in gang.verdicts) else None
+    if scope is not None:
+        name, constraint = scope
+        yield f"no {_level(constraint)} has room for all of {f'sub-group {name}' if name else 'it'}"
 
 
 def _level(constraint: TopologyConstraint) -> str:
     if constraint.required_level:
         return f"domain of level {constraint.required_level!r} in topology {constraint.topology!r}"
-    return f"part of topology {constraint.topology!r}, not even all of it,"
+    return f"part of topology {constraint.topology!r}, not even the whole,"
 
 
 def _promised(gang: GangState) -> Iterator[str]:

@@ -103,7 +103,7 @@ class ConsolidationAction(_SearchAction):
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """Only jobs that may be preempted themselves, and only if there are enough GPUs in total."""
-        if not is_preemptible(gang) or not super().may_try(session, gang):
+        if not _most_moved(session) or not is_preemptible(gang) or not super().may_try(session, gang):
             return False
         proportion = session.instance("proportion")
         wanted = proportion.next_chunk(session, gang)[2] if proportion is not None else 0.0
@@ -112,7 +112,7 @@ class ConsolidationAction(_SearchAction):
     def prepare(self, session: Session, gang: GangState) -> None:
         """Count the jobs that are moved: not more than a number."""
         self._moved: set[str] = set()
-        self._most = int(str(session.policy.options.get("maxConsolidationPreemptees", 16)))
+        self._most = _most_moved(session)
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
         """Every job that may be preempted, up to a number."""
@@ -131,6 +131,11 @@ class ConsolidationAction(_SearchAction):
         """In KAI's words."""
         key = task.task.key
         return f"Pod {key} was preempted and rescheduled due to bin packing (resource consolidation) procedure"
+
+
+def _most_moved(session: Session) -> int:
+    """Return how many jobs may be moved for one: none for 0, any number for -1."""
+    return int(str(session.policy.options.get("maxConsolidationPreemptees", 16)))
 
 
 class PreemptAction(_SearchAction):
