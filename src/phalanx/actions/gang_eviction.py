@@ -2,6 +2,7 @@
 whole gangs after that, never a part that would leave a gang broken.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from heapq import heappop
 from itertools import product
@@ -125,40 +126,49 @@ class _Campaign:
     def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
         """Add bundles until the gang fits into the domain, then carry it out."""
         maker = BundleMaker(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
-        chosen: list[Bundle] = []
-        for bundle in maker.bundles(domain, waiting):
-            chosen.append(bundle)
-            if self._could_fit(domain, chosen, waiting) and self._try(domain, hypernode, chosen, waiting):
-                return True
+        with self._session.statement() as statement:
+            for bundle in maker.bundles(domain, waiting):
+                for task in bundle.tasks:
+                    statement.evict(task, action=self._action.name, preemptor=self._gang.key, reason=self._reason(bundle))
+                if self._has_places(domain, waiting) and self._try(domain, waiting, statement):
+                    statement.commit()
+                    for subgroup in self._subgroups(waiting):
+                        subgroup.nominated_hypernode = self._tree.names[hypernode]
+                    return True
+            if statement.operations:
+                self._try(domain, waiting, statement)  # in vain: for the tasks to remember how far they got
         return False
 
-    def _could_fit(self, domain: Mask, bundles: list[Bundle], waiting: list[TaskState]) -> bool:
+    def _has_places(self, domain: Mask, waiting: list[TaskState]) -> bool:
+        """Tell whether a try is worth it: all need room in sum; equal tasks, in whose way no other pods are, as many places."""
+        shape = waiting[0].task.shape
+        if not self._has_room(domain, waiting):
+            return False
+        if self._session.is_local(shape) and len({self._session.class_of(task.task.shape) for task in waiting}) == 1:
+            return self._session.outlook(shape).room_in(domain) >= self._fewest(waiting)
+        return True
+
+    def _has_room(self, domain: Mask, waiting: list[TaskState]) -> bool:
         ledger = self._session.ledger
         room = (ledger.idle + ledger.releasing)[:, domain].sum(axis=1)
-        for bundle in bundles:
-            for task in bundle.tasks:
-                if domain[task.node]:
-                    room = room + self._session.request_of(task.task.shape).amounts
         need = sum(self._session.request_of(task.task.shape).amounts for task in waiting)
         return bool(np.all((room >= need) | (need == 0)))
 
-    def _try(self, domain: Mask, hypernode: int, bundles: list[Bundle], waiting: list[TaskState]) -> bool:
-        """Evict the bundles and place the gang; keep it if the gang then has a place for enough of its tasks."""
-        with self._session.statement() as statement:
-            for bundle in bundles:
-                for task in bundle.tasks:
-                    statement.evict(task, action=self._action.name, preemptor=self._gang.key, reason=self._reason(bundle))
-            for subgroup in self._subgroups(waiting):
-                mine = [task for task in waiting if task.subgroup is subgroup]
-                self._place(mine, domain, statement)
-                if self._session.gang_pipelined(self._gang):
-                    break
-            if not self._session.gang_pipelined(self._gang):
-                return False
-            statement.commit()
-            for subgroup in self._subgroups(waiting):
-                subgroup.nominated_hypernode = self._tree.names[hypernode]
-            return True
+    def _fewest(self, waiting: list[TaskState]) -> int:
+        """Return the size of the smallest sub-group; no fewer tasks are ever placed."""
+        return min(Counter(task.subgroup.id for task in waiting).values())
+
+    def _try(self, domain: Mask, waiting: list[TaskState], statement: Statement) -> bool:
+        """Place the gang; tell whether it then has a place for enough of its tasks."""
+        if not self._has_room(domain, waiting):
+            return False
+        mark = statement.checkpoint()
+        for subgroup in self._subgroups(waiting):
+            self._place([task for task in waiting if task.subgroup is subgroup], domain, statement)
+            if self._session.gang_pipelined(self._gang):
+                return True
+        statement.rollback(mark)
+        return False
 
     def _subgroups(self, waiting: list[TaskState]) -> list[SubGroupState]:
         found = {task.subgroup.id: task.subgroup for task in waiting}

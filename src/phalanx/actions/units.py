@@ -75,6 +75,8 @@ class Units:
 
     def amounts(self, unit: Unit, node: int) -> Amounts:
         """Return what a node gains when the unit goes."""
+        if len(unit.tasks) == 1 and unit.tasks[0].node == node:
+            return self._session.request_of(unit.tasks[0].task.shape).amounts
         total = np.zeros(len(self._session.snapshot.space), dtype=np.int64)
         for task in unit.tasks:
             if task.node == node:
@@ -104,10 +106,13 @@ def _importance(task: TaskState) -> tuple[int, int, float, str]:
 def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
     """Return those tasks that their gangs can lose and stay whole, as many as each can; all of a gang that is broken already."""
     taken: Counter[tuple[str, str]] = Counter()
+    wholes: dict[str, bool] = {}
     spare = []
     for task in tasks:
+        if task.gang.key not in wholes:
+            wholes[task.gang.key] = is_whole(task.gang)
         marks = (task.gang.key, ""), (task.gang.key, f"role {task.task.role}"), (task.gang.key, f"part {task.subgroup.id}")
-        if not is_whole(task.gang) or _can_spare(task, *(taken[mark] for mark in marks)):
+        if not wholes[task.gang.key] or _can_spare(task, *(taken[mark] for mark in marks)):
             taken.update(marks)
             spare.append(task)
     return spare

@@ -215,9 +215,13 @@ class CapacityPlugin:
         return bool(within.all() if self.needs_all_dimensions else within.any())
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go, least important first, what queues have beyond what they deserve, never below their guarantee."""
+        """Let go, least important first, what queues have beyond what they deserve, never below their guarantee.
+
+        Nobody knows what a queue without a place in the tree deserves: a wrong name costs no running pods.
+        """
         if not self._fault(preemptor.gang.gang.queue).ok:
             return []
+        candidates = [task for task in candidates if self._fault(task.gang.gang.queue).ok]
         walk = _ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
         return [task for task in session.victims_in_order(candidates, preemptor) if walk.takes(task, preemptor)]
 
