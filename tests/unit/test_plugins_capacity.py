@@ -9,8 +9,8 @@ from phalanx.testing.build import Cluster, Document
 POLICY = policy_of_profile("phalanx")
 
 
-def queue(name: str, parent: str = "root", **spec: object) -> Document:
-    return build.queue(name, parent=parent, **spec)
+def queue(name: str, parent: str = "root", weight: int = 1) -> Document:
+    return build.queue(name, parent=parent, weight=weight)
 
 
 def running(name: str, queue: str) -> list[Document]:
