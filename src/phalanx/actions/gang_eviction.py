@@ -159,13 +159,13 @@ class _Campaign:
         return min(Counter(task.subgroup.id for task in waiting).values())
 
     def _try(self, domain: Mask, waiting: list[TaskState], statement: Statement) -> bool:
-        """Place the gang; tell whether it then has a place for enough of its tasks."""
+        """Place tasks of the gang; tell whether it then has a place for enough of them."""
         if not self._has_room(domain, waiting):
             return False
         mark = statement.checkpoint()
         for subgroup in self._subgroups(waiting):
             self._place([task for task in waiting if task.subgroup is subgroup], domain, statement)
-            if self._session.gang_pipelined(self._gang):
+            if statement.checkpoint() > mark and self._session.gang_pipelined(self._gang):
                 return True
         statement.rollback(mark)
         return False

@@ -346,9 +346,12 @@ class Session:
     # --- victims ---------------------------------------------------------------------------------------------------
 
     def running_on(self, node: int) -> list[TaskState]:
-        """Return the tasks of known gangs that are on a node since before this session and may be evicted by their status."""
+        """Return the tasks of known gangs that are on a node since before this session and may be evicted by their status.
+
+        By name: plugins that let go as many as a gang can spare take the first ones, whatever order the objects came in.
+        """
         found = []
-        for task in self.snapshot.on_node.get(self.node_name(node), EMPTY).values():
+        for _, task in sorted(self.snapshot.on_node.get(self.node_name(node), EMPTY).items()):
             gang = self.gang(task.gang) if task.gang is not None else None
             state = gang.task(task.key) if gang is not None else None
             if state is not None and state.status in EVICTABLE:
