@@ -1,37 +1,18 @@
 """Sessions and statements, asked directly, on clusters of a few nodes."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import Catalogue, close_session, open_session, run_cycle
-from phalanx.core.policy import Policy
+from phalanx.core.cycle import close_session, run_cycle
 from phalanx.core.session import Session
 from phalanx.core.states import GangState
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
 from phalanx.testing import build
 from phalanx.testing.build import Document
-
-BARE = build.policy([["gang", "predicates"]], "allocate")
-
-
-def session_of(*parts: Document | Iterable[Document], policy: Policy = BARE, catalogue: Catalogue = CATALOGUE) -> Session:
-    cluster = build.Cluster(policy).submit(*parts)
-    return open_session(cluster.objects.snapshot(0.0), policy, catalogue)
-
-
-def two_nodes(**offers: int) -> list[Document]:
-    offered: dict[str, Any] = {"cpu": 4, **offers}
-    return [build.node("n0", **offered), build.node("n1", **offered)]
-
-
-def gang_in(session: Session, name: str = "train") -> GangState:
-    found = session.gang(GangKey(f"default/{name}"))
-    assert found is not None
-    return found
+from phalanx.testing.sessions import gang_in, session_of, two_nodes
 
 
 def statuses(gang: GangState) -> list[str]:

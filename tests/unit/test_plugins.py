@@ -12,11 +12,10 @@ from phalanx.core.cycle import open_session
 from phalanx.core.hooks import Site
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
-from phalanx.core.states import GangState
 from phalanx.errors import ConfigError
-from phalanx.model.task import GangKey
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from phalanx.testing.sessions import gang_in
 
 EVERYWHERE = Site(slice(None))
 Parts = Document | Iterable[Document]
@@ -25,12 +24,6 @@ Parts = Document | Iterable[Document]
 def session_of(plugins: Iterable[str | Mapping[str, Any]], *parts: Parts) -> Session:
     policy = build.policy([plugins], "allocate")
     return open_session(Cluster(policy).submit(*parts).objects.snapshot(0.0), policy, CATALOGUE)
-
-
-def gang_in(session: Session, name: str = "train") -> GangState:
-    found = session.gang(GangKey(f"default/{name}"))
-    assert found is not None
-    return found
 
 
 def scores(session: Session, name: str = "train") -> list[float]:

@@ -9,11 +9,10 @@ import pytest
 from phalanx.builtin import CATALOGUE
 from phalanx.core.cycle import open_session
 from phalanx.core.session import Session
-from phalanx.core.states import GangState
 from phalanx.errors import ConfigError
-from phalanx.model.task import GangKey
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from phalanx.testing.sessions import gang_in
 
 OFF = {f"{name}.weight": 0 for name in (
     "leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration", "imagelocality",
@@ -24,12 +23,6 @@ OFF = {f"{name}.weight": 0 for name in (
 def session_of(plugins: Iterable[str | Mapping[str, Any]], *parts: Document | Iterable[Document]) -> Session:
     policy = build.policy([plugins], "allocate")
     return open_session(Cluster(policy).submit(*parts).objects.snapshot(0.0), policy, CATALOGUE)
-
-
-def gang_in(session: Session) -> GangState:
-    found = session.gang(GangKey("default/train"))
-    assert found is not None
-    return found
 
 
 def scores(session: Session) -> list[float]:

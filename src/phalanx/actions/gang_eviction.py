@@ -135,7 +135,7 @@ class _Campaign:
                     for subgroup in self._subgroups(waiting):
                         subgroup.nominated_hypernode = self._tree.names[hypernode]
                     return True
-            if statement.operations:
+            if statement.operations and self._has_room(domain, waiting):
                 self._try(domain, waiting, statement)  # in vain: for the tasks to remember how far they got
         return False
 
@@ -160,8 +160,6 @@ class _Campaign:
 
     def _try(self, domain: Mask, waiting: list[TaskState], statement: Statement) -> bool:
         """Place tasks of the gang; tell whether it then has a place for enough of them."""
-        if not self._has_room(domain, waiting):
-            return False
         mark = statement.checkpoint()
         for subgroup in self._subgroups(waiting):
             self._place([task for task in waiting if task.subgroup is subgroup], domain, statement)

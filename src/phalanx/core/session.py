@@ -64,6 +64,7 @@ class Session:
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}
         self._voters: list[Any] = []
+        self._on_node: dict[int, list[TaskState]] = {}
         self.books_are_live = policy.family == "kai"
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
         self.is_guarded = False
@@ -350,13 +351,12 @@ class Session:
 
         By name: plugins that let go as many as a gang can spare take the first ones, whatever order the objects came in.
         """
-        found = []
-        for _, task in sorted(self.snapshot.on_node.get(self.node_name(node), EMPTY).items()):
-            gang = self.gang(task.gang) if task.gang is not None else None
-            state = gang.task(task.key) if gang is not None else None
-            if state is not None and state.status in EVICTABLE:
-                found.append(state)
-        return found
+        if node not in self._on_node:
+            on_node = sorted(self.snapshot.on_node.get(self.node_name(node), EMPTY).items())
+            gangs = [(task, self.gang(task.gang)) for _, task in on_node if task.gang is not None]
+            states = [gang.task(task.key) for task, gang in gangs if gang is not None]
+            self._on_node[node] = [state for state in states if state is not None]
+        return [task for task in self._on_node[node] if task.status in EVICTABLE]
 
     def preemptable(self, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
         """Return the candidates that may be evicted for a task of their own queue."""
