@@ -139,6 +139,6 @@ def test_shards_divide_the_nodes(mode: str, parts: list[list[bool]]) -> None:
     shard["spec"] = {"nodesDesired": ["n0"]}
     policy = build.policy([["gang", "predicates"]], "allocate", flags={"shardingMode": mode, "shardName": "mine"})
     session = session_of(two_nodes(), shard, build.gang("train", tasks=1, cpu=1), policy=policy)
-    assert [part.tolist() for part in session.shard_parts()] == parts
+    assert [part.tolist() for part in session.shard_parts] == parts
     outlook = session.outlook(gang_in(session).tasks[0].task.shape)
     assert outlook.feasible.tolist() == ([True, False] if mode == "hard" else [True, True])

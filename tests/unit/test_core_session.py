@@ -8,6 +8,7 @@ from phalanx.builtin import CATALOGUE
 from phalanx.core.cycle import close_session, run_cycle
 from phalanx.core.session import Session
 from phalanx.core.states import GangState
+from phalanx.core.victims import victims_in_order
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
 from phalanx.testing import build
@@ -263,7 +264,7 @@ def test_victims_go_in_reverse_order_of_importance() -> None:
     parts = [*two_nodes(), HIGH, *running("low", tasks=2), *running("top", priority="high"), *build.gang("new", tasks=1, cpu=1)]
     session = session_of(parts, policy=policy)
     preemptor = gang_in(session, "new").tasks[0]
-    victims = session.victims_in_order(session.running_on(0), preemptor)
+    victims = victims_in_order(session, session.running_on(0), preemptor)
     assert [task.task.name for task in victims] == ["low-1", "low-0", "top-0"]
 
 
@@ -272,7 +273,7 @@ def test_victims_of_other_queues_go_queue_by_queue_the_one_served_last_first() -
     policy = build.policy([["gang"], ["predicates", "proportion"]])
     parts = [two_nodes(), queues, running("x", "a"), running("y", "b"), build.gang("new", tasks=1, queue="c", cpu=1)]
     session = session_of(*parts, policy=policy)
-    victims = session.victims_in_order(session.running_on(0), gang_in(session, "new").tasks[0])
+    victims = victims_in_order(session, session.running_on(0), gang_in(session, "new").tasks[0])
     assert [task.task.name for task in victims] == ["x-0", "y-0"]
 
 

@@ -15,6 +15,7 @@ from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, TaskState
+from phalanx.core.victims import victims_in_order
 from phalanx.model.queue import Queue
 
 Filter = Callable[[TaskState], bool]
@@ -141,7 +142,7 @@ class _Preemption:
         victims = session.preemptable(task, candidates) if candidates else []
         if not siege.could_fit(node, victims):
             return False
-        line, voters = session.victims_in_order(victims, task), session.voters()
+        line, voters = victims_in_order(session, victims, task), session.voters()
         part = session.statement()
         while line and not self._has_room(task, queue, siege, node):
             victim = line.pop(0)

@@ -11,6 +11,7 @@ from phalanx.actions.eviction import Siege
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import TaskState
+from phalanx.core.victims import victims_in_order
 from phalanx.model.queue import Queue
 
 Filter = Callable[[TaskState], bool]
@@ -71,7 +72,7 @@ class CandidateSearch:
         if not victims or not self._siege.could_fit(node, victims):
             return []
         held: dict[int, tuple[TaskState, Statement]] = {}
-        for victim in session.victims_in_order(victims, self._task):
+        for victim in victims_in_order(session, victims, self._task):
             held[id(victim)] = (victim, self._remove(victim))
             if self._has_room(node):
                 break

@@ -9,6 +9,7 @@ from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, TaskState
+from phalanx.core.victims import victims_in_order
 from phalanx.model.queue import Queue
 from phalanx.model.status import Status
 
@@ -73,7 +74,7 @@ class _Reclaim:
         victims = session.reclaimable(task, candidates)
         if not siege.could_fit(node, victims):
             return False
-        line, voters = session.victims_in_order(victims, task), session.voters()
+        line, voters = victims_in_order(session, victims, task), session.voters()
         part = session.statement()
         while line and not siege.fits(node):
             victim = line.pop(0)

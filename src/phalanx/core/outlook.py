@@ -126,7 +126,7 @@ class Outlook:
         idle, future = self._idle_room > 0, self._future_room > 0
         if within is not None:
             idle, future = idle & within, future & within
-        return [(now, mask & part) for now, mask in ((True, idle), (False, future)) for part in self._session.shard_parts()]
+        return [(now, mask & part) for now, mask in ((True, idle), (False, future)) for part in self._session.shard_parts]
 
     def place(self, count: int, *, within: Mask | None = None) -> tuple[list[int], list[int]]:
         """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later."""

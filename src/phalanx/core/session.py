@@ -4,7 +4,6 @@ Actions ask the session; the session asks the plugins through `combine.py`. Chan
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cmp_to_key
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from phalanx.core.nodes import request_of
 from phalanx.core.order import tasks_in_order
 from phalanx.core.outlook import Outlook, Valuation
 from phalanx.core.policy import PluginPolicy, Policy
+from phalanx.core.shards import shard_parts
 from phalanx.core.snapshot import EMPTY, Snapshot
 from phalanx.core.statement import Kind, Operation, Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
@@ -77,7 +77,7 @@ class Session:
         self._outlooks: dict[Hashable, Outlook] = {}
         self._outlook_keys: dict[int, Hashable] = {}
         self._local: dict[int, bool] = {}
-        self._shard_parts = self._read_shards()
+        self.shard_parts = shard_parts(policy.flags, snapshot)
         self._read_gangs()
         for state in self.gangs.values():
             locate_gang(state, snapshot.hypernodes)
@@ -394,25 +394,6 @@ class Session:
         text = f"{len(names)} task(s) may go for {preemptor.task.key}" + (f": {', '.join(names)}" if names else "")
         self.course.note(4, "victims", text, task=preemptor.task.key, hook=hook, votes=said, victims=names)
 
-    def victims_in_order(self, victims: Iterable[TaskState], preemptor: TaskState) -> list[TaskState]:
-        """Return victims in the order in which they go: the least important first."""
-        tasks = list(victims)
-        place = {id(task): number for number, task in enumerate(reversed(self.sorted_tasks(tasks)))}
-
-        def compare(left: TaskState, right: TaskState) -> int:
-            return self._victim_compare(left, right, preemptor) or place[id(left)] - place[id(right)]
-
-        return sorted(tasks, key=cmp_to_key(compare))
-
-    def _victim_compare(self, left: TaskState, right: TaskState, preemptor: TaskState) -> int:
-        mine, its = left.gang, right.gang
-        if mine is its:
-            return 0
-        if mine.gang.queue != its.gang.queue and mine.gang.queue in self.queues and its.gang.queue in self.queues:
-            return self.victim_queue_compare(mine.gang.queue, its.gang.queue, preemptor.gang.gang.queue)
-        keys = [self.gang_order_key(gang) for gang in (mine, its)]
-        return 0 if keys[0] == keys[1] else (-1 if keys[0] > keys[1] else 1)
-
     def victim_queue_compare(self, left: str, right: str, preemptor: str) -> int:
         """Return which of two queues gives first for the preemptor's queue; the one that is served last by default."""
         first, second = self.queues[left], self.queues[right]
@@ -460,7 +441,7 @@ class Session:
         """Return each plugin's filters, with its name."""
         parts = [(method.__self__.name, method(self, shape, nodes)) for method in combine.flat(self._hooks["screen"])]
         if self.policy.flags.sharding_mode == "hard":
-            outside = ~self._shard_parts[0][nodes]
+            outside = ~self.shard_parts[0][nodes]
             parts.append(("shard", [Layer(outside, "node(s) are not in the shard of this scheduler", is_final=True)]))
         return parts
 
@@ -499,19 +480,7 @@ class Session:
         known = [part for part in parts if part is not None]
         return np.sum(known, axis=0) if known else None
 
-    # --- shards and network domains --------------------------------------------------------------------------------
-
-    def _read_shards(self) -> list[Mask]:
-        flags, nodes = self.policy.flags, self.snapshot.nodes
-        if flags.sharding_mode == "none":
-            return [np.ones(len(nodes), dtype=np.bool_)]
-        shard = self.snapshot.surroundings.shards.get(flags.shard_name)
-        mine = np.array([shard is not None and name in shard.nodes for name in nodes.names], dtype=np.bool_)
-        return [mine, ~mine] if flags.sharding_mode == "soft" else [mine]
-
-    def shard_parts(self) -> list[Mask]:
-        """Return the nodes of the own shard, then those of others when they may be used too."""
-        return self._shard_parts
+    # --- network domains -------------------------------------------------------------------------------------------
 
     def hypernode_gradients(self, scope: Scope, root: int, purpose: str = "allocate") -> list[list[int]]:
         """Return the network domains to try, best group first."""

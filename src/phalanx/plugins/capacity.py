@@ -30,6 +30,7 @@ from phalanx.core.snapshot import Totals
 from phalanx.core.statement import Kind, Operation
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.core.victims import victims_in_order
 from phalanx.errors import ConfigError
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import PODS, ResourceSpace
@@ -223,7 +224,7 @@ class CapacityPlugin:
             return []
         candidates = [task for task in candidates if self._fault(task.gang.gang.queue).ok]
         walk = _ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
-        return [task for task in session.victims_in_order(candidates, preemptor) if walk.takes(task, preemptor)]
+        return [task for task in victims_in_order(session, candidates, preemptor) if walk.takes(task, preemptor)]
 
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
