@@ -62,13 +62,19 @@ def test_bundles_take_what_gangs_can_spare_before_whole_gangs() -> None:
     cluster = cluster_of(2, BUNDLES).submit(
         running("two", ["node-0"]), running("one", ["node-1", "node-1"], cpu=2), urgent(1, cpu=2)
     )
-    assert evicted(cluster) == {"one-0": "preempted by gang default/urgent (priority 10 over 0); its gang keeps its minimum"}
+    assert evicted(cluster) == {
+        "one-0": "preempted by gang default/urgent (priority 10 over 0); its gang keeps its minimum; "
+        "let go by priority, gang, conformance; number 1 of 3 bundles in the order of victims"
+    }
 
 
 def test_bundles_between_queues_say_whose_turn_it_is() -> None:
     cluster = cluster_of(1, BUNDLES, build.queue("blue"), build.queue("green", deserved={"cpu": 4}))
     cluster.submit(running("old", ["node-0"]), urgent(1, queue="green"))
-    assert evicted(cluster) == {"old-0": "reclaimed from queue blue for gang default/urgent of queue green; its whole gang goes"}
+    assert evicted(cluster) == {
+        "old-0": "reclaimed from queue blue for gang default/urgent of queue green; its whole gang goes; "
+        "let go by priority, gang, conformance; number 1 of 1 bundles in the order of victims"
+    }
 
 
 @pytest.mark.parametrize("policy", [FEWEST, BUNDLES])

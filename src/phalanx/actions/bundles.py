@@ -1,6 +1,6 @@
 """Victims in bundles: what a gang can spare, and the rest of it, which goes as a whole or not at all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cmp_to_key
 
 import numpy as np
@@ -21,6 +21,8 @@ class Bundle:
     tasks: list[TaskState]
     value: float = np.inf
     """What the domain gains for what the gang loses; safe bundles cost nothing."""
+    voters: list[str] = field(default_factory=list)
+    """The plugins that let its tasks go."""
 
 
 class BundleMaker:
@@ -96,7 +98,7 @@ class BundleMaker:
         kept = [task for task in bundle.tasks if id(task) in allowed]
         if not kept or (not bundle.is_safe and len(kept) < len(bundle.tasks)):
             return None
-        return Bundle(bundle.gang, bundle.is_safe, kept, bundle.value)
+        return Bundle(bundle.gang, bundle.is_safe, kept, bundle.value, self._session.voters())
 
     def _compare(self, left: Bundle, right: Bundle) -> int:
         if left.is_safe != right.is_safe:

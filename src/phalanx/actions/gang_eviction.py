@@ -127,9 +127,11 @@ class _Campaign:
         """Add bundles until the gang fits into the domain, then carry it out."""
         maker = BundleMaker(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
         with self._session.statement() as statement:
-            for bundle in maker.bundles(domain, waiting):
+            bundles = maker.bundles(domain, waiting)
+            for number, bundle in enumerate(bundles, 1):
+                reason = self._reason(bundle, f"number {number} of {len(bundles)} bundles in the order of victims")
                 for task in bundle.tasks:
-                    statement.evict(task, action=self._action.name, preemptor=self._gang.key, reason=self._reason(bundle))
+                    statement.evict(task, action=self._action.name, preemptor=self._gang.key, reason=reason)
                 if self._has_places(domain, waiting) and self._try(domain, waiting, statement):
                     statement.commit()
                     for subgroup in self._subgroups(waiting):
@@ -192,8 +194,9 @@ class _Campaign:
                 return outlook.best(mask, extra=self._session.task_scores(task))
         return None
 
-    def _reason(self, bundle: Bundle) -> str:
+    def _reason(self, bundle: Bundle, rank: str) -> str:
         what = "its gang keeps its minimum" if bundle.is_safe else "its whole gang goes"
+        what = f"{what}; let go by {', '.join(bundle.voters)}; {rank}"
         if self._action.purpose == "preempt":
             mine, its = self._gang.gang.priority, bundle.tasks[0].gang.gang.priority
             return f"preempted by gang {self._gang.key} (priority {mine} over {its}); {what}"

@@ -1,7 +1,7 @@
 """Places for all tasks of a gang at once: the best node for task after task, and where that fails, every way of packing them.
 
-Tasks of one class, in whose way no other pods are, need no search: as many fit as the nodes have room for. Large gangs of several
-classes are not searched for every way: nodes are filled class by class.
+Tasks of one class, in whose way no other pods are, need no search: as many fit as the nodes have room for. Of several classes
+nodes are filled class by class, and if that fails all ways are looked at together (`placement/packing.py`).
 """
 
 from collections.abc import Hashable
@@ -14,13 +14,13 @@ from phalanx.core.statement import Statement
 from phalanx.core.states import TaskState
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
-from phalanx.placement import Mask
+from phalanx.placement import Amounts, Counts, Mask
 from phalanx.placement.fit import copies
+from phalanx.placement.ledger import Request
+from phalanx.placement.packing import Budget, Load, pack
 
-MOST_TASKS = 16
-"""Of a gang of several classes for which every way is tried."""
-MOST_STEPS = 50_000
-"""Of all searches for one gang together: some tenths of a second."""
+MOST_CELLS = 200_000_000
+"""Of all packings for one gang together: some tenths of a second. Two classes of a hundred tasks on 500 nodes take a hundredth."""
 
 
 class Places:
@@ -33,7 +33,7 @@ class Places:
         self.runs.sort(key=lambda run: weight(session, run[0].task.shape), reverse=True)
         self.tasks = [task for run in self.runs for task in run]
         self._is_local = all(is_alone(session, task) for task in self.tasks)
-        self._steps_left = MOST_STEPS
+        self._budget = Budget(MOST_CELLS)
 
     @property
     def key(self) -> Hashable:
@@ -53,7 +53,7 @@ class Places:
             if self._is_local and self._take_filling(trial):
                 return True
             trial.rollback(0)
-            return not (self._is_local and len(self.tasks) > MOST_TASKS) and self.take(trial)
+            return self.take(trial)
 
     def take(self, statement: Statement, *, starts_now: bool = False) -> bool:
         """Promise every task a place, or give it one on free room; tell whether all got one."""
@@ -118,20 +118,25 @@ class Places:
         return self._session.queue_room(self._queue, task.task.shape).tasks > 0
 
     def _search(self, starts_now: bool) -> list[int] | None:
-        """Return a node for each task such that all fit, trying every way as long as that takes not too long."""
-        if not self._is_local or len(self.runs) == 1 or len(self.tasks) > MOST_TASKS:
+        """Return a node for each task such that all fit, if there is a way."""
+        if not self._is_local or len(self.runs) == 1:
             return None
         ledger = self._session.ledger
         room = np.minimum(ledger.idle, ledger.future) if starts_now else ledger.future
-        search = _Search(
-            {node: tuple(room[:, node].tolist()) for node in np.flatnonzero(self._domain).tolist()},
-            [self._session.request_of(task.task.shape).rows for task in self.tasks],
-            [frozenset(np.flatnonzero(self._open_to(task, starts_now)).tolist()) for task in self.tasks],
-            self._steps_left,
-        )
-        found = search.run()
-        self._steps_left = search.steps_left
-        return found
+        runs = sorted(self.runs, key=len)
+        requests = [self._session.request_of(run[0].task.shape) for run in runs]
+        caps = [self._most(run, request, room, starts_now) for run, request in zip(runs, requests, strict=True)]
+        found = pack(room, Load([len(run) for run in runs], [request.amounts for request in requests], caps), self._budget)
+        if found is None:
+            return None
+        nodes = {id(run): np.repeat(np.arange(len(counts)), counts).tolist() for run, counts in zip(runs, found, strict=True)}
+        return [node for run in self.runs for node in nodes[id(run)]]
+
+    def _most(self, run: list[TaskState], request: Request, room: Amounts, starts_now: bool) -> Counts:
+        """Return how many tasks of a run each node would take if there were no others."""
+        shape, is_open = run[0].task.shape, self._open_to(run[0], starts_now)
+        counts = np.minimum(copies(room, request), self._session.node_room(shape, slice(None)))
+        return np.where(is_open, counts, 0)
 
 
 def is_alone(session: Session, task: TaskState) -> bool:
@@ -155,54 +160,3 @@ def weight(session: Session, shape: Shape) -> float:
 def _put(statement: Statement, task: TaskState, node: int, starts_now: bool) -> None:
     put = statement.allocate if starts_now else statement.pipeline
     put([task], [node])
-
-
-Room = tuple[int, ...]
-
-
-class _Search:
-    """Depth first: each task on each node that it may go to; of nodes that are alike only the first is tried."""
-
-    def __init__(
-        self, rooms: dict[int, Room], requests: list[list[tuple[int, int]]], open_to: list[frozenset[int]], steps: int
-    ) -> None:
-        self._rooms, self._requests, self._open_to = rooms, requests, open_to
-        self.steps_left = steps
-        self._nodes: list[int] = []
-
-    def run(self) -> list[int] | None:
-        return self._nodes if self._place(0) else None
-
-    def _place(self, number: int) -> bool:
-        if number == len(self._requests):
-            return True
-        for node in self._choices(number):
-            self.steps_left -= 1
-            if self.steps_left <= 0:
-                return False
-            before = self._rooms[node]
-            self._rooms[node] = _less(before, self._requests[number])
-            self._nodes.append(node)
-            if self._place(number + 1):
-                return True
-            self._nodes.pop()
-            self._rooms[node] = before
-        return False
-
-    def _choices(self, number: int) -> list[int]:
-        """Return the nodes to try; a task like the one before goes to the same node or a later one."""
-        is_alike = number > 0 and self._requests[number] is self._requests[number - 1]
-        first = self._nodes[-1] if is_alike else 0
-        found: dict[tuple[Room, tuple[bool, ...]], int] = {}
-        for node in sorted(self._open_to[number]):
-            room = self._rooms[node]
-            if node >= first and all(room[row] >= amount for row, amount in self._requests[number]):
-                found.setdefault((room, tuple(node in nodes for nodes in self._open_to[number:])), node)
-        return list(found.values())
-
-
-def _less(room: Room, request: list[tuple[int, int]]) -> Room:
-    left = list(room)
-    for row, amount in request:
-        left[row] -= amount
-    return tuple(left)
