@@ -4,8 +4,14 @@
     ├── ConfigError        a configuration file, profile or option is wrong
     ├── SnapshotError      an object of the cluster cannot be understood
     └── ClusterError       the API server refused or did not answer
+        ├── Missing        there is no such object
         ├── Conflict       the object has changed since it was read: read it again
-        └── Gone           the object, or the point a watch started from, no longer exists
+        ├── Exists         there is an object of that name already
+        ├── Invalid        the object is wrong, or changes what may not change
+        ├── Forbidden      a rule of the cluster says no
+        ├── Busy           not now: a disruption budget, or the server, asks to wait
+        ├── ServerError    the server cannot do that, and asking again does not help
+        └── Gone           the point a watch or a list started from is no longer known
 
 A message says where, what, and what to write instead; it starts in lower case and has no full stop. The command line
 prints it after "error: " and exits with 1. A task that does not fit is no error: it is a verdict.
@@ -25,12 +31,59 @@ class SnapshotError(PhalanxError):
 
 
 class ClusterError(PhalanxError):
-    """The API server refused a request or did not answer it."""
+    """The API server refused a request or did not answer it; `code` and `reason` are those of HTTP and of its Status object."""
+
+    code, reason = 400, "BadRequest"
+
+    def __init__(self, message: str, *, kind: str = "", name: str = "") -> None:
+        """Say what was refused; `kind` and `name` are the details that clients look at."""
+        super().__init__(message)
+        self.kind, self.name = kind, name
+
+
+class Missing(ClusterError):
+    """There is no such object."""
+
+    code, reason = 404, "NotFound"
 
 
 class Conflict(ClusterError):
-    """The object has changed since it was read."""
+    """The object has changed since it was read, or is in a state that does not allow this."""
+
+    code, reason = 409, "Conflict"
+
+
+class Exists(ClusterError):
+    """There is an object of that name already."""
+
+    code, reason = 409, "AlreadyExists"
+
+
+class Invalid(ClusterError):
+    """The object is wrong, or changes what may not change."""
+
+    code, reason = 422, "Invalid"
+
+
+class Forbidden(ClusterError):
+    """A rule of the cluster says no."""
+
+    code, reason = 403, "Forbidden"
+
+
+class Busy(ClusterError):
+    """Not now: a disruption budget, or the server, asks to wait."""
+
+    code, reason = 429, "TooManyRequests"
+
+
+class ServerError(ClusterError):
+    """The server cannot do that."""
+
+    code, reason = 500, "InternalError"
 
 
 class Gone(ClusterError):
-    """The object, or the point a watch started from, no longer exists."""
+    """The point that a watch or a list started from is no longer known: list again."""
+
+    code, reason = 410, "Expired"

@@ -21,7 +21,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """Work that starts together: submitted at a time in seconds from the start, done after so many seconds with all tasks running."""
+    """Work that starts together: submitted so many seconds after the start, done after so many with its minimum running."""
 
     name: str
     submitted: float

@@ -1,0 +1,1 @@
+"""Where objects live: the shape of the API server, embedded or real."""

@@ -1,0 +1,107 @@
+"""The kinds of objects that the embedded cluster serves, and how each is called in a manifest, a path and a command."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.errors import Missing
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of object."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    is_namespaced: bool = True
+    has_status: bool = True
+    """Its status is written through the status subresource alone."""
+    short: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """As a manifest names it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def resource(self) -> str:
+        """As messages of the API server name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+def _wide(group: str, version: str, kind: str, plural: str, *short: str, has_status: bool = False) -> Kind:
+    return Kind(group, version, kind, plural, False, has_status, short)
+
+
+KINDS = (
+    Kind("", "v1", "Pod", "pods", short=("po",)),
+    _wide("", "v1", "Node", "nodes", "no", has_status=True),
+    _wide("", "v1", "Namespace", "namespaces", "ns", has_status=True),
+    Kind("", "v1", "Service", "services", short=("svc",)),
+    Kind("", "v1", "ConfigMap", "configmaps", has_status=False, short=("cm",)),
+    Kind("", "v1", "Secret", "secrets", has_status=False),
+    Kind("", "v1", "Event", "events", has_status=False, short=("ev",)),
+    Kind("", "v1", "ResourceQuota", "resourcequotas", short=("quota",)),
+    Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short=("pvc",)),
+    _wide("", "v1", "PersistentVolume", "persistentvolumes", "pv", has_status=True),
+    Kind("coordination.k8s.io", "v1", "Lease", "leases", has_status=False),
+    Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", short=("pdb",)),
+    _wide("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "pc"),
+    _wide("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc"),
+    _wide("storage.k8s.io", "v1", "CSINode", "csinodes"),
+    _wide("storage.k8s.io", "v1", "CSIDriver", "csidrivers"),
+    Kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities", has_status=False),
+    Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
+    Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", has_status=False),
+    _wide("resource.k8s.io", "v1", "DeviceClass", "deviceclasses"),
+    _wide("resource.k8s.io", "v1", "ResourceSlice", "resourceslices"),
+    Kind("metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", False, has_status=False),
+    Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", short=("pg", "vcpg")),
+    _wide("scheduling.volcano.sh", "v1beta1", "Queue", "queues", "q", "vcqueue", has_status=True),
+    Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", short=("vcjob", "vj")),
+    Kind("bus.volcano.sh", "v1alpha1", "Command", "commands", has_status=False),
+    Kind("flow.volcano.sh", "v1alpha1", "JobFlow", "jobflows"),
+    Kind("flow.volcano.sh", "v1alpha1", "JobTemplate", "jobtemplates"),
+    _wide("topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes", "hn", has_status=True),
+    _wide("nodeinfo.volcano.sh", "v1alpha1", "Numatopology", "numatopologies", "numatopo"),
+    _wide("shard.volcano.sh", "v1alpha1", "NodeShard", "nodeshards", has_status=True),
+    Kind("scheduling.run.ai", "v2alpha2", "PodGroup", "podgroups"),
+    _wide("scheduling.run.ai", "v2", "Queue", "queues", has_status=True),
+    Kind("scheduling.run.ai", "v1alpha2", "BindRequest", "bindrequests"),
+    _wide("kai.scheduler", "v1alpha1", "Topology", "topologies", has_status=True),
+    _wide("kai.scheduler", "v1", "SchedulingShard", "schedulingshards", has_status=True),
+)
+_BY_KIND = {(kind.group, kind.kind): kind for kind in KINDS}
+_BY_PATH = {(kind.group, kind.plural): kind for kind in KINDS}
+
+
+def kind_of(document: Document) -> Kind:
+    """Return the kind of an object; versions of one group are one kind."""
+    group = str(document.get("apiVersion", "")).rpartition("/")[0]
+    found = _BY_KIND.get((group, str(document.get("kind", ""))))
+    if found is None:
+        raise Missing(f"no kind {document.get('kind', '')!r} in group {group!r} is served here; served are {', '.join(names())}")
+    return found
+
+
+def kind_at(group: str, plural: str) -> Kind:
+    """Return the kind that a path names."""
+    found = _BY_PATH.get((group, plural))
+    if found is None:
+        raise Missing("the server could not find the requested resource")
+    return found
+
+
+def kinds_called(word: str) -> list[Kind]:
+    """Return the kinds that a word on the command line means: pods, pod, po, podgroups.scheduling.run.ai."""
+    low = word.lower()
+    return [kind for kind in KINDS if low in (kind.plural, kind.kind.lower(), kind.resource, *kind.short)]
+
+
+def names() -> list[str]:
+    """Return what is served, as one would type it."""
+    return sorted({kind.plural for kind in KINDS})

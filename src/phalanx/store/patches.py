@@ -1,0 +1,148 @@
+"""The three ways to patch an object, as the API server reads them: merge, strategic merge, and JSON patch.
+
+Documents are never changed in place: a patch returns a new one that shares what it did not touch.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from phalanx.errors import ClusterError, Invalid
+
+Document = Mapping[str, Any]
+
+MERGE, STRATEGIC, JSON = "application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json"
+
+KEY_BY_LIST = {
+    "conditions": "type", "containers": "name", "initContainers": "name", "volumes": "name", "env": "name", "taints": "key",
+    "volumeMounts": "mountPath", "ownerReferences": "uid", "addresses": "type", "schedulingGates": "name", "resourceClaims": "name",
+    "imagePullSecrets": "name", "topologySpreadConstraints": "topologyKey", "hostAliases": "ip",
+}  # fmt: skip
+"""Lists that a strategic merge joins by a key of their items; other lists are replaced, finalizers united."""
+
+
+def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]:
+    """Return the document with the patch applied."""
+    if content_type == JSON:
+        return _json_patched(document, patch)
+    if not isinstance(patch, Mapping):
+        raise ClusterError("a patch of this type is an object")
+    return merged(document, patch) if content_type == MERGE else _strategic(document, patch)
+
+
+def merged(document: Document, patch: Document) -> dict[str, Any]:
+    """Return a document with the fields of another: null removes, objects are merged, everything else is replaced."""
+    found = dict(document)
+    for name, value in patch.items():
+        if value is None:
+            found.pop(name, None)
+        elif isinstance(value, Mapping):
+            old = found.get(name)
+            found[name] = merged(old if isinstance(old, Mapping) else {}, value)
+        else:
+            found[name] = value
+    return found
+
+
+def _strategic(document: Document, patch: Document) -> dict[str, Any]:
+    found = dict(document)
+    for name, value in patch.items():
+        old = found.get(name)
+        if value is None:
+            found.pop(name, None)
+        elif isinstance(value, Mapping):
+            found[name] = _strategic(old if isinstance(old, Mapping) else {}, value)
+        elif isinstance(value, list) and name in KEY_BY_LIST:
+            found[name] = _joined(old or [], value, KEY_BY_LIST[name])
+        elif isinstance(value, list) and name == "finalizers":
+            found[name] = list(dict.fromkeys([*(old or []), *value]))
+        else:
+            found[name] = value
+    return found
+
+
+def _joined(old: Sequence[Document], items: Sequence[Document], key: str) -> list[Document]:
+    by_key = {item.get(key): item for item in old}
+    for item in items:
+        name = item.get(key)
+        if item.get("$patch") == "delete":
+            by_key.pop(name, None)
+        else:
+            by_key[name] = _strategic(by_key.get(name, {}), item)
+    return list(by_key.values())
+
+
+def _json_patched(document: Document, steps: Any) -> dict[str, Any]:
+    if not isinstance(steps, list):
+        raise ClusterError("a JSON patch is a list of operations")
+    found: Any = document
+    for step in steps:
+        found = _step(found, step)
+    return dict(found)
+
+
+def _step(document: Any, step: Document) -> Any:
+    path = [part.replace("~1", "/").replace("~0", "~") for part in str(step.get("path", "")).split("/")[1:]]
+    match step.get("op"):
+        case "add" | "replace" | "remove" as operation:
+            return _changed(document, path, operation, step.get("value"))
+        case "test":
+            if _at(document, path) != step.get("value"):
+                raise Invalid(
+                    f"the server rejected our request due to an error in our request: testing value {step['path']} failed"
+                )
+            return document
+        case "move" | "copy" as operation:
+            start = [part.replace("~1", "/").replace("~0", "~") for part in str(step.get("from", "")).split("/")[1:]]
+            value = _at(document, start)
+            rest = _changed(document, start, "remove", None) if operation == "move" else document
+            return _changed(rest, path, "add", value)
+    raise ClusterError(f"unknown operation {step.get('op')!r} in a JSON patch")
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for part in path:
+        value = value[_index(value, part)] if isinstance(value, list) else value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _index(items: list[Any], part: str) -> int:
+    index = len(items) if part == "-" else int(part) if part.isdigit() else -1
+    if not 0 <= index <= len(items):
+        raise Invalid(f"a JSON patch names place {part!r} of a list of {len(items)}")
+    return index
+
+
+def _changed(value: Any, path: Sequence[str], operation: str, new: Any) -> Any:
+    if not path:
+        return new
+    head, rest = path[0], path[1:]
+    if isinstance(value, list):
+        return _changed_list(value, _index(value, head), rest, operation, new)
+    found = dict(value) if isinstance(value, Mapping) else {}
+    if rest:
+        if head not in found:
+            raise Invalid(f"a JSON patch names {head!r}, which is not there")
+        found[head] = _changed(found[head], rest, operation, new)
+    elif operation == "remove":
+        if head not in found:
+            raise Invalid(f"a JSON patch removes {head!r}, which is not there")
+        del found[head]
+    else:
+        found[head] = new
+    return found
+
+
+def _changed_list(items: list[Any], index: int, rest: Sequence[str], operation: str, new: Any) -> list[Any]:
+    found = list(items)
+    if operation == "add" and not rest:
+        found.insert(index, new)
+        return found
+    if index >= len(found):
+        raise Invalid(f"a JSON patch names place {index} of a list of {len(found)}")
+    if rest:
+        found[index] = _changed(found[index], rest, operation, new)
+    elif operation == "remove":
+        del found[index]
+    else:
+        found[index] = new
+    return found

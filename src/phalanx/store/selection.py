@@ -1,0 +1,78 @@
+"""Which objects a list or a watch wants: by namespace, labels and fields, written as in a query."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.errors import ClusterError
+from phalanx.model.selectors import Requirement
+
+Document = Mapping[str, Any]
+_SET = re.compile(r"\s*(\S+)\s+(in|notin)\s+\(([^)]*)\)\s*$")
+_PARTS = re.compile(r",(?![^()]*\))")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Empty parts want everything."""
+
+    namespace: str = ""
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[tuple[str, bool, str], ...] = ()
+    """Path, whether it must be equal, and the value."""
+
+    def wants(self, document: Document) -> bool:
+        """Tell whether an object belongs to it."""
+        meta = document.get("metadata", {})
+        if self.namespace and meta.get("namespace") != self.namespace:
+            return False
+        if self.labels and not all(requirement.matches(meta.get("labels") or {}) for requirement in self.labels):
+            return False
+        return all((_field(document, path) == value) == is_equal for path, is_equal, value in self.fields)
+
+
+EVERYTHING = Selection()
+
+
+def selection(namespace: str = "", labels: str = "", fields: str = "") -> Selection:
+    """Read a selection as a query writes it: ``app=train,tier!=test`` and ``spec.nodeName=node-1``."""
+    return Selection(namespace, tuple(map(_requirement, _split(labels))), tuple(map(_field_test, _split(fields))))
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in _PARTS.split(text) if part.strip()]
+
+
+def _requirement(text: str) -> Requirement:
+    if found := _SET.match(text):
+        key, word, values = found.groups()
+        listed = tuple(value.strip() for value in values.split(","))
+        return Requirement(key, "In" if word == "in" else "NotIn", listed)
+    if text.startswith("!"):
+        return Requirement(text[1:].strip(), "DoesNotExist")
+    if not any(sign in text for sign in "=!"):
+        return Requirement(text, "Exists")
+    key, is_equal, value = _equation(text)
+    return Requirement(key, "In" if is_equal else "NotIn", (value,))
+
+
+def _field_test(text: str) -> tuple[str, bool, str]:
+    if "=" not in text:
+        raise ClusterError(f"invalid field selector {text!r}; write for example spec.nodeName=node-1")
+    return _equation(text)
+
+
+def _equation(text: str) -> tuple[str, bool, str]:
+    for sign, is_equal in (("!=", False), ("==", True), ("=", True)):
+        key, found, value = text.partition(sign)
+        if found:
+            return key.strip(), is_equal, value.strip()
+    raise ClusterError(f"unable to parse requirement {text!r}; write for example app=train")
+
+
+def _field(document: Document, path: str) -> str:
+    value: Any = document
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return "" if value is None else str(value)
