@@ -186,6 +186,7 @@ class ClusterState:
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
             on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._ledgers.totals(),
+            gang_totals=self._ledgers.by_gang.copy(),
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine),
         )  # fmt: skip
@@ -272,17 +273,18 @@ class _QueueLedgers:
     """Sums per queue over its gangs; a gang that changes is subtracted as it was and added as it is."""
 
     def __init__(self) -> None:
-        self._by_gang: dict[GangKey, tuple[str, Totals]] = {}
+        self.by_gang: dict[GangKey, Totals] = {}
+        self._queue_by_gang: dict[GangKey, str] = {}
         self._by_queue: dict[str, Totals] = {}
 
     def replace(self, key: GangKey, gang: Gang | None, members: Mapping[TaskKey, Task]) -> None:
         """Recount one gang; None takes it out."""
-        old = self._by_gang.pop(key, None)
+        old = self.by_gang.pop(key, None)
         if old is not None:
-            self._change(old[0], old[1], -1)
+            self._change(self._queue_by_gang.pop(key), old, -1)
         if gang is not None:
             totals = gang_totals(gang, members)
-            self._by_gang[key] = (gang.queue, totals)
+            self.by_gang[key], self._queue_by_gang[key] = totals, gang.queue
             self._change(gang.queue, totals, 1)
 
     def _change(self, queue: str, totals: Totals, sign: int) -> None:

@@ -86,6 +86,9 @@ class Snapshot:
     on_node: Mapping[str, Mapping[TaskKey, Task]]
     queues: Mapping[str, Queue]
     totals: Mapping[str, Totals]
+    """What the gangs of each queue hold and ask for."""
+    gang_totals: Mapping[GangKey, Totals]
+    """The same of each gang."""
     active: tuple[GangKey, ...]
     """Gangs that may change in this session; all others are complete and their status is written."""
     hypernodes: HyperTree

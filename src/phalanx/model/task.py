@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NewType
 
 from phalanx.model.shape import Shape
@@ -59,5 +60,11 @@ class Task:
     @property
     def ordinal(self) -> int | None:
         """The number at the end of a name of three or more dash-separated parts, or None."""
-        parts = self.key.partition("/")[2].split("-")
-        return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() and len(parts[-1]) <= LONGEST_NAME else None
+        return _ordinal(self.key)
+
+
+@lru_cache(maxsize=1 << 17)
+def _ordinal(key: TaskKey) -> int | None:
+    """Return the number of a key; tasks are put in order in every session, so it is remembered."""
+    parts = key.partition("/")[2].split("-")
+    return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() and len(parts[-1]) <= LONGEST_NAME else None
