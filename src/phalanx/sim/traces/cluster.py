@@ -1,6 +1,6 @@
 """A cluster for a trace that names no machines.
 
-Its nodes have 8 GPUs, 128 CPUs and 1 TiB, and more CPUs or memory if a single task asks for more. There are enough of them
+Its nodes have 8 GPUs, 128 CPUs and 1 TiB, and more of one if a single task asks for more. There are enough of them
 
 - for the largest gang, and
 - for the average load to be 90 % of what they offer, in the resource that is shortest: the load as it would be if every
@@ -15,8 +15,8 @@ from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 
-from phalanx.model.resources import CPU, MEMORY, PODS, Resources, amount_of
-from phalanx.sim.machines import MIB_PER_GIB, machine
+from phalanx.model.resources import CPU, MEMORY, PODS, Resources, amount_of, scale_of
+from phalanx.sim.machines import GPU, MIB_PER_GIB, machine
 from phalanx.sim.traces.tasks import GPUS_PER_NODE
 from phalanx.sim.workload import Gang, Machine, Part
 
@@ -35,9 +35,10 @@ def made_cluster(gangs: Sequence[Gang], nodes: int | None = None) -> tuple[Machi
 
 
 def _machine(gangs: Sequence[Gang]) -> Machine:
-    cpu_milli = _most(gangs, CPU)
-    memory_mib = -(-_most(gangs, MEMORY) // BYTES_PER_MIB)
-    return machine("", gpus=GPUS_PER_NODE, cpu_milli=max(CPU_MILLI, cpu_milli), memory_mib=max(MEMORY_MIB, memory_mib))
+    gpus, memory_mib = ceil(_most(gangs, GPU) / scale_of(GPU)), ceil(_most(gangs, MEMORY) / BYTES_PER_MIB)
+    return machine(
+        "", gpus=max(GPUS_PER_NODE, gpus), cpu_milli=max(CPU_MILLI, _most(gangs, CPU)), memory_mib=max(MEMORY_MIB, memory_mib)
+    )
 
 
 def _most(gangs: Sequence[Gang], name: str) -> int:

@@ -49,9 +49,10 @@ class Table:
     def rows(self, path: Path) -> Iterator[Row]:
         """Yield the rows; empty lines are none."""
         with _open(path) as file:
-            yield from self._rows(path.name, csv.reader(file))
+            yield from self._rows(path.name, file)
 
-    def _rows(self, name: str, lines: "csv._reader") -> Iterator[Row]:
+    def _rows(self, name: str, file: TextIO) -> Iterator[Row]:
+        lines = csv.reader(file)
         columns: Sequence[str] = self.columns
         try:
             for number, cells in enumerate(filter(None, lines)):

@@ -29,8 +29,9 @@ def gang_of_nodes(row: Row, draft: Draft, *, queue: str, memory_mib: int = 0) ->
     """Return the job of a row, or nothing if it never ran; Acme has the same columns."""
     if not row.has("start_time") or not row.has("duration"):
         return None
-    sizes = spread(row.count("gpu_num"), nodes=row.count("node_num"))
-    parts = workers(sizes, cpu_milli=-(-row.amount("cpu_num", parts=1000) // len(sizes)), memory_mib=memory_mib)
+    tasks_by_gpus = spread(row.count("gpu_num"), nodes=row.count("node_num"))
+    cpu_milli = -(-row.amount("cpu_num", parts=1000) // sum(tasks_by_gpus.values()))
+    parts = workers(tasks_by_gpus, cpu_milli=cpu_milli, memory_mib=memory_mib)
     duration = row.seconds("duration")
     if not duration:
         return None

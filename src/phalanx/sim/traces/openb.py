@@ -37,7 +37,7 @@ def _gang(row: Row, draft: Draft, choices: Names) -> Gang | None:
     if not duration:
         return None
     parts = workers(
-        [row.count("num_gpu")],
+        {row.count("num_gpu"): 1},
         cpu_milli=row.amount("cpu_milli"), memory_mib=row.amount("memory_mib"), node_labels=_wish(row, choices),
     )  # fmt: skip
     name = draft.gang_names.fresh(row.text("name"))

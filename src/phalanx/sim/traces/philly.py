@@ -1,10 +1,12 @@
 """Philly (Microsoft, 2017): `cluster_job_log` (JSON) and, if given, `cluster_machine_list` (CSV).
 
 The log does not say what a job asked for, only what it was given: a task for each machine of its first attempt, with as many
-GPUs as it had there. A job runs as long as all its attempts together. The virtual cluster is the queue. CPUs and memory are
+GPUs as it had there. A job runs as long as all its attempts together
+that have a recorded start and end. The virtual cluster is the queue. CPUs and memory are
 neither asked for nor offered: nobody recorded them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,11 +103,11 @@ def read(paths: Paths, *, nodes: int | None = None) -> Trace:
 def _gang(entry: _Entry, draft: Draft) -> Gang | None:
     job = entry.job()
     duration = sum(entry.seconds(attempt) for attempt in job.attempts)
-    sizes = _gpus_by_machine(job.attempts)
-    if not duration or not sizes:
+    tasks_by_gpus = Counter(_gpus_by_machine(job.attempts))
+    if not duration or not tasks_by_gpus:
         return None
     submitted = moment(job.submitted_time, f"{entry.place}: submitted_time")
-    return Gang(draft.gang_names.fresh(job.jobid), submitted, duration, workers(sizes), draft.queues.same(job.vc))
+    return Gang(draft.gang_names.fresh(job.jobid), submitted, duration, workers(tasks_by_gpus), draft.queues.same(job.vc))
 
 
 def _gpus_by_machine(attempts: Sequence[_Attempt]) -> list[int]:

@@ -12,6 +12,9 @@ LARGEST_COUNT = 10**6
 LARGEST_AMOUNT = 10**9
 """No machine has more thousandths of a CPU or MiB of memory."""
 
+LARGEST_TIME = 10**10
+"""In seconds, three hundred years."""
+
 
 class Row:
     """The cells of one line; a cell that cannot be read raises a TraceError like "jobs.csv, line 17: gpu_num: ..."."""
@@ -50,14 +53,14 @@ class Row:
     def seconds(self, column: str) -> float:
         """Return a length of time."""
         seconds = self._number(column)
-        if seconds < 0:
-            raise self.problem(column, f"{self.text(column)!r} is less than nothing; expected seconds")
+        if not 0 <= seconds <= LARGEST_TIME:
+            raise self.problem(column, f"{self.text(column)!r} is not a number of seconds from 0 to {LARGEST_TIME}")
         return seconds
 
     def moment(self, column: str) -> float:
         """Return a point in time, written as a date or in seconds."""
         text = self.text(column)
-        return moment(text, self.place(column)) if ":" in text else self._number(column)
+        return moment(text, self.place(column)) if ":" in text else self.seconds(column)
 
     def between(self, start: str, end: str) -> float:
         """Return the seconds from one point in time to another."""

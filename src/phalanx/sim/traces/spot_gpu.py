@@ -9,7 +9,7 @@ from phalanx.sim.machines import GPU, GPU_MODEL, machine
 from phalanx.sim.priorities import HIGH, LOW, NORMAL
 from phalanx.sim.traces.draft import Draft, Trace
 from phalanx.sim.traces.files import Files, Paths, Table
-from phalanx.sim.traces.rows import Row
+from phalanx.sim.traces.rows import LARGEST_COUNT, Row
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
 from phalanx.sim.workload import Gang, Machine, Part
 
@@ -41,10 +41,12 @@ def _gang(row: Row, draft: Draft, gpus_by_model: dict[str, int]) -> Gang | None:
 
 def _parts(row: Row, gpus_by_model: dict[str, int]) -> tuple[Part, ...]:
     model = row.text("gpu_model") if row.has("gpu_model") else ""
-    sizes = spread(row.amount("gpu_request"), gpus_per_node=gpus_by_model.get(model, GPUS_PER_NODE))
-    cpu_milli = -(-row.amount("cpu_request", parts=1000) // len(sizes))
-    labels = {GPU_MODEL: model} if model else {}
-    return workers(sizes * row.count("worker_num", least=1), cpu_milli=cpu_milli, node_labels=labels)
+    of_worker = spread(row.amount("gpu_request"), gpus_per_node=gpus_by_model.get(model, GPUS_PER_NODE))
+    tasks_by_gpus = {gpus: tasks * row.count("worker_num", least=1) for gpus, tasks in of_worker.items()}
+    if sum(tasks_by_gpus.values()) > LARGEST_COUNT:
+        raise row.problem("gpu_request", f"with {row.text('worker_num')} workers that makes more than {LARGEST_COUNT} tasks")
+    cpu_milli = -(-row.amount("cpu_request", parts=1000) // sum(of_worker.values()))
+    return workers(tasks_by_gpus, cpu_milli=cpu_milli, node_labels={GPU_MODEL: model} if model else {})
 
 
 def _machine(row: Row, draft: Draft) -> Machine:

@@ -1,7 +1,6 @@
 """The tasks of a job whose trace says only how many GPUs it has in all, and on how many nodes."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from phalanx.sim.machines import quantities
 from phalanx.sim.workload import Part
@@ -10,18 +9,17 @@ GPUS_PER_NODE = 8
 """Where a trace does not say it: so it was in Philly, Helios and Acme."""
 
 
-def spread(gpus: int, *, nodes: int = 1, gpus_per_node: int = GPUS_PER_NODE) -> list[int]:
-    """Return the GPUs of each task: a task a node, as even as can be, on more nodes if these have too few GPUs."""
+def spread(gpus: int, *, nodes: int = 1, gpus_per_node: int = GPUS_PER_NODE) -> dict[int, int]:
+    """Return how many tasks have how many GPUs: a task a node, as even as can be, on more nodes if these have too few GPUs."""
     tasks = max(nodes, -(-gpus // gpus_per_node), 1)
     least, more = divmod(gpus, tasks)
-    return [least + 1] * more + [least] * (tasks - more)
+    return {least + 1: more, least: tasks - more} if more else {least: tasks}
 
 
 def workers(
-    gpus_by_task: Sequence[int], *, cpu_milli: int = 0, memory_mib: int = 0, node_labels: dict[str, str] | None = None
+    tasks_by_gpus: Mapping[int, int], *, cpu_milli: int = 0, memory_mib: int = 0, node_labels: dict[str, str] | None = None
 ) -> tuple[Part, ...]:
-    """Return tasks with so many GPUs each; CPU and memory are of one task. Tasks with as many GPUs make one part."""
-    tasks_by_gpus = Counter(gpus_by_task)
+    """Return so many tasks with so many GPUs, as parts; CPU and memory are of one task."""
     return tuple(
         Part(
             tasks,
