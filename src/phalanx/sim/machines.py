@@ -1,5 +1,8 @@
 """What simulated machines offer and what tasks ask for, written as Kubernetes writes it."""
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from phalanx.model.resources import CPU, MEMORY, PODS
 from phalanx.sim.workload import Machine
 
@@ -11,7 +14,8 @@ PODS_PER_NODE = 110
 MIB_PER_GIB = 1024
 
 
-def quantities(*, gpus: int = 0, cpu_milli: int = 0, memory_mib: int = 0) -> dict[str, str]:
+@lru_cache(maxsize=65536)  # a trace has millions of tasks, but few sizes
+def quantities(*, gpus: int = 0, cpu_milli: int = 0, memory_mib: int = 0) -> Mapping[str, str]:
     """Return amounts as quantities; what is 0 is left out."""
     found = {CPU: _cpu(cpu_milli), MEMORY: _memory(memory_mib), GPU: str(gpus)}
     return {name: quantity for name, quantity in found.items() if quantity != "0"}
