@@ -1,4 +1,4 @@
-"""Acme (Shanghai AI Laboratory, 2023): `trace_seren.csv` or `trace_kalos.csv`, one cluster each.
+"""Acme (Shanghai, 2023): `trace_seren.csv` or `trace_kalos.csv`, one cluster each.
 
 A job asks for `gpu_num` GPUs and `cpu_num` CPUs on `node_num` nodes: a task a node, the GPUs as even as can be, the CPUs
 evenly and rounded up to a thousandth; in Kalos each task asks for `mem_per_pod_GB`, read as GiB and rounded up to a MiB. The
