@@ -55,7 +55,7 @@ class ObjectCluster:
         try:
             handler.put(self, document)
         except msgspec.ValidationError as problem:
-            raise SnapshotError(f"{describe(document)}: {_readable(problem)}") from problem
+            raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
         except SnapshotError as problem:
             raise SnapshotError(f"{describe(document)}: {problem}") from problem
         return True
@@ -200,7 +200,8 @@ def describe(document: Document) -> str:
     )
 
 
-def _readable(problem: msgspec.ValidationError) -> str:
+def readable(problem: msgspec.ValidationError) -> str:
+    """Say where a document is not as it should be, and how."""
     text, _, found = str(problem).partition(" - at `$")
     place = found.rstrip("`").lstrip(".")
     missing = text.removeprefix("Object missing required field ")
