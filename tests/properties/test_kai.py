@@ -21,7 +21,7 @@ from phalanx.core.states import TaskState
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
 from phalanx.explain.standing import gang_rows
-from phalanx.kubernetes.gpus import SharedGpus, groups_of
+from phalanx.kubernetes.gpus import SharedGpus
 from phalanx.model.resources import PODS
 from phalanx.model.status import HOLDING, ON_NODE, Status
 from phalanx.testing import kai, kai_chance
@@ -89,7 +89,7 @@ def load_now(session: Session) -> Load:
     load = Load()
     for task in tasks_of(session):
         if task.task.status in ON_NODE:
-            load.add(task, task.task.node, groups_of(task.task))
+            load.add(task, task.task.node, list(task.task.gpu_groups))
         elif task.status in (Status.BINDING, Status.RELEASING):
             load.add(task, session.node_name(task.node), [name for name, _ in task.gpu_groups])
     return load
@@ -102,7 +102,7 @@ def load_later(session: Session) -> Load:
         if task.status in (Status.BINDING, Status.PIPELINED):
             load.add(task, session.node_name(task.node), [name for name, _ in task.gpu_groups])
         elif task.status in HOLDING:
-            load.add(task, task.task.node, groups_of(task.task))
+            load.add(task, task.task.node, list(task.task.gpu_groups))
     return load
 
 
