@@ -42,6 +42,7 @@ class ClusterState:
         self._owned: set[str] = set()
         self._affine: dict[TaskKey, Task] = {}
         self._reservations: dict[TaskKey, Task] = {}
+        self._refused: dict[TaskKey, Task] = {}
         self._binds = BindRequests()
         self._books = _Books()
         self._ledgers = _QueueLedgers()
@@ -74,6 +75,8 @@ class ClusterState:
         if task.gang is not None:
             self._own(self._members, task.gang)[task.key] = task
             self._dirty_gangs.add(task.gang)
+        if task.failed_binds and task.status is Status.PENDING:
+            self._refused[task.key] = task
         if task.node and task.status in ON_NODE:
             self._own(self._on_node, task.node)[task.key] = task
             self._books.enter(task, 1)
@@ -86,6 +89,7 @@ class ClusterState:
         """Take a task away; an unknown key is not an error."""
         task = self._tasks.pop(key, None)
         self._binds.forget(key)
+        self._refused.pop(key, None)
         if task is None:
             return
         if task.gang is not None:
@@ -208,7 +212,8 @@ class ClusterState:
             on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._ledgers.totals(),
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
-            lost_requests=self._binds.lost(self._tasks, self._nodes), reservations=dict(self._reservations),
+            lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
+            reservations=dict(self._reservations),
         )  # fmt: skip
 
     def _settle_gangs(self) -> None:

@@ -96,6 +96,8 @@ class Snapshot:
     bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)
     lost_requests: Mapping[str, str] = field(default_factory=dict)
     """Bind requests that nobody will work off, each with what is wrong."""
+    refused: Mapping[TaskKey, Task] = field(default_factory=dict)
+    """Waiting tasks of which some binds failed."""
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Tasks that only keep a shared device for others."""
 

@@ -199,8 +199,16 @@ class Cluster:
             self.remove("Pod", key)
         for key, group in cycle.answer["groups"].items():
             status = {"phase": group["phase"], "conditions": group["conditions"]}
-            self.submit({**self._documents["PodGroup", key], "status": status})
+            self.submit({**_annotated(self._documents["PodGroup", key], group.get("annotations", {})), "status": status})
         return self
+
+
+def _annotated(document: Document, texts: Mapping[str, str | None]) -> Document:
+    """Return an object with annotations written, and with None removed."""
+    meta = document["metadata"]
+    annotations = {**meta.get("annotations", {}), **texts}
+    kept = {key: text for key, text in annotations.items() if text is not None}
+    return {**document, "metadata": {**meta, "annotations": kept}}
 
 
 def cluster(*, nodes: int = 3, policy: Policy | None = None, **offers: Quantity) -> Cluster:
