@@ -178,6 +178,10 @@ class Cluster:
         self.objects.remove(self._documents.pop((kind, name if (kind, name) in self._documents else _long(name))))
         return self
 
+    def document(self, kind: str, key: str) -> Document:
+        """Return an object as it was last submitted."""
+        return self._documents[kind, key]
+
     def run_cycle(self, *, now: float = 0.0) -> Cycle:
         """Decide one cycle."""
         snapshot = self.objects.snapshot(now)
