@@ -17,7 +17,7 @@ from phalanx.core.policy import Policy
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.pods import GROUP, KAI_GROUP
 from phalanx.explain.answer import answer
-from phalanx.testing import chance, crowds, kai, kai_chance
+from phalanx.testing import build, chance, crowds, kai, kai_chance
 from phalanx.testing.build import Document
 
 SEEDS = st.integers(0, 2**40)
@@ -36,7 +36,23 @@ def kai_cluster(random: Random) -> tuple[list[Document], Policy]:
     return kai_chance.objects(random), kai.policy(**kai_chance.config(random))
 
 
-CLUSTERS = pytest.mark.parametrize("draw", [crowd, mixture, kai_cluster])
+def kai_crowd(random: Random) -> tuple[list[Document], Policy]:
+    """Return full nodes: jobs of a queue that has too much and of little importance, and others that may take from them."""
+    places = [f"node-{number}" for number in range(random.randint(2, 4)) for _ in range(2)]
+    found = [build.node(name, cpu=64, gpus=2) for name in sorted(set(places))]
+    found += [kai.queue("a", parent="", quota=random.choice((0, 2))), kai.queue("b", parent="", quota=len(places))]
+    found += [*map(kai.priority_class, kai.CLASSES)]
+    for number in range(8):
+        tasks = random.randint(1, 2)
+        on, places = places[:tasks], places[tasks:]
+        found += kai.gang(f"run-{number}", tasks=len(on), min_member=random.randint(1, tasks), on=on, gpus=1) if on else []
+    for number in range(random.randint(1, 3)):
+        rank = {"queue": random.choice("ab"), "priorityClassName": "build-preemptible"}
+        found += kai.gang(f"wait-{number}", tasks=random.randint(1, 3), gpus=1, **rank)
+    return found, kai.policy()
+
+
+CLUSTERS = pytest.mark.parametrize("draw", [crowd, mixture, kai_cluster, kai_crowd])
 
 
 def in_two_namespaces(objects: list[Document], *, same_names: bool) -> list[Document]:

@@ -220,3 +220,37 @@ def test_a_reservation_on_its_way_out_gives_its_gpu_back_once() -> None:
     leaving = kai.leaving(kai.reservation("g", on="node-0"))
     cycle = cluster_of(leaving, kai.gang("whole", gpus=2), kai.gang("more", gpus=1)).run_cycle()
     assert (len(cycle.binds), cycle.pipelined) == (1, [])
+
+
+# --- devices -------------------------------------------------------------------------------------------------------------
+
+CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+
+
+def devices(*names: str) -> Document:
+    spec = {"driver": "d", "pool": {"name": "p"}, "nodeName": "node-0", "devices": [{"name": name} for name in names]}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec}
+
+
+def claimant(name: str) -> list[Document]:
+    wanted = {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": "gpu"}}]}}
+    meta = {"name": f"{name}-claim", "namespace": "default", "labels": {"kai.scheduler/queue": "a"}}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": meta, "spec": wanted}
+    group, pod = kai.gang(name)
+    pod["spec"]["resourceClaims"] = [{"name": "mine", "resourceClaimName": f"{name}-claim"}]
+    return [claim, group, pod]
+
+
+def test_a_request_names_the_devices_of_claims() -> None:
+    cluster = kai.cluster(gpus=0).submit(A, CLASS, devices("x", "y"), claimant("train"))
+    assert requests(cluster.run_cycle())["train-0"]["spec"]["resourceClaimAllocations"] == [
+        {"name": "mine", "allocation": {"devices": {"results": [{"request": "one", "driver": "d", "pool": "p", "device": "x"}]}}}
+    ]
+
+
+def test_devices_of_a_request_are_taken_until_the_claim_says_so() -> None:
+    cluster = kai.cluster(gpus=0).submit(A, CLASS, devices("x"), claimant("train"))
+    cluster.submit(cluster.run_cycle().answer["bindRequests"], claimant("late"))
+    assert cluster.run_cycle().binds == []
+    cluster.remove("BindRequest", "train-0")
+    assert len(cluster.run_cycle().binds) == 1

@@ -4,17 +4,19 @@ The annotation `phalanx.dev/failed-binds` is a JSON list with an entry per node.
 the next session knows what the request knew.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from phalanx.dialects.parts import key_of, seconds
 from phalanx.dialects.schema import Int32, Meta, Read
+from phalanx.dialects.storage_schema import ClaimAllocation, DeviceAllocation
 from phalanx.errors import SnapshotError
 from phalanx.kai.binding import BindOrder
 from phalanx.model.binding import PENDING, PHASES, BindRequest
 from phalanx.model.moment import moment_text
+from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import FailedBind, TaskKey
 
 FAILED_BINDS = "phalanx.dev/failed-binds"
@@ -32,12 +34,20 @@ class BindRequestMeta(Meta):
     managed_fields: list[FieldsRead] | None = None
 
 
+class ClaimAllocationRead(Read):
+    """What one claim of the pod gets."""
+
+    name: str = ""
+    allocation: ClaimAllocation | None = None
+
+
 class BindRequestSpecRead(Read):
     """Which pod goes where."""
 
     pod_name: str = ""
     selected_node: str = ""
     selected_gpu_groups: list[str] | None = msgspec.field(name="selectedGPUGroups", default=None)
+    resource_claim_allocations: list[ClaimAllocationRead] | None = None
     backoff_limit: Int32 | None = None
 
 
@@ -59,6 +69,16 @@ class BindRequestRead(Read):
 def bind_request(read: BindRequestRead) -> BindRequest:
     """Read a BindRequest; one that names no pod or no node is refused."""
     meta, spec, status = read.metadata, read.spec or BindRequestSpecRead(), read.status or BindRequestStatusRead()
+    _check(spec, status)
+    return BindRequest(
+        key=key_of(meta), task=TaskKey(f"{meta.namespace or 'default'}/{spec.pod_name}"), node=spec.selected_node,
+        gpu_groups=tuple(spec.selected_gpu_groups or ()), devices=tuple(_devices(spec)), phase=status.phase or PENDING,
+        failed_attempts=status.failed_attempts, most_attempts=spec.backoff_limit, latest=_latest(meta),
+        owner_uid=next((owner.uid for owner in meta.owner_references or () if owner.kind == "Pod"), ""),
+    )  # fmt: skip
+
+
+def _check(spec: BindRequestSpecRead, status: BindRequestStatusRead) -> None:
     if not spec.pod_name:
         raise SnapshotError("spec.podName: missing; write the name of the pod to bind")
     if not spec.selected_node:
@@ -67,11 +87,12 @@ def bind_request(read: BindRequestRead) -> BindRequest:
         raise SnapshotError(f"status.phase: {status.phase!r} is unknown; write one of {', '.join(PHASES)}")
     if status.failed_attempts < 0:
         raise SnapshotError(f"status.failedAttempts: {status.failed_attempts} is negative; write 0 or more")
-    return BindRequest(
-        key_of(meta), TaskKey(f"{meta.namespace or 'default'}/{spec.pod_name}"), spec.selected_node,
-        tuple(spec.selected_gpu_groups or ()), status.phase or PENDING, status.failed_attempts, spec.backoff_limit,
-        _latest(meta), next((owner.uid for owner in meta.owner_references or () if owner.kind == "Pod"), ""),
-    )  # fmt: skip
+
+
+def _devices(spec: BindRequestSpecRead) -> Iterator[tuple[str, str, str]]:
+    for entry in spec.resource_claim_allocations or ():
+        given = (entry.allocation or ClaimAllocation()).devices or DeviceAllocation()
+        yield from ((result.driver, result.pool, result.device) for result in given.results or ())
 
 
 def _latest(meta: BindRequestMeta) -> float:
@@ -89,6 +110,8 @@ def bind_request_document(order: BindOrder) -> dict[str, Any]:
     }  # fmt: skip
     if order.gpu_groups:
         spec["selectedGPUGroups"] = list(order.gpu_groups)
+    if order.devices_by_claim:
+        spec["resourceClaimAllocations"] = [_allocation(name, devices) for name, devices in order.devices_by_claim.items()]
     if order.most_attempts is not None:
         spec["backoffLimit"] = order.most_attempts
     owner = {"apiVersion": "v1", "kind": "Pod", "name": task.name, "uid": task.uid}
@@ -96,6 +119,13 @@ def bind_request_document(order: BindOrder) -> dict[str, Any]:
         "name": task.name, "namespace": task.namespace, "labels": {"selected-node": order.node}, "ownerReferences": [owner],
     }  # fmt: skip
     return {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest", "metadata": meta, "spec": spec}
+
+
+def _allocation(name: str, devices: Iterable[GrantedDevice]) -> dict[str, Any]:
+    results = [
+        {"request": each.request, "driver": each.driver, "pool": each.pool, "device": each.device} for each in devices
+    ]  # fmt: skip
+    return {"name": name, "allocation": {"devices": {"results": results}}}
 
 
 class FailedBindRead(Read):

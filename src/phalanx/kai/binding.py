@@ -1,7 +1,7 @@
 """What it takes to bind the pods that a session gave a node: an order for each of them, as KAI's binder wants it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from phalanx.core.decision import Decisions
@@ -10,6 +10,7 @@ from phalanx.core.states import TaskState
 from phalanx.model.node import Node
 from phalanx.model.resources import scale_of
 from phalanx.model.shape import Shape
+from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import Task
 
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
@@ -40,6 +41,8 @@ class BindOrder:
     node: str
     received: Received
     gpu_groups: tuple[str, ...] = ()
+    devices_by_claim: Mapping[str, tuple[GrantedDevice, ...]] = field(default_factory=dict)
+    """By the name under which the pod knows the claim."""
     most_attempts: int | None = None
 
 
@@ -71,4 +74,9 @@ def _order(snapshot: Snapshot, task: TaskState, decisions: Decisions, most_attem
     name = decisions.binds[task.task.key]
     node = snapshot.nodes.nodes[snapshot.nodes.number_by_name[name]]
     groups = tuple(group for group, _ in task.gpu_groups)
-    return BindOrder(task.task, name, received(task.task.shape, node), groups, most_attempts)
+    return BindOrder(task.task, name, received(task.task.shape, node), groups, _devices(task.task.shape, decisions), most_attempts)
+
+
+def _devices(shape: Shape, decisions: Decisions) -> dict[str, tuple[GrantedDevice, ...]]:
+    uses = ((use.name, f"{shape.namespace}/{use.claim}") for use in shape.resource_claims)
+    return {name: decisions.grants[claim] for name, claim in uses if claim in decisions.grants}

@@ -18,6 +18,8 @@ class BindRequest:
     node: str
     gpu_groups: tuple[str, ...] = ()
     """Shared devices that the pod gets."""
+    devices: tuple[tuple[str, str, str], ...] = ()
+    """Devices that its claims get: driver, pool, device."""
     phase: str = PENDING
     failed_attempts: int = 0
     most_attempts: int | None = None
