@@ -47,7 +47,7 @@ def kai_crowd(random: Random) -> tuple[list[Document], Policy]:
         on, places = places[:tasks], places[tasks:]
         found += kai.gang(f"run-{number}", tasks=len(on), min_member=random.randint(1, tasks), on=on, gpus=1) if on else []
     for number in range(random.randint(1, 3)):
-        rank = {"queue": random.choice("ab"), "priorityClassName": "build-preemptible"}
+        rank: dict[str, Any] = {"queue": random.choice("ab"), "priorityClassName": "build-preemptible"}
         found += kai.gang(f"wait-{number}", tasks=random.randint(1, 3), gpus=1, **rank)
     return found, kai.policy()
 
@@ -58,9 +58,11 @@ CLUSTERS = pytest.mark.parametrize("draw", [crowd, mixture, kai_cluster, kai_cro
 def in_two_namespaces(objects: list[Document], *, same_names: bool) -> list[Document]:
     """Put every other group into another namespace, where it has the name of its neighbour or one of its own."""
     names = [item["metadata"]["name"] for item in objects if item["kind"] == "PodGroup"]
+    groups = {(item["kind"], item["metadata"]["name"]): group_of(item) for item in objects if item["kind"] == "Pod"}
+    groups |= {("BindRequest", name): group for (_, name), group in groups.items()} | {("PodGroup", name): name for name in names}
     found = []
     for item in deepcopy(objects):
-        old = item["metadata"]["name"] if item["kind"] == "PodGroup" else group_of(item)
+        old = groups.get((item["kind"], item["metadata"]["name"]))
         found.append(_moved(item, names.index(old), same_names) if old in names else item)
     return found
 
@@ -76,10 +78,13 @@ def _moved(item: Document, number: int, same_names: bool) -> Document:
     meta["namespace"] = space
     if item["kind"] == "PodGroup":
         meta["name"], meta["uid"] = name, f"group-{number}"
-    else:
+        return item
+    if item["kind"] == "Pod":
         meta["annotations"] = {key: name if key in (GROUP, KAI_GROUP) else text for key, text in meta["annotations"].items()}
         meta["uid"] = f"{space}-{meta['name']}"
-        meta["name"] = f"pod-{number // 2}-{meta['name'].rpartition('-')[2]}"
+    meta["name"] = f"pod-{number // 2}-{meta['name'].rpartition('-')[2]}"
+    if item["kind"] == "BindRequest":
+        item["spec"]["podName"] = meta["name"]
     return item
 
 
@@ -101,7 +106,7 @@ def renamed(answer: dict[str, Any]) -> Any:
 
 
 @CLUSTERS
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(SEEDS)
 def test_a_shared_name_changes_no_decision_and_no_word(draw: Callable[[Random], tuple[list[Document], Policy]], seed: int) -> None:
     objects, policy = draw(Random(seed))
@@ -111,7 +116,7 @@ def test_a_shared_name_changes_no_decision_and_no_word(draw: Callable[[Random], 
 
 
 @CLUSTERS
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(SEEDS)
 def test_no_group_has_members_of_another_namespace(draw: Callable[[Random], tuple[list[Document], Policy]], seed: int) -> None:
     objects, policy = draw(Random(seed))

@@ -145,7 +145,8 @@ def test_a_request_says_how_much_of_a_gpu_the_pod_gets() -> None:
 
 
 def test_a_request_names_mig_instances() -> None:
-    node = build.node("mig", labels={"nvidia.com/mig.strategy": "mixed"}, **{"nvidia.com/mig-1g.5gb": 2})
+    offers: dict[str, Any] = {"nvidia.com/mig-1g.5gb": 2}
+    node = build.node("mig", labels={"nvidia.com/mig.strategy": "mixed"}, **offers)
     group, pod = kai.gang("train")
     pod["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/mig-1g.5gb"] = 1
     assert requests(cluster_of(node, group, pod).run_cycle())["train-0"]["spec"]["receivedResourceType"] == "MigInstance"
