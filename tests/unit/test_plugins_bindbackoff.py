@@ -122,3 +122,22 @@ def test_the_waits_are_settings() -> None:
     assert kai_cluster(2, plugins=plugins).run_cycle(now=NOON).why("train").endswith("tried again in 15 s")
     with pytest.raises(ConfigError, match="argument 'longest': shorter than 'first'; write at least as much"):
         policy_of({"profile": "kai", "plugins": {"bindbackoff": {"arguments": {"first": "10s", "longest": "5s"}}}})
+
+
+def racks(cluster: Cluster, *, room_elsewhere: bool) -> Cluster:
+    """Put each of two nodes into a rack of its own; without room elsewhere the second one is full."""
+    cluster.submit(kai.topology("net", "rack"))
+    for number in range(2):
+        cluster.submit(build.node(f"node-{number}", labels={"rack": f"r{number}"}, cpu=64, gpus=2))
+        cluster.submit(build.hypernode(f"r{number}", tier=1, members=[f"node-{number}"]))
+    return cluster if room_elsewhere else cluster.submit(build.pod("full", on="node-1", cpu=64, gpus=2))
+
+
+@pytest.mark.parametrize(("room_elsewhere", "node"), [(True, "node-1"), (False, "node-0")])
+def test_a_rack_without_the_node_that_refused_is_tried_first(room_elsewhere: bool, node: str) -> None:
+    cluster = racks(kai_cluster(nodes=2), room_elsewhere=room_elsewhere)
+    group, *_ = kai.gang("train", tasks=2, topologyConstraint={"topology": "net", "requiredTopologyLevel": "rack"})
+    assert {place for _, place in cluster.submit(group).run_cycle(now=NOON + 60).binds} == {node}
+    cluster = racks(phalanx_cluster(nodes=2), room_elsewhere=room_elsewhere)
+    group = build.pod_group("train", min_member=2, networkTopology={"mode": "hard", "highestTierAllowed": 1})
+    assert {place for _, place in cluster.submit(group).run_cycle(now=NOON + 60).binds} == {node}

@@ -17,7 +17,7 @@ from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import YES, Verdict
 from phalanx.errors import ConfigError
 from phalanx.model.task import FailedBind, GangKey
-from phalanx.placement import Index
+from phalanx.placement import Index, Mask
 
 MOST_DOUBLINGS = 62
 """More make any wait longer than the longest one."""
@@ -61,14 +61,23 @@ class BindBackoffPlugin:
     def _wait(self, attempts: int) -> float:
         return min(self._first * 2.0 ** min(attempts - 1, MOST_DOUBLINGS), self._longest)
 
-    def task_screen(self, session: Session, task: TaskState, nodes: Index | slice) -> Sequence[Layer] | None:
-        """Leave out the nodes that refused the gang, as long as others are left."""
-        failures = self._by_gang.get(task.gang.gang.key)
+    def avoided_nodes(self, session: Session, gang: GangState) -> Mask | None:
+        """Name the nodes that refused the gang."""
+        failures = self._by_gang.get(gang.gang.key)
         if failures is None:
             return None
         names = {each.node for binds in failures for each in binds}
         numbers = [number for name in names if (number := session.snapshot.nodes.number_by_name.get(name)) is not None]
-        refused = np.isin(np.arange(len(session.snapshot.nodes))[nodes], numbers)
+        mask = np.zeros(len(session.snapshot.nodes), dtype=np.bool_)
+        mask[numbers] = True
+        return mask
+
+    def task_screen(self, session: Session, task: TaskState, nodes: Index | slice) -> Sequence[Layer] | None:
+        """Leave out the nodes that refused the gang, as long as others are left: its tasks may not all have a place elsewhere."""
+        avoided = self.avoided_nodes(session, task.gang)
+        if avoided is None:
+            return None
+        refused = avoided[nodes].copy()
         if refused.all():
             refused[:] = False
         return [Layer(refused, "node(s) refused the bind before")]
