@@ -114,7 +114,7 @@ def bind_request_document(order: BindOrder) -> dict[str, Any]:
         spec["resourceClaimAllocations"] = [_allocation(name, devices) for name, devices in order.devices_by_claim.items()]
     if order.most_attempts is not None:
         spec["backoffLimit"] = order.most_attempts
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": task.name, "uid": task.uid}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": task.name, **({"uid": task.uid} if task.knows_uid else {})}
     meta = {
         "name": task.name, "namespace": task.namespace, "labels": {"selected-node": order.node}, "ownerReferences": [owner],
     }  # fmt: skip

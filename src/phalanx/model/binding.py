@@ -36,8 +36,8 @@ class BindRequest:
 
     def is_for(self, task: Task) -> bool:
         """Tell whether it was made for this very pod, and not for one of the same name before it."""
-        knows_uid = bool(self.owner_uid) and task.uid != task.key
-        return task.key == self.task and not (knows_uid and self.owner_uid != task.uid)
+        is_other = bool(self.owner_uid) and task.knows_uid and self.owner_uid != task.uid
+        return task.key == self.task and not is_other
 
     @property
     def failure(self) -> FailedBind:

@@ -61,6 +61,11 @@ class Task:
         return self.shape.namespace
 
     @property
+    def knows_uid(self) -> bool:
+        """Tell whether the pod came with a uid; otherwise its key stands for it."""
+        return self.uid != self.key
+
+    @property
     def name(self) -> str:
         """The name of the pod."""
         return self.key.partition("/")[2]
