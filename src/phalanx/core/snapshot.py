@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from phalanx.core.nodes import NodeTable
 from phalanx.core.topology import HyperTree
+from phalanx.model.binding import BindRequest
 from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.gang import Gang
 from phalanx.model.node import NodeUsage, Shard
@@ -95,6 +96,13 @@ class Snapshot:
     surroundings: Surroundings
     affine: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Tasks on nodes that have pod affinity or anti-affinity terms."""
+    bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)
+    lost_requests: Mapping[str, str] = field(default_factory=dict)
+    """Bind requests that nobody will work off, each with what is wrong."""
+    refused: Mapping[TaskKey, Task] = field(default_factory=dict)
+    """Waiting tasks of which some binds failed."""
+    reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
+    """Tasks that only keep a shared device for others."""
 
     def members_of(self, gang: GangKey) -> Mapping[TaskKey, Task]:
         """Return the tasks of a gang."""

@@ -15,6 +15,15 @@ LONGEST_NAME = 253
 """Of any object; what is longer was never accepted by an API server."""
 
 
+@dataclass(frozen=True, slots=True)
+class FailedBind:
+    """How often binding a task to a node failed, and when it last did."""
+
+    node: str
+    attempts: int
+    latest: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
     """One member of a gang. Compared by identity: a changed pod becomes a new task under the same key."""
@@ -41,11 +50,21 @@ class Task:
     """When its deletion was asked for; 0 when it was not."""
     qos: str = "Burstable"
     annotations: Mapping[str, str] = field(default_factory=dict)
+    gpu_groups: tuple[str, ...] = ()
+    """Shared devices that it is on, or that it is being bound to."""
+    reserved_gpu: str = ""
+    """The shared device that it keeps for those who share it; what it asks for is what they have."""
+    failed_binds: tuple[FailedBind, ...] = ()
 
     @property
     def namespace(self) -> str:
         """The namespace of the pod."""
         return self.shape.namespace
+
+    @property
+    def knows_uid(self) -> bool:
+        """Tell whether the pod came with a uid; otherwise its key stands for it."""
+        return self.uid != self.key
 
     @property
     def name(self) -> str:
