@@ -39,6 +39,7 @@ class Units:
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
         """Serve the gang."""
         self._session, self._gang, self._purpose = session, gang, purpose
+        self._wholes: dict[tuple[str, int], tuple[int, Unit | None]] = {}
 
     def on(self, node: int, preemptor: TaskState) -> list[Unit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
@@ -87,6 +88,13 @@ class Units:
         return is_victim(self._session, task, self._gang, self._purpose)
 
     def _whole(self, preemptor: TaskState, gang: GangState) -> Unit | None:
+        """Return all of a gang, if it may go; asked once in each state of the books, though it may be on many nodes."""
+        key = (gang.key, id(preemptor.task.shape))
+        if self._wholes.get(key, (-1, None))[0] != self._session.version:
+            self._wholes[key] = (self._session.version, self._find_whole(preemptor, gang))
+        return self._wholes[key][1]
+
+    def _find_whole(self, preemptor: TaskState, gang: GangState) -> Unit | None:
         """Return all of a gang as one unit, unless one of its tasks is protected or was given a place in this session."""
         if any(gang.tally.counts[status] for status in _JUST_PLACED):
             return None
