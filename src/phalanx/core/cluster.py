@@ -162,6 +162,18 @@ class ClusterState:
             del groups[key]  # type: ignore[arg-type]  # both key types are strings
             self._owned.discard(f"{id(groups)}:{key}")
 
+    def task(self, key: TaskKey) -> Task | None:
+        """Return one task as it is now."""
+        return self._tasks.get(key)
+
+    def gang(self, key: GangKey) -> Gang | None:
+        """Return one gang as it is now."""
+        return self._gangs.get(key)
+
+    def members(self, key: GangKey) -> Mapping[TaskKey, Task]:
+        """Return the tasks that name a gang, whether it is there or not; read it before the next event."""
+        return self._members.get(key, EMPTY)
+
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
         self._settle_gangs()

@@ -1,0 +1,49 @@
+"""Pods that were evicted, failed or lost their node come back and wait, as their controllers would bring them back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from phalanx.errors import Exists, Missing
+from phalanx.sim.kernel import Kernel, Rank
+from phalanx.sim.settings import Settings
+from phalanx.store.history import DELETED, Event
+from phalanx.store.kinds import Document
+from phalanx.store.memory import POD, MemoryStore
+
+_OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+class Comebacks:
+    """Brings back whom it was told to."""
+
+    def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings) -> None:
+        """Begin to listen."""
+        self._store, self._kernel, self._settings = store, kernel, settings
+        self._expected: set[str] = set()
+        store.listen(self._hear)
+
+    def expect(self, uid: str) -> None:
+        """Bring a pod back once it is gone."""
+        if self._settings.restart_after is not None:
+            self._expected.add(uid)
+
+    def _hear(self, event: Event) -> None:
+        uid = event.object["metadata"]["uid"]
+        if event.kind is not POD or uid not in self._expected:
+            return
+        if event.type == DELETED:
+            self._expected.discard(uid)
+            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
+
+    def _create(self, pod: Document) -> None:
+        try:
+            self._store.create(fresh(pod))
+        except (Exists, Missing):
+            return  # somebody else was quicker, or its namespace is gone
+
+
+def fresh(pod: Document) -> dict[str, Any]:
+    """Return a pod as it was submitted: without a node, and nothing that happened to it."""
+    meta = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_OLD_POD}
+    spec: Mapping[str, Any] = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

@@ -1,0 +1,94 @@
+"""What happens to nodes and pods: nodes join, are drained, die and return; pods fail."""
+
+from collections.abc import Callable
+from typing import Any
+
+from phalanx.errors import ClusterError, Missing
+from phalanx.sim.comebacks import Comebacks
+from phalanx.sim.kubelets import Kubelets
+from phalanx.store.kinds import Document, kind_of
+from phalanx.store.memory import POD, MemoryStore
+from phalanx.store.selection import selection
+
+NODE = kind_of({"apiVersion": "v1", "kind": "Node"})
+UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+
+
+class Faults:
+    """Does to a cluster what a scenario says."""
+
+    def __init__(self, store: MemoryStore, kubelets: Kubelets, comebacks: Comebacks) -> None:
+        """Do nothing yet."""
+        self._store, self._kubelets, self._comebacks = store, kubelets, comebacks
+        self.by_name: dict[str, Callable[[str], None]] = {
+            "die": self.die, "return": self.come_back, "drain": self.drain, "cordon": self.cordon, "uncordon": self.come_back,
+            "leave": self.leave,
+        }  # fmt: skip
+
+    def die(self, node: str) -> None:
+        """Stop a node: its pods are lost, and nothing is placed there until it returns."""
+        self._kubelets.dead.add(node)
+        self._store.patch(NODE, "", node, {"spec": {"taints": [*self._taints(node), UNREACHABLE]}})
+        self._set_ready(node, is_ready=False)
+        for pod in self._pods_on(node):
+            self.lose(pod)
+
+    def come_back(self, node: str) -> None:
+        """Let a node take pods again."""
+        self._kubelets.dead.discard(node)
+        taints = [taint for taint in self._taints(node) if taint.get("key") != UNREACHABLE["key"]]
+        self._store.patch(NODE, "", node, {"spec": {"taints": taints or None, "unschedulable": None}})
+        self._set_ready(node, is_ready=True)
+
+    def cordon(self, node: str) -> None:
+        """Let a node take no more pods; those it has stay."""
+        self._store.patch(NODE, "", node, {"spec": {"unschedulable": True}})
+
+    def drain(self, node: str) -> None:
+        """Cordon a node and evict its pods, as far as disruption budgets allow."""
+        self.cordon(node)
+        for pod in self._pods_on(node):
+            self._comebacks.expect(pod["metadata"]["uid"])
+            try:
+                self._store.evict(pod["metadata"]["namespace"], pod["metadata"]["name"])
+            except ClusterError:
+                continue  # a budget says no: the pod stays, as with kubectl drain before it tries again
+
+    def leave(self, node: str) -> None:
+        """Take a node away with everything on it."""
+        self._store.delete(NODE, "", node)
+        for pod in self._pods_on(node):
+            self.lose(pod)
+
+    def join(self, node: Document) -> None:
+        """Add a node."""
+        self._store.create(node)
+
+    def fail(self, namespace: str, name: str) -> None:
+        """Let a pod fail; what brings it back removes it first."""
+        pod = self._store.get(POD, namespace, name)
+        if pod["status"].get("phase") not in ("Pending", "Running"):
+            return
+        self._comebacks.expect(pod["metadata"]["uid"])
+        self._store.patch(POD, namespace, name, {"status": {"phase": "Failed", "reason": "Error"}}, is_status=True)
+        self._store.delete(POD, namespace, name)
+
+    def lose(self, pod: Document) -> None:
+        """Take a pod away whose node is gone."""
+        self._comebacks.expect(pod["metadata"]["uid"])
+        self._store.delete(POD, pod["metadata"]["namespace"], pod["metadata"]["name"], grace=0)
+
+    def _pods_on(self, node: str) -> list[Document]:
+        return self._store.items(POD, selection(fields=f"spec.nodeName={node}"))
+
+    def _taints(self, node: str) -> list[dict[str, Any]]:
+        found = self._store.get(NODE, "", node)
+        return list(found.get("spec", {}).get("taints") or ())
+
+    def _set_ready(self, node: str, *, is_ready: bool) -> None:
+        ready = {"type": "Ready", "status": "True" if is_ready else "False"}
+        found = self._store.find(NODE, "", node)
+        if found is None:
+            raise Missing(f'nodes "{node}" not found', kind="nodes", name=node)
+        others = [item for item in found.get("status", {}).get("conditions") or () if item.get("type") != "Ready"]
+        self._store.patch(NODE, "", node, {"status": {"conditions": [*others, ready]}}, is_status=True)

@@ -1,0 +1,69 @@
+"""Virtual time: things happen at a moment, at one moment by rank, and at one rank in the order in which they were planned."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from heapq import heappop, heappush
+from itertools import count
+
+
+class Rank(IntEnum):
+    """What comes first at one moment: the world changes, kubelets follow, then sessions decide."""
+
+    WORLD = 0
+    KUBELET = 1
+    WORK = 2
+    SESSION = 3
+
+
+@dataclass(order=True, slots=True)
+class Timer:
+    """Something planned; cancel it by forgetting what to do."""
+
+    moment: float
+    rank: int
+    number: int
+    action: Callable[[], None] | None = field(compare=False)
+
+    def cancel(self) -> None:
+        """Do nothing when the moment comes."""
+        self.action = None
+
+
+class Kernel:
+    """Plans and carries out."""
+
+    def __init__(self, now: float) -> None:
+        """Begin at a moment, in seconds since 1970."""
+        self.now = now
+        self._timers: list[Timer] = []
+        self._numbers = count()
+
+    def after(self, seconds: float, rank: Rank, action: Callable[[], None]) -> Timer:
+        """Plan something for later, or for this moment with 0."""
+        return self.at(self.now + max(seconds, 0.0), rank, action)
+
+    def at(self, moment: float, rank: Rank, action: Callable[[], None]) -> Timer:
+        """Plan something for a moment; what is past happens now."""
+        timer = Timer(max(moment, self.now), rank, next(self._numbers), action)
+        heappush(self._timers, timer)
+        return timer
+
+    def next_time(self) -> float | None:
+        """Return the moment of what is planned next; None when nothing is."""
+        while self._timers and self._timers[0].action is None:
+            heappop(self._timers)
+        return self._timers[0].moment if self._timers else None
+
+    def step(self) -> None:
+        """Do what is planned next."""
+        timer = heappop(self._timers)
+        self.now = timer.moment
+        if timer.action is not None:
+            timer.action()
+
+    def advance(self, moment: float) -> None:
+        """Do everything that is due until a moment, and be there."""
+        while (due := self.next_time()) is not None and due <= moment:
+            self.step()
+        self.now = max(self.now, moment)

@@ -1,0 +1,76 @@
+"""The kubelets of all nodes: pods that were bound start after a while, pods that are leaving are gone after a while."""
+
+from random import Random
+
+from phalanx.errors import Missing
+from phalanx.sim.kernel import Kernel, Rank
+from phalanx.sim.settings import Settings
+from phalanx.store.history import DELETED, Event
+from phalanx.store.kinds import Document
+from phalanx.store.memory import POD, MemoryStore, stamp
+
+
+class Kubelets:
+    """Follows the pods of a store."""
+
+    def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, chance: Random) -> None:
+        """Begin to listen."""
+        self._store, self._kernel, self._settings, self._chance = store, kernel, settings, chance
+        self._known: dict[str, str] = {}
+        self.dead: set[str] = set()
+        """Nodes that do nothing any more."""
+        store.listen(self._hear)
+
+    def _hear(self, event: Event) -> None:
+        if event.kind is not POD:
+            return
+        pod, uid = event.object, event.object["metadata"]["uid"]
+        state = "gone" if event.type == DELETED else _state(pod)
+        if self._known.get(uid) == state:
+            return
+        self._known[uid] = state
+        if state == "gone":
+            del self._known[uid]
+        elif state == "bound":
+            self._kernel.after(self._starting_time(), Rank.KUBELET, lambda: self._start(pod))
+        elif state == "leaving":
+            self._kernel.after(self._stopping_time(pod), Rank.KUBELET, lambda: self._stop(pod))
+
+    def _starting_time(self) -> float:
+        delays = self._settings.delays
+        return delays.pull.draw(self._chance) + delays.start.draw(self._chance)
+
+    def _stopping_time(self, pod: Document) -> float:
+        grace = float(pod["metadata"].get("deletionGracePeriodSeconds", 0))
+        return min(self._settings.delays.stop.draw(self._chance), grace)
+
+    def _start(self, pod: Document) -> None:
+        if self._known.get(pod["metadata"]["uid"]) != "bound" or pod["spec"]["nodeName"] in self.dead:
+            return
+        moment = stamp(int(self._kernel.now))
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
+        self.write(pod, {"phase": "Running", "startTime": moment, "conditions": [*pod["status"].get("conditions", ()), ready]})
+
+    def _stop(self, pod: Document) -> None:
+        meta = pod["metadata"]
+        if self._known.get(meta["uid"]) == "leaving":
+            self._store.delete(POD, meta["namespace"], meta["name"], grace=0, uid=meta["uid"])
+
+    def write(self, pod: Document, status: Document) -> None:
+        """Write parts of a pod's status, if the pod is still there."""
+        meta = pod["metadata"]
+        try:
+            self._store.patch(POD, meta["namespace"], meta["name"], {"status": status}, is_status=True)
+        except Missing:
+            self._known.pop(meta["uid"], None)
+
+
+def _state(pod: Document) -> str:
+    phase = pod.get("status", {}).get("phase", "Pending")
+    if phase in ("Succeeded", "Failed"):
+        return "ended"
+    if "deletionTimestamp" in pod["metadata"]:
+        return "leaving"
+    if phase == "Running":
+        return "running"
+    return "bound" if pod["spec"].get("nodeName") else "waiting"

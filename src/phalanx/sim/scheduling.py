@@ -1,0 +1,111 @@
+"""Sessions in virtual time: one after every change, with a gap between them, and what they decide is carried out on the store."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from phalanx.core.cycle import Catalogue, run_cycle
+from phalanx.core.decision import Decisions, Eviction
+from phalanx.core.policy import Policy
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.states import TaskState
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import ClusterError
+from phalanx.model.status import Status
+from phalanx.sim.kernel import Kernel, Rank, Timer
+from phalanx.sim.settings import Settings
+from phalanx.sim.statuses import StatusWriter
+from phalanx.store.memory import POD, MemoryStore
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """Who decides: a policy, and what it chooses from."""
+
+    policy: Policy
+    catalogue: Catalogue
+
+
+class Scheduling:
+    """Runs sessions on a cluster and carries them out."""
+
+    def __init__(
+        self, cluster: ObjectCluster, store: MemoryStore, kernel: Kernel, mind: Mind, settings: Settings, chance: Random
+    ) -> None:
+        """Decide nothing before the first change."""
+        self._cluster, self._store, self._kernel = cluster, store, kernel
+        self._mind, self._settings, self._chance = mind, settings, chance
+        self._statuses = StatusWriter(store)
+        self._planned: Timer | None = None
+        self._last = -1e18
+        self._is_writing = False
+        self.sessions = 0
+        self.evicted: list[Callable[[Eviction], None]] = []
+        """Told of every pod that has to go, before it does."""
+        self.decided: list[Callable[[Snapshot, Decisions], None]] = []
+        """Told of every session."""
+
+    def wake(self, *, later: float = 0.0) -> None:
+        """Something has changed: decide soon, or a while later."""
+        if not self._is_writing:
+            self._plan(max(self._kernel.now + later, self._last + self._settings.period))
+
+    def _plan(self, moment: float) -> None:
+        if self._planned is not None and self._planned.action is not None:
+            if self._planned.moment <= moment:
+                return
+            self._planned.cancel()
+        self._planned = self._kernel.at(moment, Rank.SESSION, self._decide)
+
+    def _decide(self) -> None:
+        self._planned, self._last = None, self._kernel.now
+        self.sessions += 1
+        snapshot = self._cluster.snapshot(self._kernel.now)
+        decisions = run_cycle(snapshot, self._mind.policy, self._mind.catalogue)
+        for listener in self.decided:
+            listener(snapshot, decisions)
+        self._is_writing = True
+        try:
+            has_changed = self._carry_out(snapshot, decisions)
+        finally:
+            self._is_writing = False
+        if has_changed:
+            self.wake()
+        if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes):
+            self._plan(self._kernel.now + self._settings.heartbeat)
+
+    def _carry_out(self, snapshot: Snapshot, decisions: Decisions) -> bool:
+        """Write what was decided; tell whether a group was admitted, which the next session builds on."""
+        for eviction in decisions.evictions.values():
+            self._evict(eviction)
+        has_admitted = self._statuses.write(snapshot, decisions)
+        for key, node in decisions.binds.items():
+            annotations = decisions.annotations.get(key)
+            delay = self._settings.delays.bind.draw(self._chance)
+            if delay:
+                self._kernel.after(delay, Rank.KUBELET, lambda key=key, node=node: self._bind(key, node, None))  # type: ignore[misc]
+            else:
+                self._bind(key, node, annotations)
+        return has_admitted
+
+    def _evict(self, eviction: Eviction) -> None:
+        for listener in self.evicted:
+            listener(eviction)
+        task = eviction.task
+        try:
+            self._store.evict(task.namespace, task.name, uid=task.uid)
+        except ClusterError:
+            return  # gone already, or a budget says no: the next session sees what is there
+
+    def _bind(self, key: str, node: str, annotations: Mapping[str, str] | None) -> None:
+        namespace, _, name = key.partition("/")
+        try:
+            if annotations:
+                self._store.patch(POD, namespace, name, {"metadata": {"annotations": dict(annotations)}})
+            self._store.bind(namespace, name, node)
+        except ClusterError:
+            return  # deleted or gated meanwhile: the next session sees what is there
+
+
+def _is_waiting(tasks: list[TaskState]) -> bool:
+    return any(task.status is Status.PENDING or task.status is Status.PIPELINED for task in tasks)

@@ -1,0 +1,66 @@
+"""How a simulated cluster behaves: delays, durations, and what becomes of pods that were lost."""
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from random import Random
+
+FOREVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Seconds, or a range of which some are drawn."""
+
+    low: float
+    high: float
+
+    def draw(self, chance: Random) -> float:
+        """Return some seconds of the range; a range of one value takes no chance."""
+        return self.low if self.low == self.high else chance.uniform(self.low, self.high)
+
+
+AT_ONCE, ONE_SECOND = Span(0.0, 0.0), Span(1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """How long things take."""
+
+    bind: Span = AT_ONCE
+    pull: Span = AT_ONCE
+    start: Span = ONE_SECOND
+    stop: Span = ONE_SECOND
+    """From an eviction to the moment the pod is gone; never longer than its grace period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """How long the gangs of some names run."""
+
+    match: str
+    seconds: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a scenario may set."""
+
+    delays: Delays = field(default_factory=Delays)
+    period: float = 1.0
+    """Between two sessions, at least."""
+    heartbeat: float = 60.0
+    """Between two sessions, at most, while gangs wait: some decisions depend on time alone."""
+    settling: float = 1.0
+    """From changes that leave room as it was, such as a pod that starts, to the session that writes them down."""
+    restart_after: float | None = 1.0
+    """After which a pod that was evicted, failed or lost its node comes back and waits; None: never."""
+    keeps_progress: bool = False
+    """A gang that was interrupted goes on where it was; otherwise it begins anew."""
+    removes_finished: bool = False
+    """Finished gangs are removed at once, as their controllers would do after a while."""
+    durations: tuple[Duration, ...] = ()
+
+    def duration_of(self, gang: str, chance: Random) -> float:
+        """Return how long a gang runs that does not say so itself."""
+        found = next((duration for duration in self.durations if fnmatchcase(gang, duration.match)), None)
+        return FOREVER if found is None else found.seconds.draw(chance)

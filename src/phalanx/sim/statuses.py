@@ -1,0 +1,61 @@
+"""What a session leaves on objects: phase and conditions of groups, promises on pods; written when they change and not before."""
+
+from typing import Any
+
+from phalanx.core.decision import Decisions, Outcome
+from phalanx.core.snapshot import Snapshot
+from phalanx.dialects import kai_status, volcano_status
+from phalanx.dialects.volcano_status import GroupStatus
+from phalanx.errors import Missing
+from phalanx.model.status import Status
+from phalanx.store.kinds import Kind, kind_of
+from phalanx.store.memory import POD, MemoryStore
+
+KIND_BY_DIALECT = {
+    "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
+    "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
+}
+
+
+class StatusWriter:
+    """Writes statuses to a store."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        """Know nothing of what was written before."""
+        self._store = store
+        self._written: dict[str, GroupStatus] = {}
+
+    def write(self, snapshot: Snapshot, decisions: Decisions) -> bool:
+        """Write the outcome of a session; tell whether a group was admitted."""
+        has_admitted = False
+        for outcome in decisions.outcomes:
+            has_admitted |= self._write_group(snapshot, outcome)
+            self._write_promises(snapshot, outcome)
+        return has_admitted
+
+    def _write_group(self, snapshot: Snapshot, outcome: Outcome) -> bool:
+        gang = outcome.state.gang
+        is_kai = gang.dialect == "kai"
+        status = kai_status.group_status(outcome) if is_kai else volcano_status.group_status(outcome, snapshot.nodes.names)
+        if self._written.get(gang.key) == status:
+            return False
+        self._written[gang.key] = status
+        conditions = [
+            {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message} for item in status.conditions
+        ]
+        self._patch(KIND_BY_DIALECT[gang.dialect], gang.key, {"status": {"phase": status.phase, "conditions": conditions}})
+        return status.phase == "Inqueue" != gang.phase
+
+    def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:
+        for state in outcome.state.tasks:
+            task = state.task
+            node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
+            if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
+                self._patch(POD, task.key, {"status": {"nominatedNodeName": node or None}})
+
+    def _patch(self, kind: Kind, key: str, patch: dict[str, Any]) -> None:
+        namespace, _, name = key.partition("/")
+        try:
+            self._store.patch(kind, namespace, name, patch, is_status=True)
+        except Missing:
+            self._written.pop(key, None)

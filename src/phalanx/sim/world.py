@@ -1,0 +1,195 @@
+"""A cluster in virtual time: objects, kubelets, work and sessions, put together.
+
+Everything that happens goes through the store, as on a real cluster; whoever cares listens to it. The same objects, settings and
+seed give the same history, to the byte.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import zip_longest
+from random import Random
+
+from phalanx.core.decision import Decisions, Eviction
+from phalanx.core.snapshot import Snapshot
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import ClusterError, SnapshotError
+from phalanx.model.resources import scale_of
+from phalanx.model.status import COMPLETED
+from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.sim.comebacks import Comebacks, fresh
+from phalanx.sim.faults import Faults
+from phalanx.sim.kernel import Kernel, Rank
+from phalanx.sim.kubelets import Kubelets
+from phalanx.sim.recorder import CPU, GPU, Recorder
+from phalanx.sim.scheduling import Mind, Scheduling
+from phalanx.sim.settings import Settings
+from phalanx.sim.solo import SoloCluster
+from phalanx.sim.statuses import KIND_BY_DIALECT
+from phalanx.sim.work import Work
+from phalanx.store.history import DELETED, MODIFIED, Event
+from phalanx.store.kinds import Document
+from phalanx.store.memory import NAMESPACE, POD, MemoryStore
+
+START = 1_767_225_600.0
+"""The first of January 2026, in UTC."""
+SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
+
+
+class World:
+    """A cluster that lives as long as somebody advances it."""
+
+    def __init__(
+        self, mind: Mind, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False
+    ) -> None:
+        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs."""
+        self.settings, self.start, self._chance = settings or Settings(), start, Random(seed)
+        self.kernel = Kernel(start)
+        self.store = MemoryStore(lambda: self.kernel.now)
+        self.cluster = ObjectCluster()
+        self.problems: list[str] = []
+        """Objects that could not be understood, each with what is wrong."""
+        self._gang_by_uid: dict[str, GangKey] = {}
+        seen = SoloCluster() if is_solo else self.cluster
+        for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
+            self.store.listen(partial(self._enter, reader))
+        self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
+        self._comebacks = Comebacks(self.store, self.kernel, self.settings)
+        self.faults = Faults(self.store, self._kubelets, self._comebacks)
+        self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
+        self.recorder = Recorder(self.cluster, self.kernel, start)
+        self.scheduling = Scheduling(seen, self.store, self.kernel, mind, self.settings, self._chance)
+        self.work.listeners.append(self.recorder.set_whole)
+        self.scheduling.evicted.append(self._expect_back)
+        self.scheduling.decided.append(self._note_session)
+        self.store.listen(self._follow)
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self.kernel.now
+
+    def next_time(self) -> float | None:
+        """Return the moment at which something happens next; None when nothing will."""
+        return self.kernel.next_time()
+
+    def advance(self, moment: float) -> None:
+        """Let everything happen that is due until then."""
+        self.kernel.advance(moment)
+
+    # --- objects -----------------------------------------------------------------------------------------------------
+
+    def load(self, documents: Iterable[Document]) -> None:
+        """Enter objects as they are: nodes, queues, and pods that run already."""
+        found = list(documents)
+        self._choose_resource(found)
+        for document in found:
+            self.store.load(document)
+        for key in sorted({task.gang for task in map(self._task, found) if task is not None and task.gang is not None}):
+            self.recorder.submit(key)
+
+    def _choose_resource(self, documents: list[Document]) -> None:
+        nodes = [document for document in documents if document.get("kind") == "Node"]
+        has_gpus = any(GPU in (node.get("status", {}).get("allocatable") or {}) for node in nodes)
+        self.recorder.resource = GPU if has_gpus or not nodes else CPU
+
+    def submit(self, groups: Sequence[Sequence[Document]]) -> None:
+        """Create the objects of gangs that arrive at one moment: groups first, then pods of all of them in turn."""
+        pods = [[fresh(item) for item in group if item.get("kind") == "Pod"] for group in groups]
+        others = [item for group in groups for item in group if item.get("kind") != "Pod"]
+        for document in (*others, *(pod for turn in zip_longest(*pods) for pod in turn if pod is not None)):
+            self._create(document)
+        tasks = [self._task(pod) for group in pods for pod in group]
+        for key in dict.fromkeys(task.gang for task in tasks if task is not None and task.gang is not None):
+            self.recorder.submit(key)
+
+    def submit_at(self, offset: float, groups: Sequence[Sequence[Document]]) -> None:
+        """Let gangs arrive so many seconds after the start."""
+        self.kernel.at(self.start + offset, Rank.WORLD, lambda: self.submit(groups))
+
+    def _create(self, document: Document) -> None:
+        namespace = document.get("metadata", {}).get("namespace")
+        try:
+            if namespace and self.store.find(NAMESPACE, "", namespace) is None:
+                self.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+            self.store.create(document)
+        except ClusterError as problem:
+            self.problems.append(f"{document.get('kind')} {document.get('metadata', {}).get('name')}: {problem}")
+
+    # --- what happens ------------------------------------------------------------------------------------------------
+
+    def _enter(self, cluster: ObjectCluster, event: Event) -> None:
+        """Let a cluster know of a change. A broken object is noted, and the rest goes on."""
+        try:
+            if event.type == DELETED:
+                cluster.remove(event.object)
+            else:
+                cluster.put(event.object)
+        except SnapshotError as problem:
+            self.problems.append(str(problem))
+
+    def _follow(self, event: Event) -> None:
+        """Tell those who work and decide of a change that the clusters know already."""
+        self.recorder.hear(event)
+        if event.kind is not POD:
+            if event.kind.kind not in SILENT:
+                self.scheduling.wake()
+            return
+        if (gang := self._gang_of(event)) is not None:
+            self.work.touch(gang)
+        is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
+        self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
+
+    def _gang_of(self, event: Event) -> GangKey | None:
+        """Return the gang of a pod, also of one that is gone."""
+        uid = event.object["metadata"]["uid"]
+        if event.type == DELETED:
+            return self._gang_by_uid.pop(uid, None)
+        task = self._task(event.object)
+        if task is not None and task.gang is not None:
+            self._gang_by_uid[uid] = task.gang
+        return self._gang_by_uid.get(uid)
+
+    def _finish(self, keys: list[TaskKey]) -> None:
+        gangs: dict[GangKey, None] = {}
+        for key in keys:
+            pod = self.store.find(POD, *_parts(key))
+            if pod is not None and "deletionTimestamp" not in pod["metadata"]:
+                self._kubelets.write(pod, {"phase": "Succeeded"})
+            task = self.cluster.state.task(key)
+            if task is not None and task.gang is not None:
+                gangs[task.gang] = None
+        for gang in gangs:
+            if all(task.status in COMPLETED for task in self.cluster.state.members(gang).values()):
+                self.recorder.finish(gang)
+                if self.settings.removes_finished:
+                    self._remove(gang)
+
+    def _remove(self, key: GangKey) -> None:
+        gang = self.cluster.state.gang(key)
+        for member in [*self.cluster.state.members(key)]:
+            self.store.delete(POD, *_parts(member), grace=0)
+        if gang is not None:
+            self.store.delete(KIND_BY_DIALECT[gang.dialect], *_parts(key))
+        self.work.forget(key)
+
+    def _task(self, pod: Document) -> Task | None:
+        meta = pod.get("metadata", {})
+        return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
+
+    def _expect_back(self, eviction: Eviction) -> None:
+        self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
+        self._comebacks.expect(eviction.task.uid)
+
+    def _note_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        resource = self.recorder.resource
+        for name, figures in decisions.queues.items():
+            for kind in ("deserved", "fair_share"):
+                if resource in figures.get(kind, {}):
+                    self.recorder.note_deserved(name, figures[kind][resource] / (scale_of(resource) if resource == CPU else 1))
+
+
+def _parts(key: str) -> tuple[str, str]:
+    namespace, _, name = key.partition("/")
+    return namespace, name
