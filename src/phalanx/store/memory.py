@@ -43,7 +43,8 @@ class MemoryStore:
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
         self._listeners: list[Callable[[Event], None]] = []
-        self._numbers = 0
+        self.numbers = 0
+        """How many uids were given out."""
         self.history = History()
         for name in ALWAYS_THERE:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -121,7 +122,7 @@ class MemoryStore:
         copy._objects = {kind: dict(objects) for kind, objects in self._objects.items()}
         copy._place_by_uid = dict(self._place_by_uid)
         copy._dependents = {uid: dict(places) for uid, places in self._dependents.items()}
-        copy._numbers, copy.history.version = self._numbers, self.history.version
+        copy.numbers, copy.history.version = self.numbers, self.history.version
         return copy
 
     def create(self, document: Document) -> Document:
@@ -131,7 +132,7 @@ class MemoryStore:
         meta = {**(document.get("metadata") or {}), "uid": self._next_uid(), "creationTimestamp": self._stamp()}
         meta.pop("deletionTimestamp", None)
         if not meta.get("name") and meta.get("generateName"):
-            meta["name"] = f"{meta['generateName']}{self._numbers:05x}"
+            meta["name"] = f"{meta['generateName']}{self.numbers:05x}"
         made["metadata"] = {**meta, "generation": 1}
         if kind is POD:
             made = pods.admitted(made, self.items(PRIORITY))
@@ -148,6 +149,17 @@ class MemoryStore:
         if kind.is_namespaced and self.find(NAMESPACE, "", namespace) is None:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         return self._add(kind, {**document, "metadata": meta})
+
+    def restore(self, documents: Iterable[Document], *, version: int, numbers: int) -> None:
+        """Go on from the objects, the version and the number of another run; those who listen are told of every object."""
+        self.history.version, self.numbers = max(version, self.history.version), max(numbers, self.numbers)
+        for document in documents:
+            kind = kind_of(document)
+            old = self.find(kind, *_place(kind, document))
+            if old is not None:
+                self._place_by_uid.pop(old["metadata"]["uid"], None)
+            self._put(kind, ADDED if old is None else MODIFIED, document)
+        self.history.compact(self.history.version)
 
     def replace(self, document: Document, *, is_status: bool = False) -> Document:
         """Write an object anew: its status, or everything but that; its version must be the one that was read, if it names one."""
@@ -368,8 +380,8 @@ class MemoryStore:
                 self._write(kind, document, {**document, "metadata": {**document["metadata"], "ownerReferences": left}})
 
     def _next_uid(self) -> str:
-        self._numbers += 1
-        return f"00000000-0000-4000-8000-{self._numbers:012x}"
+        self.numbers += 1
+        return f"00000000-0000-4000-8000-{self.numbers:012x}"
 
     def _stamp(self, later: float = 0.0) -> str:
         return stamp(int(self._clock() + later))

@@ -25,23 +25,23 @@ class Api:
         group, _, rest = place.rpartition(":")
         return f"/{f'apis/{group}' if group else 'api/v1'}/namespaces/{self.namespace}/{rest}"
 
-    def read(self, place: str, **query: object) -> Answer:
+    def read(self, place: str, **query: Any) -> Answer:
         """Get an object or a list."""
         return self.connection.ask("GET", self.path(place), **query)
 
-    def make(self, place: str, body: Any, **query: object) -> Answer:
+    def make(self, place: str, body: Any, **query: Any) -> Answer:
         """Post an object, a binding or an eviction."""
         return self.connection.ask("POST", self.path(place), body, **query)
 
-    def put(self, place: str, body: Any, **query: object) -> Answer:
+    def put(self, place: str, body: Any, **query: Any) -> Answer:
         """Replace an object."""
         return self.connection.ask("PUT", self.path(place), body, **query)
 
-    def patch(self, place: str, body: Any, form: str = MERGE, **query: object) -> Answer:
+    def patch(self, place: str, body: Any, form: str = MERGE, **query: Any) -> Answer:
         """Change a part of an object."""
         return self.connection.ask("PATCH", self.path(place), body, form=form, **query)
 
-    def remove(self, place: str, body: Any = None, **query: object) -> Answer:
+    def remove(self, place: str, body: Any = None, **query: Any) -> Answer:
         """Delete an object."""
         return self.connection.ask("DELETE", self.path(place), body, **query)
 
@@ -72,11 +72,11 @@ class Api:
         assert self.patch(f"pods/{name}/status", {"status": status}).code == 200
         return self.read(f"pods/{name}").body
 
-    def bind(self, name: str, node: str = "node-1", *, meta: dict[str, Any] | None = None, **query: object) -> Answer:
+    def bind(self, name: str, node: str = "node-1", *, meta: dict[str, Any] | None = None, **query: Any) -> Answer:
         """Bind a pod."""
         return self.make(f"pods/{name}/binding", binding(name, {"kind": "Node", "name": node}, meta or {}), **query)
 
-    def evict(self, name: str, *, options: dict[str, Any] | None = None, **query: object) -> Answer:
+    def evict(self, name: str, *, options: dict[str, Any] | None = None, **query: Any) -> Answer:
         """Evict a pod."""
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, "deleteOptions": options or {}}
         return self.make(f"pods/{name}/eviction", body, **query)

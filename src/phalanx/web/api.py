@@ -3,7 +3,7 @@
 Everything is answered in the event loop, one request at a time, so the store needs no locks; watches are streamed beside them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
 from typing import Any
@@ -24,14 +24,26 @@ from phalanx.web.writes import Answer, write
 LARGEST_BODY = 3 << 20
 """As much as a real API server reads."""
 HEALTH = ("/livez", "/readyz", "/healthz")
+Hook = Callable[[], None]
+
+
+def _nothing() -> None:
+    """Do nothing, where nobody asked for anything."""
 
 
 class Api:
     """Serves one store."""
 
-    def __init__(self, store: MemoryStore, *, written: Callable[[], None] = lambda: None) -> None:
-        """`written` is called after every request that may have changed something."""
-        self._store, self._written = store, written
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        before: Hook = _nothing,
+        after: Hook = _nothing,
+        own: Mapping[str, Callable[[], Document]] | None = None,
+    ) -> None:
+        """Call `before` before every request and `after` after every write; `own` are further documents, by path."""
+        self._store, self._before, self._after, self._own = store, before, after, own or {}
         self._discovery = documents()
         self._streams: set[Stream] = set()
 
@@ -50,6 +62,7 @@ class Api:
         """Answer one request; whatever is wrong with it becomes a Status."""
         try:
             refuse_strangers(request)
+            self._before()
             return await self._served(request)
         except ClusterError as problem:
             return self._json(status_of(problem), problem.code)
@@ -62,6 +75,8 @@ class Api:
             return web.Response(text="ok")
         if path in self._discovery and request.method == "GET":
             return self._json(self._discovery[path])
+        if path in self._own and request.method == "GET":
+            return self._json(self._own[path]())
         asked = Asked(request, await body_of(request))
         if request.method == "GET":
             return await self._shown(request, asked)
@@ -115,5 +130,5 @@ class Api:
         if asked.is_trial:
             return write(self._store.trial(), asked)
         answer = write(self._store, asked)
-        self._written()
+        self._after()
         return answer

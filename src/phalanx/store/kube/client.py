@@ -4,7 +4,7 @@ Commands use it for the embedded cluster; a real API server speaks the same lang
 """
 
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
@@ -19,6 +19,7 @@ from phalanx.store.paths import Target
 from phalanx.store.status import problem_of
 
 PAGE = 500
+GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
 CONNECT_SECONDS = 5.0
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
@@ -85,7 +86,7 @@ class Client:
 
     async def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", labels: str = "", fields: str = ""
-    ) -> AsyncIterator[Change]:
+    ) -> AsyncGenerator[Change, None]:
         """Yield changes after a version until the server ends the watch; bookmarks too. Gone: list again."""
         query = {
             "watch": "1",
@@ -105,6 +106,11 @@ class Client:
     async def version(self) -> Document:
         """Return what the server says it is."""
         return await self._send("GET", "/version", {})
+
+    async def gangs(self) -> Sequence[Document]:
+        """Return the gangs as an embedded cluster tells them; a plain API server has none."""
+        answer = await self._send("GET", GANGS, {})
+        return tuple(answer["items"])
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
