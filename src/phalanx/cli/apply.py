@@ -16,8 +16,6 @@ Examples:
   cat jobs.yaml | phalanx apply -f -
 """
 
-FIRST = ("Namespace", "PriorityClass", "StorageClass", "DeviceClass", "Topology", "Queue", "Node", "HyperNode", "PodGroup")
-"""Pods refer to these, so they come before."""
 PATH = click.Path(allow_dash=True)
 
 
@@ -35,13 +33,12 @@ def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, .
     """
     from phalanx.cli.inputs import documents_of
     from phalanx.cli.server import ask
+    from phalanx.store.applied import rank
 
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
-    documents = documents_of(paths)
-    order = {kind: place for place, kind in enumerate(FIRST)}
-    documents.sort(key=lambda found: order.get(found[1]["kind"], len(FIRST)))
+    documents = sorted(documents_of(paths), key=lambda found: rank(found[1]))
 
     async def apply_all(client: "Client") -> int:
         applier = _Applier(client, namespace)

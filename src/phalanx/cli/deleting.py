@@ -9,6 +9,7 @@ from phalanx.cli.inputs import documents_of
 from phalanx.cli.server import find, is_gang, title
 from phalanx.errors import ClusterError, Unreachable
 from phalanx.runtime.gangs import GROUPS
+from phalanx.store.applied import rank
 from phalanx.store.kinds import Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.memory import NAMESPACE, POD
@@ -20,7 +21,7 @@ def of_files(paths: Iterable[str]) -> list[Target]:
     """Return what manifests describe, the last first: pods before their groups. Namespaces stay, others may live there."""
     found = [
         (kind_of(document), str(document["metadata"].get("namespace") or ""), str(document["metadata"].get("name", "")))
-        for _, document in documents_of(paths)
+        for _, document in sorted(documents_of(paths), key=lambda found: rank(found[1]))
     ]
     return [target for target in reversed(found) if target[0] is not NAMESPACE]
 

@@ -16,6 +16,14 @@ OF_THE_SERVER = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
 
+FIRST = ("Namespace", "PriorityClass", "StorageClass", "DeviceClass", "Topology", "Queue", "Node", "HyperNode", "PodGroup")
+"""Others refer to these, so they come before and go after."""
+
+
+def rank(document: Document) -> int:
+    """Return a key that puts objects into the order in which they are to be created."""
+    return FIRST.index(document["kind"]) if document["kind"] in FIRST else len(FIRST)
+
 
 def wanted(kind: Kind, document: Document, namespace: str) -> dict[str, Any]:
     """Return what a manifest asks for: without what the server keeps, and in a namespace."""
