@@ -10,6 +10,7 @@ from phalanx.actions.preempt import PreemptAction
 from phalanx.actions.reclaim import ReclaimAction
 from phalanx.actions.shuffle import ShuffleAction
 from phalanx.core.cycle import Catalogue
+from phalanx.plugins.bindbackoff import BindBackoffPlugin
 from phalanx.plugins.binpack import BinpackPlugin
 from phalanx.plugins.capacity import CapacityPlugin
 from phalanx.plugins.cdp import CooldownPlugin
@@ -60,6 +61,7 @@ CATALOGUE = Catalogue(
             ResourceQuotaPlugin,
             TdmPlugin,
             ReschedulingPlugin,
+            BindBackoffPlugin,
         )
     },
 )  # fmt: skip
@@ -80,7 +82,7 @@ KAI_CATALOGUE = Catalogue(
             kai_scores.NodeAvailabilityPlugin, kai_scores.ResourceTypePlugin, kai_scores.GpuSharingOrderPlugin,
             kai_scores.NominatedNodePlugin, kai_scores.PodAffinityPlugin, kai_scores.NodePlacementPlugin, kai_scores.GpuPackPlugin,
             kai_scores.GpuSpreadPlugin, kai_orders.DynamicResourcesPlugin, kai_topology.TopologyPlugin,
-            kai_minruntime.MinRuntimePlugin, kai_nodetypes.NodeTypesPlugin,
+            kai_minruntime.MinRuntimePlugin, kai_nodetypes.NodeTypesPlugin, BindBackoffPlugin,
         )
     },
 )  # fmt: skip

@@ -3,6 +3,7 @@
     PhalanxError
     ├── ConfigError        a configuration file, profile or option is wrong
     ├── SnapshotError      an object of the cluster cannot be understood
+    ├── TraceError         a file or a row of a recorded workload cannot be understood
     └── ClusterError       the API server refused or did not answer
         ├── Missing        there is no such object
         ├── Conflict       the object has changed since it was read: read it again
@@ -31,6 +32,10 @@ class ConfigError(PhalanxError):
 
 class SnapshotError(PhalanxError):
     """An object of the cluster cannot be understood; the message begins with its place, like "PodGroup research/train"."""
+
+
+class TraceError(PhalanxError):
+    """A file or a row of a recorded workload cannot be understood; the message begins with its place, like "jobs.csv, line 17"."""
 
 
 class ClusterError(PhalanxError):

@@ -14,6 +14,7 @@ from phalanx.builtin import KAI_CATALOGUE
 from phalanx.core.cycle import close_session, open_session, run_cycle
 from phalanx.core.decision import Decisions
 from phalanx.core.podsets import is_evicted, next_tasks, pod_sets
+from phalanx.core.policy import Policy
 from phalanx.core.session import Session
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.statement import Statement
@@ -21,9 +22,10 @@ from phalanx.core.states import TaskState
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
 from phalanx.explain.standing import gang_rows
-from phalanx.kubernetes.gpus import SharedGpus, groups_of
+from phalanx.kubernetes.gpus import SharedGpus
 from phalanx.model.resources import PODS
 from phalanx.model.status import HOLDING, ON_NODE, Status
+from phalanx.model.task import TaskKey
 from phalanx.testing import kai, kai_chance
 from phalanx.testing.build import Document
 
@@ -89,7 +91,7 @@ def load_now(session: Session) -> Load:
     load = Load()
     for task in tasks_of(session):
         if task.task.status in ON_NODE:
-            load.add(task, task.task.node, groups_of(task.task))
+            load.add(task, task.task.node, list(task.task.gpu_groups))
         elif task.status in (Status.BINDING, Status.RELEASING):
             load.add(task, session.node_name(task.node), [name for name, _ in task.gpu_groups])
     return load
@@ -102,7 +104,7 @@ def load_later(session: Session) -> Load:
         if task.status in (Status.BINDING, Status.PIPELINED):
             load.add(task, session.node_name(task.node), [name for name, _ in task.gpu_groups])
         elif task.status in HOLDING:
-            load.add(task, task.task.node, groups_of(task.task))
+            load.add(task, task.task.node, list(task.task.gpu_groups))
     return load
 
 
@@ -262,3 +264,40 @@ def test_the_ledger_at_the_end_is_that_of_the_tasks_in_their_places(seed: int) -
         assert session.ledger.used[0, number] == load.amounts[name]["cpu"]
         if row is not None:
             assert session.ledger.used[row, number] == load.amounts[name][GPU]
+
+
+# --- binding -------------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=200)
+@given(SEEDS)
+def test_what_is_being_bound_holds_its_place_in_the_next_session(seed: int) -> None:
+    random = Random(seed)
+    objects, policy = kai_chance.objects(random), kai.policy(**{**kai_chance.config(random), "actions": "allocate"})
+    first = answer_to(objects, policy)
+    pods = set(first["binds"])
+    stale = [item for item in objects if item["kind"] == "BindRequest" and f"default/{item['metadata']['name']}" in pods]
+    kept = [item for item in objects if item not in stale]
+    second = answer_to([*kept, *first["bindRequests"]], policy)
+    assert not pods.intersection(second["binds"])
+    for key, node in first["binds"].items():
+        assert (second["tasks"][key]["status"], second["tasks"][key]["node"]) == ("Binding", node)
+
+
+def answer_to(objects: list[Document], policy: Policy) -> dict[str, Any]:
+    snapshot = snapshot_of(objects)
+    return answer(snapshot, run_cycle(snapshot, policy, KAI_CATALOGUE))
+
+
+@settings(deadline=None, max_examples=200)
+@given(SEEDS)
+def test_a_shared_gpu_is_reserved_as_long_as_somebody_uses_it(seed: int) -> None:
+    session, decisions = decide(seed)
+    plan = answer(session.snapshot, decisions)["gpuReservations"]
+    reserved = {task.reserved_gpu for task in session.snapshot.reservations.values()}
+    bound = {name for task in tasks_of(session) if task.task.key in decisions.binds for name, _ in task.gpu_groups}
+    used = {name for task in tasks_of(session) if task.task.status in ON_NODE for name in task.task.gpu_groups}
+    assert bound <= reserved | {entry["group"] for entry in plan["create"]}
+    assert not reserved.intersection(entry["group"] for entry in plan["create"])
+    gone = {session.snapshot.reservations[TaskKey(key)].reserved_gpu for key in plan["delete"]}
+    assert gone == reserved - used - bound

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.core.ownfilters import offers
 from phalanx.core.session import Session
 from phalanx.core.statement import Kind, Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
@@ -39,16 +40,26 @@ class DomainSearch:
         """Begin with nothing tried."""
         self._session, self._placer = session, placer
         self._tree = session.snapshot.hypernodes
+        self._offered: Mask = np.ones(len(session.snapshot.nodes), dtype=np.bool_)
         self._masks: dict[int, Mask] = {}
         self._failed: set[tuple[str, int, int, int]] = set()
 
     def allocate(self, gang: GangState, queue: Queue) -> bool:
         """Place the gang if some domain has room; tell whether it was committed."""
-        for gradient in self._session.hypernode_gradients(gang, self._tree.top):
-            solution = self._best_for_gang(gang, queue, gradient)
-            if solution is not None:
-                return self._carry_out(gang, solution)
+        for offered in offers(self._session, gang, np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)):
+            self._offer(offered)
+            for gradient in self._session.hypernode_gradients(gang, self._tree.top):
+                solution = self._best_for_gang(gang, queue, gradient)
+                if solution is not None:
+                    return self._carry_out(gang, solution)
         return False
+
+    def _offer(self, nodes: Mask) -> None:
+        """Search only these nodes from now on; what failed with fewer or more of them may work."""
+        if not np.array_equal(nodes, self._offered):
+            self._offered = nodes
+            self._masks.clear()
+            self._failed.clear()
 
     def _carry_out(self, gang: GangState, solution: Solution) -> bool:
         statement = self._session.statement()
@@ -201,5 +212,5 @@ class DomainSearch:
         if hypernode not in self._masks:
             mask = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)
             mask[self._tree.members[hypernode]] = True
-            self._masks[hypernode] = mask
+            self._masks[hypernode] = mask & self._offered
         return self._masks[hypernode]

@@ -8,14 +8,16 @@ from collections import Counter
 
 import numpy as np
 
+from phalanx.core.hooks import Room
 from phalanx.core.order import pending_tasks
 from phalanx.core.outlook import Outlook
 from phalanx.core.ownfilters import OwnFilters, has_own_filters, own_filters
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, SubGroupState, TaskState
-from phalanx.core.verdict import FitError, Verdict
+from phalanx.core.verdict import YES, FitError, Verdict
 from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Mask
 
@@ -70,12 +72,14 @@ class _Run:
         self._within, self._prefix, self._remembers = within, prefix, remembers
         self._failed_roles: set[str] = set()
         self._refusals: dict[str, _Refusals] = {}
+        self._asked: tuple[Shape | None, int] = (None, -1)
+        self._room = Room(0, YES)
         self.goes_on = True
 
     def step(self, tasks: list[TaskState], statement: Statement) -> None:
         """Take the next task, or the next run of identical ones, and place it."""
         first = tasks[-1]
-        room = self._session.queue_room(self._queue, first.task.shape)
+        room = self._queue_room(first.task.shape)
         if room.tasks <= 0:
             self._refuse(tasks.pop(), room.verdict)
             return
@@ -88,6 +92,12 @@ class _Run:
             return
         batch = self._take_batch(tasks, room.tasks)
         self._place_batch(batch, tasks, statement)
+
+    def _queue_room(self, shape: Shape) -> Room:
+        """Ask the queue, unless nothing has changed since it was asked for such a task."""
+        if self._asked != (shape, self._session.version):
+            self._asked, self._room = (shape, self._session.version), self._session.queue_room(self._queue, shape)
+        return self._room
 
     def _take_batch(self, tasks: list[TaskState], limit: int) -> list[TaskState]:
         """Pop the tasks that can be placed before anything has to be asked again."""

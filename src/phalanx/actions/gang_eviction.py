@@ -11,11 +11,13 @@ from math import prod
 import numpy as np
 
 from phalanx.actions.bundles import Bundle, BundleMaker
+from phalanx.actions.ceiling import Ceiling
 from phalanx.actions.eviction import gang_heap, starving_gangs, waiting_tasks
 from phalanx.actions.places import weight
 from phalanx.actions.prices import PriceBoard
 from phalanx.actions.room import Mission, RoomMaker
 from phalanx.core.heap import Heap
+from phalanx.core.order import pending_tasks
 from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -48,7 +50,7 @@ class GangEvictionAction:
 
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
-        self.board = PriceBoard()
+        self.board, self.ceiling = PriceBoard(), Ceiling(session)
         heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
@@ -86,6 +88,8 @@ class _Campaign:
         self._tree = session.snapshot.hypernodes
 
     def run(self) -> None:
+        if self._is_in_vain():
+            return
         waiting = self._waiting()
         if self._action.victims == "fewest":
             for needed in choices(self._session, self._gang, waiting):
@@ -93,6 +97,17 @@ class _Campaign:
                     return
         elif waiting and self._may_take_all(waiting):
             any(self._clear(domain, hypernode, waiting) for hypernode, domain in self._domains())
+
+    def _is_in_vain(self) -> bool:
+        """Tell of a gang of equal tasks, before anything else is done, whether it may take nothing or asks for too much."""
+        tasks = [task for task in pending_tasks(self._gang.tasks) if not task.task.is_best_effort]
+        if self._action.victims != "fewest" or len({id(task.task.shape) for task in tasks}) != 1:
+            return False
+        if not all(task.task.may_preempt for task in tasks):
+            return False
+        if not self._may_take(tasks[0]):
+            return True
+        return self._action.purpose == "preempt" and not self._action.ceiling.may_hold(self._gang, tasks_needed(self._gang, tasks))
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
         mission = Mission(self._gang, self._queue, self._action.purpose, self._action.name)
@@ -106,7 +121,9 @@ class _Campaign:
         return tasks
 
     def _may_take_all(self, tasks: list[TaskState]) -> bool:
-        return all(self._may_take(task) for task in tasks)
+        """Ask for one task of each kind: equal ones get the same answer."""
+        kinds = {(id(task.task.shape), task.task.may_preempt): task for task in tasks}
+        return all(self._may_take(task) for task in kinds.values())
 
     def _may_take(self, task: TaskState) -> bool:
         if not task.task.may_preempt:

@@ -79,12 +79,13 @@ class RoomMaker:
         if self._mission.purpose == "preempt":
             return True
         with self._session.trial() as trial:
-            return all(self._take_somewhere(task, trial) for task in places.tasks)
+            return all(self._take_somewhere(run, trial) for run in places.runs)
 
-    def _take_somewhere(self, task: TaskState, trial: Statement) -> bool:
-        """Count the task against the queue, wherever it may be placed later."""
-        verdict = self._session.queue_preemptive(self._queue, task)
-        trial.pipeline([task], [0])
+    def _take_somewhere(self, run: list[TaskState], trial: Statement) -> bool:
+        """Count equal tasks against the queue, wherever they may be placed later; if it may take for the last, then for all."""
+        trial.pipeline(run[:-1], [0] * (len(run) - 1))
+        verdict = self._session.queue_preemptive(self._queue, run[-1])
+        trial.pipeline(run[-1:], [0])
         return verdict.ok
 
     # --- choosing victims ------------------------------------------------------------------------------------------

@@ -2,14 +2,16 @@
 shares the rest. Events may come in any order: a task before its gang, a gang before its queue, a task before its node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from phalanx.core.binding import BindRequests
 from phalanx.core.nodes import NodeTable
 from phalanx.core.snapshot import EMPTY, Snapshot, Surroundings, Totals
 from phalanx.core.topology import HyperTree
+from phalanx.model.binding import BindRequest
 from phalanx.model.gang import Gang
 from phalanx.model.node import HyperNode, Node
 from phalanx.model.queue import Queue
@@ -39,6 +41,9 @@ class ClusterState:
         self._on_node: dict[str, dict[TaskKey, Task]] = {}
         self._owned: set[str] = set()
         self._affine: dict[TaskKey, Task] = {}
+        self._reservations: dict[TaskKey, Task] = {}
+        self._refused: dict[TaskKey, Task] = {}
+        self._binds = BindRequests()
         self._books = _Books()
         self._ledgers = _QueueLedgers()
         self._dirty_gangs: set[GangKey] = set()
@@ -48,32 +53,43 @@ class ClusterState:
 
     def put_node(self, node: Node) -> None:
         """Add a node or replace the one of that name."""
+        is_new = node.name not in self._nodes
         self._nodes[node.name] = node
         self._books.learn(node.allocatable, node.reported)
         self._forget_layout()
+        if is_new:
+            self._enter_again(self._binds.tasks_for(node.name))
 
     def drop_node(self, name: str) -> None:
         """Take a node away; its tasks stay known and find their books again when it returns."""
         if self._nodes.pop(name, None):
             self._forget_layout()
+            self._enter_again(self._binds.tasks_for(name))
 
     def put_task(self, task: Task) -> None:
         """Add a task or replace the one of that key."""
         self.drop_task(task.key)
+        task = self._binds.applied(task, self._nodes)
         self._tasks[task.key] = task
         self._books.learn(task.shape.request)
         if task.gang is not None:
             self._own(self._members, task.gang)[task.key] = task
             self._dirty_gangs.add(task.gang)
+        if task.failed_binds and task.status is Status.PENDING:
+            self._refused[task.key] = task
         if task.node and task.status in ON_NODE:
             self._own(self._on_node, task.node)[task.key] = task
             self._books.enter(task, 1)
             if task.shape.has_affinity:
                 self._affine[task.key] = task
+            if task.reserved_gpu:
+                self._reservations[task.key] = task
 
     def drop_task(self, key: TaskKey) -> None:
         """Take a task away; an unknown key is not an error."""
         task = self._tasks.pop(key, None)
+        self._binds.forget(key)
+        self._refused.pop(key, None)
         if task is None:
             return
         if task.gang is not None:
@@ -83,6 +99,26 @@ class ClusterState:
             self._leave(self._on_node, task.node, key)
             self._books.enter(task, -1)
             self._affine.pop(key, None)
+            self._reservations.pop(key, None)
+
+    def put_bind_request(self, request: BindRequest) -> None:
+        """Add a bind request or replace the one of that key; its task is bound to the node, or remembers the failure."""
+        self.drop_bind_request(request.key)
+        self._binds.put(request)
+        self._enter_again([request.task])
+
+    def drop_bind_request(self, key: str) -> None:
+        """Take a bind request away."""
+        request = self._binds.drop(key)
+        if request is not None:
+            self._enter_again([request.task])
+
+    def _enter_again(self, keys: Iterable[TaskKey]) -> None:
+        """Enter tasks again for which a bind request, or the node it names, has changed."""
+        for key in keys:
+            task = self._binds.plain(key) or self._tasks.get(key)
+            if task is not None:
+                self.put_task(task)
 
     def put_gang(self, gang: Gang) -> None:
         """Add a gang or replace the one of that key; its priority follows its class."""
@@ -186,8 +222,11 @@ class ClusterState:
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
             on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._ledgers.totals(),
+            gang_totals=self._ledgers.by_gang.copy(),
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
-            affine=dict(self._affine),
+            affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
+            lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
+            reservations=dict(self._reservations),
         )  # fmt: skip
 
     def _settle_gangs(self) -> None:
@@ -272,17 +311,18 @@ class _QueueLedgers:
     """Sums per queue over its gangs; a gang that changes is subtracted as it was and added as it is."""
 
     def __init__(self) -> None:
-        self._by_gang: dict[GangKey, tuple[str, Totals]] = {}
+        self.by_gang: dict[GangKey, Totals] = {}
+        self._queue_by_gang: dict[GangKey, str] = {}
         self._by_queue: dict[str, Totals] = {}
 
     def replace(self, key: GangKey, gang: Gang | None, members: Mapping[TaskKey, Task]) -> None:
         """Recount one gang; None takes it out."""
-        old = self._by_gang.pop(key, None)
+        old = self.by_gang.pop(key, None)
         if old is not None:
-            self._change(old[0], old[1], -1)
+            self._change(self._queue_by_gang.pop(key), old, -1)
         if gang is not None:
             totals = gang_totals(gang, members)
-            self._by_gang[key] = (gang.queue, totals)
+            self.by_gang[key], self._queue_by_gang[key] = totals, gang.queue
             self._change(gang.queue, totals, 1)
 
     def _change(self, queue: str, totals: Totals, sign: int) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from phalanx.core.course import CourseEvent
 from phalanx.core.states import GangState
-from phalanx.model.task import Task, TaskKey
+from phalanx.model.storage import GrantedDevice
+from phalanx.model.task import GangKey, Task, TaskKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,5 +40,13 @@ class Decisions:
     course: list[CourseEvent] = field(default_factory=list)
     annotations: dict[TaskKey, dict[str, str]] = field(default_factory=dict)
     """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
+    grants: Mapping[str, tuple[GrantedDevice, ...]] = field(default_factory=dict)
+    """Devices that claims get, by the keys of the claims."""
+    stamps: dict[GangKey, dict[str, str | None]] = field(default_factory=dict)
+    """Annotations of groups to write, and with None to remove."""
+    family: str = "volcano"
+    """Whose words the answer speaks besides its own: volcano or kai."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Options of the policy that whoever carries the decisions out has to know."""
     errors: dict[str, str] = field(default_factory=dict)
     """Gangs that could not be considered because of a fault, with the sentence."""

@@ -190,6 +190,12 @@ class TaskScreen(Protocol):
     def task_screen(self, session: "Session", task: TaskState, nodes: Index | slice) -> Sequence[Layer] | None: ...
 
 
+class AvoidedNodes(Protocol):
+    """Which nodes a gang leaves out as long as it has a place without them; the first answer that is not None counts."""
+
+    def avoided_nodes(self, session: "Session", gang: GangState) -> Mask | None: ...
+
+
 class NodeRoom(Protocol):
     """How many tasks of the shape each node may take, beyond what resources allow."""
 

@@ -13,7 +13,7 @@ DEFAULT_PLUGINS = (
 """In the order in which they are opened."""
 OPTIONS = {
     "allowConsolidatingReclaim": True, "maxConsolidationPreemptees": 16, "stalenessGracePeriodSeconds": 60,
-    "schedulingSignatures": True,
+    "schedulingSignatures": True, "bindBackoffLimit": -1,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Filters of one task alone: what its queue or its gang says about nodes, beyond what its shape says.
+"""Filters of one task or gang alone: what its queue or its gang says about nodes, beyond what its shape says.
 
 An outlook is shared by all tasks of a shape, so it knows nothing of these. The actions ask for them where they choose a node.
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx.core.hooks import Layer
 from phalanx.core.session import Session
-from phalanx.core.states import TaskState
+from phalanx.core.states import GangState, TaskState
 from phalanx.placement import Index, Mask
 
 NO_NODES = np.zeros(0, dtype=np.int64)
@@ -46,6 +46,13 @@ def own_filters(session: Session, task: TaskState, among: Mask) -> OwnFilters:
 def has_own_filters(session: Session, task: TaskState) -> bool:
     """Tell whether some plugin filters nodes for this very task."""
     return bool(session.task_screen(task, NO_NODES))
+
+
+def offers(session: Session, gang: GangState, nodes: Mask) -> list[Mask]:
+    """Return the nodes to place a gang on, in the order of trying: without those that it avoids, then all."""
+    asked = (plugin.avoided_nodes(session, gang) for _, _, plugin in session.plugins if hasattr(plugin, "avoided_nodes"))
+    avoided = next((mask for mask in asked if mask is not None), None)
+    return [nodes] if avoided is None else [nodes & ~avoided, nodes]
 
 
 def _over_all(layer: Layer, nodes: Index, count: int) -> Layer:

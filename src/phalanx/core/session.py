@@ -59,7 +59,7 @@ class Session:
         used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
         self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, used, releasing)
         self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
-        self.decisions = Decisions()
+        self.decisions = Decisions(family=policy.family, options=policy.options)
         self.queues = snapshot.queues
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}

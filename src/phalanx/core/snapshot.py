@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from phalanx.core.nodes import NodeTable
 from phalanx.core.topology import HyperTree
+from phalanx.model.binding import BindRequest
 from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.gang import Gang
 from phalanx.model.node import NodeUsage, Shard
@@ -86,12 +87,22 @@ class Snapshot:
     on_node: Mapping[str, Mapping[TaskKey, Task]]
     queues: Mapping[str, Queue]
     totals: Mapping[str, Totals]
+    """What the gangs of each queue hold and ask for."""
+    gang_totals: Mapping[GangKey, Totals]
+    """The same of each gang."""
     active: tuple[GangKey, ...]
     """Gangs that may change in this session; all others are complete and their status is written."""
     hypernodes: HyperTree
     surroundings: Surroundings
     affine: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Tasks on nodes that have pod affinity or anti-affinity terms."""
+    bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)
+    lost_requests: Mapping[str, str] = field(default_factory=dict)
+    """Bind requests that nobody will work off, each with what is wrong."""
+    refused: Mapping[TaskKey, Task] = field(default_factory=dict)
+    """Waiting tasks of which some binds failed."""
+    reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
+    """Tasks that only keep a shared device for others."""
 
     def members_of(self, gang: GangKey) -> Mapping[TaskKey, Task]:
         """Return the tasks of a gang."""

@@ -12,7 +12,7 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import kai, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
+from phalanx.dialects import binding, kai, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pods import PodReader
 from phalanx.errors import SnapshotError
@@ -55,7 +55,7 @@ class ObjectCluster:
         try:
             handler.put(self, document)
         except msgspec.ValidationError as problem:
-            raise SnapshotError(f"{describe(document)}: {_readable(problem)}") from problem
+            raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
         except SnapshotError as problem:
             raise SnapshotError(f"{describe(document)}: {problem}") from problem
         return True
@@ -200,7 +200,8 @@ def describe(document: Document) -> str:
     )
 
 
-def _readable(problem: msgspec.ValidationError) -> str:
+def readable(problem: msgspec.ValidationError) -> str:
+    """Say where a document is not as it should be, and how."""
     text, _, found = str(problem).partition(" - at `$")
     place = found.rstrip("`").lstrip(".")
     missing = text.removeprefix("Object missing required field ")
@@ -255,6 +256,10 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))), _remove_queue
+    ),
+    ("scheduling.run.ai", "BindRequest"): _Handler(
+        lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),
+        lambda cluster, document: cluster.state.drop_bind_request(_key(document)),
     ),
     ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(

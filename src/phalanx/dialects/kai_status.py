@@ -1,18 +1,21 @@
-"""What a session means for a PodGroup, in KAI's words: its condition, with the sentence that says why; and for its pods.
+"""What a session means for PodGroups, pods and queues, in KAI's words: conditions with the sentence that says why, and sums.
 
 KAI writes the condition only while no pod of the group has a place. Its `reason` here is the code that KAI keeps in `reasons`.
 A group that lacks pods gets an event in KAI, not a condition; here it is the same condition with the reason `NotReady`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from phalanx.core.decision import Outcome
 from phalanx.core.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import GroupStatus, PodCondition
+from phalanx.kai.accounts import Account, children_of
 from phalanx.model.gang import Condition, TopologyConstraint
-from phalanx.model.resources import CPU, MEMORY, PODS
+from phalanx.model.queue import Queue
+from phalanx.model.resources import CPU, MEMORY, PODS, quantity_text
 from phalanx.model.status import COMPLETED, READY, Status
 
 UNSCHEDULABLE = "UnschedulableOnNodePool"
@@ -23,8 +26,8 @@ UNKNOWN_POD, UNKNOWN_GROUP = "Unable to schedule pod", "Unable to schedule podgr
 SEPARATOR = ". \n"
 INSUFFICIENT = "Insufficient "
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
-JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound")
-"""Refusals of a whole job that KAI tells; others explain why a search for victims came to nothing."""
+JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
+"""Refusals of a whole job that groups are told of; others explain why a search for victims came to nothing."""
 _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
 
 
@@ -33,6 +36,20 @@ def group_status(outcome: Outcome) -> GroupStatus:
     gang = outcome.state
     condition = _condition(gang)
     return GroupStatus(phase_of(gang), (condition,) if condition is not None else ())
+
+
+def resources_status(account: Account) -> dict[str, dict[str, str]]:
+    """Return `status.resourcesStatus` of a group; what it has none of is left out."""
+    parts = {
+        "requested": account.requested, "allocated": account.allocated, "allocatedNonPreemptible": account.nonpreemptible,
+    }  # fmt: skip
+    return {name: {key: quantity_text(key, amounts[key]) for key in sorted(amounts)} for name, amounts in parts.items() if amounts}
+
+
+def queue_status(queues: Mapping[str, Queue], name: str, account: Account) -> dict[str, Any]:
+    """Return the status of a queue: its sums and the queues below it."""
+    below = children_of(queues, name)
+    return {**resources_status(account), **({"childQueues": below} if below else {})}
 
 
 def phase_of(gang: GangState) -> str:

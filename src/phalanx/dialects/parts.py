@@ -1,9 +1,8 @@
 """Small parts that several kinds of objects share: keys, times, selectors."""
 
-from datetime import UTC, datetime
-
 from phalanx.dialects import schema
 from phalanx.errors import SnapshotError
+from phalanx.model.moment import moment_of
 from phalanx.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
 
 
@@ -16,11 +15,10 @@ def seconds(stamp: str | None, *, where: str = "timestamp") -> float:
     """Return a Kubernetes time stamp as seconds since 1970; 0 when absent. A time without a zone is in UTC on every machine."""
     if not stamp:
         return 0.0
-    try:
-        moment = datetime.fromisoformat(stamp)
-    except ValueError:
-        raise SnapshotError(f"{where}: {stamp!r} is not a time; write for example '2026-01-01T12:00:00Z'") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    moment = moment_of(stamp)
+    if moment is None:
+        raise SnapshotError(f"{where}: {stamp!r} is not a time; write for example '2026-01-01T12:00:00Z'")
+    return moment
 
 
 def requirement(read: schema.Expression) -> Requirement:

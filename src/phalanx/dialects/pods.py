@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from phalanx.dialects import schema
+from phalanx.dialects.binding import failed_binds
 from phalanx.dialects.parts import integer, key_of, label_selector, node_term, node_terms, seconds
 from phalanx.errors import SnapshotError
 from phalanx.model.quantity import LARGEST
@@ -27,6 +28,9 @@ from phalanx.model.task import GangKey, Task, TaskKey
 GROUP = "scheduling.k8s.io/group-name"
 KAI_GROUP = "pod-group-name"
 GPU_FRACTION, GPU_MEMORY, GPU_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
+GPU_GROUP = "runai-gpu-group"
+RESERVATION = ("app", "kai-resource-reservation")
+"""The label of pods that keep a shared GPU."""
 ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -61,6 +65,7 @@ class PodReader:
         annotations, labels = meta.annotations or {}, meta.labels or {}
         group = annotations.get(GROUP) or annotations.get(KAI_GROUP)
         namespace, shape = meta.namespace or "default", self._shape(document, meta, status)
+        devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
             gang=GangKey(f"{namespace}/{group}") if group else None, role=annotations.get(ROLE) or labels.get(ROLE) or "",
@@ -72,6 +77,8 @@ class PodReader:
             scheduler=spec.scheduler_name or "",
             started=seconds(status.start_time, where="status.startTime"), scheduled=_scheduled(status),
             leaving_since=_leaving_since(meta), qos=status.qos_class or _likely_qos(shape), annotations=annotations,
+            gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
+            failed_binds=failed_binds(annotations),
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -184,6 +191,13 @@ def _gpu_share(meta: schema.Meta) -> GpuShare | None:
     if GPU_MEMORY in annotations:
         return GpuShare(memory_mib=_at_least_one(annotations[GPU_MEMORY], GPU_MEMORY), devices=devices)
     return None
+
+
+def _gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the shared devices that a pod is on: one label names one, or there is a label for each."""
+    if GPU_GROUP in labels:
+        return (labels[GPU_GROUP],)
+    return tuple(sorted(value for key, value in labels.items() if key.startswith(f"{GPU_GROUP}/")))
 
 
 def _at_least_one(text: str, key: str) -> int:

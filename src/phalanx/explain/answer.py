@@ -6,6 +6,8 @@ from phalanx.core.decision import Decisions, Eviction, Outcome
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
 from phalanx.dialects import kai_status, volcano_status
+from phalanx.dialects.binding import failed_binds_document
+from phalanx.explain.answer_kai import with_kai
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.status import Status
@@ -26,7 +28,7 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
         if key not in touched:
             tasks.update({task.key: _task(task, task.status, task.node) for task in snapshot.members_of(key).values()})
             groups[key] = {"phase": _settled_phase(snapshot, gang), "conditions": _conditions(gang.conditions), "why": ""}
-    return {
+    found = {
         "binds": dict(sorted(decisions.binds.items())),
         "pipelined": dict(sorted(decisions.pipelined.items())),
         "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
@@ -36,6 +38,7 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
             name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
         },
     }
+    return with_kai(found, snapshot, decisions) if decisions.family == "kai" else found
 
 
 def course(decisions: Decisions) -> list[dict[str, Any]]:
@@ -54,6 +57,8 @@ def _touched_tasks(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
 def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
     """Return a task as the session leaves it; one that waits with what its pod's condition will say."""
     entry = _task(state.task, state.status, names[state.node] if state.node >= 0 else state.task.node)
+    if state.task.failed_binds:
+        entry["failedBinds"] = failed_binds_document(state.task.failed_binds)
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
     if state.status in WAITING and not state.task.is_gated:

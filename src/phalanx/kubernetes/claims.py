@@ -10,7 +10,7 @@ some device spoils the claim on every node, as it does in Kubernetes. Constraint
 partitions, taints and admin access are not looked at.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -27,7 +27,7 @@ from phalanx.kubernetes.cel import CelError, CelSyntaxError, compile_selector
 from phalanx.kubernetes.nodeselection import matching_nodes
 from phalanx.model.selectors import NodeSelectorTerm
 from phalanx.model.shape import ClaimUse, Shape
-from phalanx.model.storage import DeviceRequest, ResourceClaim, ResourceSlice
+from phalanx.model.storage import DeviceRequest, GrantedDevice, ResourceClaim, ResourceSlice
 from phalanx.model.task import TaskKey
 from phalanx.placement import Counts, Index, Mask
 
@@ -42,7 +42,10 @@ class ClaimBook:
 
     def __init__(self, session: Session) -> None:
         """Read nothing yet: devices are laid out when the first shape with claims asks."""
-        self._table, self._world = session.snapshot.nodes, session.snapshot.surroundings
+        snapshot = session.snapshot
+        self._table, self._world = snapshot.nodes, snapshot.surroundings
+        live = (request for key, request in snapshot.bind_requests.items() if key not in snapshot.lost_requests)
+        self._promised = {device for request in live for device in request.devices}
         self._users: dict[str, set[TaskKey]] = {}
         self._grants: dict[str, _Grant] = {}
         self._choices: dict[tuple[str, tuple[str, ...]], _Choice] = {}
@@ -55,7 +58,7 @@ class ClaimBook:
 
     @cached_property
     def _devices(self) -> "_DeviceTable":
-        return _DeviceTable(self._world, self._table)
+        return _DeviceTable(self._world, self._table, self._promised)
 
     def prefilter(self, shape: Shape) -> Verdict:
         """Refuse claims that no node can serve: missing, going away, shared by too many, or of an unknown class."""
@@ -115,8 +118,8 @@ class ClaimBook:
 
     def _join(self, shape: Shape, user: TaskKey, node: int) -> None:
         claims = self._claims(shape)
-        for key, devices in self._choose(self._demands(claims), node).items():
-            self._grants[key] = _Grant(devices, self._devices.reach(devices))
+        for key, (requests, devices) in self._choose(self._demands(claims), node).items():
+            self._grants[key] = _Grant(devices, self._devices.reach(devices), requests)
             self._devices.free[devices] = False
         for claim in claims:
             self._users.setdefault(claim.key, set()).add(user)
@@ -194,8 +197,16 @@ class ClaimBook:
         # All devices, taken ones included, so that a taken one makes the node fail; and at least one.
         return np.maximum(self._devices.count(demand.choice.accepted), 1)
 
-    def _choose(self, demands: "Sequence[_Demand]", node: int) -> dict[str, Index]:
-        """Return devices for each claim on this node; nothing when there are not enough."""
+    def granted(self) -> dict[str, tuple[GrantedDevice, ...]]:
+        """Return what this session gives to claims, by their keys."""
+        return {key: tuple(self._granted(grant)) for key, grant in sorted(self._grants.items())}
+
+    def _granted(self, grant: "_Grant") -> Iterator[GrantedDevice]:
+        for request, number in zip(grant.requests, grant.devices.tolist(), strict=True):
+            yield GrantedDevice(request, *self._devices.names[number])
+
+    def _choose(self, demands: "Sequence[_Demand]", node: int) -> dict[str, tuple[list[str], Index]]:
+        """Return devices for each claim on this node, and the requests they are for; nothing when there are not enough."""
         if not self._can_serve(demands)[node]:
             return {}
         here = self._devices.at(node) & self._devices.free
@@ -203,10 +214,12 @@ class ClaimBook:
         seekers: list[int] = []
         for place, demand in enumerate(demands):
             seekers += [place] * (len(options[place]) if demand.request.takes_all else demand.request.count)
-        devices: dict[str, list[int]] = {demand.claim.key: [] for demand in demands}
+        found: dict[str, tuple[list[str], list[int]]] = {demand.claim.key: ([], []) for demand in demands}
         for place, device in zip(seekers, _assign([options[place] for place in seekers]), strict=True):
-            devices[demands[place].claim.key].append(device)
-        return {key: np.array(numbers, dtype=np.int64) for key, numbers in devices.items()}
+            requests, devices = found[demands[place].claim.key]
+            requests.append(demands[place].request.name)
+            devices.append(device)
+        return {key: (requests, np.array(devices, dtype=np.int64)) for key, (requests, devices) in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +228,8 @@ class _Grant:
 
     devices: Index
     reach: Mask
+    requests: Sequence[str]
+    """The request that each device is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +275,8 @@ class _Failure:
 class _DeviceTable:
     """All devices as columns, and the places they can be used from: one node, every node, or those some terms match."""
 
-    def __init__(self, world: Surroundings, table: NodeTable) -> None:
-        """Lay the devices out by driver, pool and slice, and mark those of allocated claims as taken."""
+    def __init__(self, world: Surroundings, table: NodeTable, promised: set[tuple[str, str, str]]) -> None:
+        """Lay the devices out by driver, pool and slice; those of allocated claims and promised ones are taken."""
         self._table = table
         self._slices = sorted(world.resource_slices.values(), key=lambda part: (part.driver, part.pool, part.name))
         self._place_of: dict[object, int] = {}
@@ -271,11 +286,16 @@ class _DeviceTable:
         self._places = np.repeat(np.array([self._place(part) for part in self._slices], dtype=np.int64), sizes)
         self._pins = np.array(self._pinned, dtype=np.int64).reshape(-1, 2).T
         self.free: Mask = np.ones(len(self._places), dtype=np.bool_)
-        self.free[self._held(world.resource_claims.values(), np.cumsum([0, *sizes]).tolist())] = False
+        held = {device for claim in world.resource_claims.values() if claim.is_allocated for device in claim.devices}
+        self.free[self._numbers(held | promised, np.cumsum([0, *sizes]).tolist())] = False
 
-    def _held(self, claims: Iterable[ResourceClaim], starts: Sequence[int]) -> list[int]:
-        """Return the numbers of the devices that allocated claims hold; `starts` has the first number of each slice."""
-        names = {device for claim in claims if claim.is_allocated for device in claim.devices}
+    @cached_property
+    def names(self) -> list[tuple[str, str, str]]:
+        """Driver, pool and name of each device."""
+        return [(part.driver, part.pool, device.name) for part in self._slices for device in part.devices]
+
+    def _numbers(self, names: set[tuple[str, str, str]], starts: Sequence[int]) -> list[int]:
+        """Return the numbers of devices; `starts` has the first number of each slice."""
         pools = {(driver, pool) for driver, pool, _ in names}
         return [
             start + place

@@ -16,9 +16,6 @@ from phalanx.model.task import Task
 from phalanx.placement import Mask
 
 GPU = "nvidia.com/gpu"
-GROUP_LABEL = "runai-gpu-group"
-MEMORY_LABEL = "nvidia.com/gpu.memory"
-DEFAULT_MEMORY_MIB = 100
 DEVICE = 1000
 """One device in the engine's unit."""
 CLOSE = 1e-6
@@ -78,11 +75,13 @@ class SharedGpus:
             for task in tasks.values() if number is not None else ():
                 if task.shape.gpu_share is not None and number is not None:
                     self._enter(number, task)
+        for task in session.snapshot.reservations.values():
+            self._give_back_reserved(session.snapshot.nodes.number_by_name.get(task.node), task)
 
     def _enter(self, number: int, task: Task) -> None:
         assert task.shape.gpu_share is not None
         need = self.need(task.shape.gpu_share, number)
-        for name in groups_of(task):
+        for name in task.gpu_groups:
             device = self._device(number, name)
             if not device.users:
                 self._open(number, now=True)
@@ -90,11 +89,19 @@ class SharedGpus:
             if task.status is Status.RELEASING:
                 self._count(number, device, leaving=1, releasing=need)
 
+    def _give_back_reserved(self, number: int | None, task: Task) -> None:
+        """Take a reservation out of the books: the device is taken by whoever shares it, and free when nobody does."""
+        if number is None:
+            return
+        amount = task.shape.request.get(GPU, 0)
+        self._move(number, -amount, now=True)
+        if task.status is Status.RELEASING and self._row is not None:
+            self._session.ledger.releasing[self._row, number] -= amount
+            self._session.ledger.future[self._row, number] -= amount
+
     def _node(self, number: int) -> _NodeGpus:
         if number not in self._nodes:
-            label = self._session.snapshot.nodes.nodes[number].labels.get(MEMORY_LABEL, "")
-            memory = float(label if label.isdecimal() and int(label) else DEFAULT_MEMORY_MIB)
-            self._nodes[number] = _NodeGpus(memory // 100 * 100 if memory > 100 else memory)
+            self._nodes[number] = _NodeGpus(self._session.snapshot.nodes.nodes[number].gpu_memory_mib)
         return self._nodes[number]
 
     def _device(self, number: int, name: str) -> SharedGpu:
@@ -102,15 +109,9 @@ class SharedGpus:
         return node.devices.setdefault(name, SharedGpu(name, node.memory))
 
     def need(self, share: GpuShare, number: int) -> float:
-        """Return how much memory of each device the part takes on a node; a wish for memory is rounded up to a hundredth."""
+        """Return how much memory of each device the part takes on a node."""
         memory = self._node(number).memory
-        if share.portion:
-            return share.portion * memory
-        return float(-(-share.memory_mib * 100 // memory)) / 100 * memory
-
-    def portion(self, share: GpuShare, number: int) -> float:
-        """Return how many devices the part amounts to on a node."""
-        return self.need(share, number) / self._node(number).memory * share.devices
+        return share.portion_of(memory) * memory
 
     # --- room --------------------------------------------------------------------------------------------------------
 
@@ -227,7 +228,7 @@ class SharedGpus:
     def _devices_of(self, task: TaskState) -> list[str]:
         """Return the devices that a task is on: those that this session gave it, or those that it came with."""
         places = self._given.get(id(task))
-        return [name for name, _ in places[-1]] if places else groups_of(task.task)
+        return [name for name, _ in places[-1]] if places else list(task.task.gpu_groups)
 
     def _count(
         self, node: int, device: SharedGpu, *, users: int = 0, taken: float = 0.0, leaving: int = 0, releasing: float = 0.0
@@ -264,14 +265,6 @@ class SharedGpus:
 
 def _rounded(device: SharedGpu) -> tuple[str, float, float, int, int]:
     return device.name, round(device.taken, 6), round(device.releasing, 6), device.users, device.leaving
-
-
-def groups_of(task: Task) -> list[str]:
-    """Return the shared devices a task is on."""
-    labels = task.shape.labels
-    if GROUP_LABEL in labels:
-        return [labels[GROUP_LABEL]]
-    return sorted(value for key, value in labels.items() if key.startswith(f"{GROUP_LABEL}/"))
 
 
 def uses_gpu(shape: Shape) -> bool:

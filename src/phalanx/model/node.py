@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from phalanx.model.resources import Resources
 from phalanx.model.selectors import Labels
-from phalanx.model.shape import Taint
+from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB, Taint
+
+GPU_MEMORY = "nvidia.com/gpu.memory"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +24,13 @@ class Node:
     """What the node itself reports as allocatable."""
     image_bytes: Mapping[str, int] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def gpu_memory_mib(self) -> float:
+        """The memory of each of its GPUs, cut to a multiple of 100; 100 when no label says it."""
+        label = self.labels.get(GPU_MEMORY, "")
+        memory = float(label if label.isdecimal() and int(label) else UNKNOWN_GPU_MEMORY_MIB)
+        return memory // 100 * 100 if memory > 100 else memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,12 @@ def add(left: Resources, right: Resources) -> dict[str, int]:
     return total
 
 
+def quantity_text(name: str, amount: int) -> str:
+    """Write an amount as Kubernetes does: ``2``, ``1500m``, ``1073741824``."""
+    scale = scale_of(name)
+    return f"{amount}m" if amount % scale else str(amount // scale)
+
+
 def readable(name: str, amount: float) -> str:
     """Write an amount as a person would: ``1.5``, ``32Gi``, ``8``."""
     if name != MEMORY:

@@ -94,6 +94,10 @@ ContainerLimits = tuple[tuple[str, int], ...]
 """Names and amounts that one container may use at most."""
 
 
+UNKNOWN_GPU_MEMORY_MIB = 100.0
+"""Of a GPU of which nobody says how much memory it has."""
+
+
 @dataclass(frozen=True, slots=True)
 class GpuShare:
     """A part of one or several GPUs: of each device this portion, or so much of its memory."""
@@ -101,6 +105,10 @@ class GpuShare:
     portion: float = 0.0
     memory_mib: int = 0
     devices: int = 1
+
+    def portion_of(self, memory_mib: float = UNKNOWN_GPU_MEMORY_MIB) -> float:
+        """Return which part of a device with so much memory it is; a wish for memory is rounded up to a hundredth."""
+        return self.portion or -(-self.memory_mib * 100 // memory_mib) / 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)

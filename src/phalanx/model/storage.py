@@ -93,6 +93,16 @@ class DeviceRequest:
     expressions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class GrantedDevice:
+    """A device that a session gives to a request of a claim."""
+
+    request: str
+    driver: str
+    pool: str
+    device: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceClaim:
     """A claim on devices."""

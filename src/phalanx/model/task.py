@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NewType
 
 from phalanx.model.shape import Shape
@@ -12,6 +13,15 @@ GangKey = NewType("GangKey", str)
 
 LONGEST_NAME = 253
 """Of any object; what is longer was never accepted by an API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBind:
+    """How often binding a task to a node failed, and when it last did."""
+
+    node: str
+    attempts: int
+    latest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +50,21 @@ class Task:
     """When its deletion was asked for; 0 when it was not."""
     qos: str = "Burstable"
     annotations: Mapping[str, str] = field(default_factory=dict)
+    gpu_groups: tuple[str, ...] = ()
+    """Shared devices that it is on, or that it is being bound to."""
+    reserved_gpu: str = ""
+    """The shared device that it keeps for those who share it; what it asks for is what they have."""
+    failed_binds: tuple[FailedBind, ...] = ()
 
     @property
     def namespace(self) -> str:
         """The namespace of the pod."""
         return self.shape.namespace
+
+    @property
+    def knows_uid(self) -> bool:
+        """Tell whether the pod came with a uid; otherwise its key stands for it."""
+        return self.uid != self.key
 
     @property
     def name(self) -> str:
@@ -59,5 +79,11 @@ class Task:
     @property
     def ordinal(self) -> int | None:
         """The number at the end of a name of three or more dash-separated parts, or None."""
-        parts = self.key.partition("/")[2].split("-")
-        return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() and len(parts[-1]) <= LONGEST_NAME else None
+        return _ordinal(self.key)
+
+
+@lru_cache(maxsize=1 << 17)
+def _ordinal(key: TaskKey) -> int | None:
+    """Return the number of a key; tasks are put in order in every session, so it is remembered."""
+    parts = key.partition("/")[2].split("-")
+    return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() and len(parts[-1]) <= LONGEST_NAME else None

@@ -50,6 +50,11 @@ class PredicatesPlugin:
         self._affinity = AffinityBook(session)
         self._spread = SpreadBook(session)
 
+    def close(self, session: Session) -> None:
+        """Say which devices the session gives to claims."""
+        if session.snapshot.surroundings.resource_claims and "DynamicResourceAllocation" in self._on:
+            session.decisions.grants = session.book(ClaimBook).granted()
+
     def couples_nodes(self, session: Session, shape: Shape) -> bool:
         """Tell whether a placement elsewhere can change what the filters say about a node."""
         affinity = "PodAffinity" in self._on and self._affinity.concerns(shape)

@@ -178,6 +178,10 @@ class Cluster:
         self.objects.remove(self._documents.pop((kind, name if (kind, name) in self._documents else _long(name))))
         return self
 
+    def document(self, kind: str, key: str) -> Document:
+        """Return an object as it was last submitted."""
+        return self._documents[kind, key]
+
     def run_cycle(self, *, now: float = 0.0) -> Cycle:
         """Decide one cycle."""
         snapshot = self.objects.snapshot(now)
@@ -199,8 +203,16 @@ class Cluster:
             self.remove("Pod", key)
         for key, group in cycle.answer["groups"].items():
             status = {"phase": group["phase"], "conditions": group["conditions"]}
-            self.submit({**self._documents["PodGroup", key], "status": status})
+            self.submit({**_annotated(self._documents["PodGroup", key], group.get("annotations", {})), "status": status})
         return self
+
+
+def _annotated(document: Document, texts: Mapping[str, str | None]) -> Document:
+    """Return an object with annotations written, and with None removed."""
+    meta = document["metadata"]
+    annotations = {**meta.get("annotations", {}), **texts}
+    kept = {key: text for key, text in annotations.items() if text is not None}
+    return {**document, "metadata": {**meta, "annotations": kept}}
 
 
 def cluster(*, nodes: int = 3, policy: Policy | None = None, **offers: Quantity) -> Cluster:

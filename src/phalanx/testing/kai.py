@@ -19,6 +19,7 @@ from phalanx.testing.build import Cluster, Document
 GROUP, SUBGROUP = "pod-group-name", "kai.scheduler/subgroup-name"
 LAST_START, STALE_SINCE = "kai.scheduler/last-start-timestamp", "kai.scheduler/stale-podgroup-timestamp"
 FRACTION, DEVICE = "gpu-fraction", "runai-gpu-group"
+RESERVATION = "kai-resource-reservation"
 CLASSES = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
@@ -76,6 +77,20 @@ def gang(
     places = [on] * tasks if isinstance(on, str) else [*on, *[""] * (tasks - len(on))]
     pods = [pod(f"{name}-{number}", name, on=place, **resources) for number, place in enumerate(places)]
     return [pod_group(name, min_member=tasks if min_member is None else min_member, queue=queue, **asks), *pods]
+
+
+def bind_request(pod: str, node: str, *, groups: Sequence[str] = (), **status: Any) -> Document:
+    """Return a BindRequest; `status` holds fields by their names in the API, such as ``phase``."""
+    meta = {"namespace": "default", "name": pod, "creationTimestamp": "2026-01-01T12:00:00Z"}
+    spec = {"podName": pod, "selectedNode": node, "selectedGPUGroups": list(groups)}
+    return {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest", "metadata": meta, "spec": spec, "status": status}
+
+
+def reservation(device: str, *, on: str) -> Document:
+    """Return the pod that keeps a shared GPU."""
+    found = build.pod(f"{RESERVATION}/{device}", on=on, gpus=1)
+    found["metadata"]["labels"] = {"app": RESERVATION, DEVICE: device}
+    return found
 
 
 def topology(name: str, *levels: str) -> Document:

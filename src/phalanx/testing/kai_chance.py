@@ -17,13 +17,13 @@ STAMPS = ("2026-01-01T11:58:00Z", "2026-01-01T11:59:50Z", "never")
 
 
 def objects(chance: Random) -> list[Document]:
-    """Return nodes, a tree of queues, and jobs that run, leave and wait."""
+    """Return nodes, a tree of queues, and jobs that run, leave, wait and are being bound; some shared GPUs are reserved."""
     nodes = [_node(chance, number) for number in range(chance.randint(1, 4))]
     free = [_Free(node) for node in nodes]
     found = [*nodes, *_queues(chance), *map(kai.priority_class, kai.CLASSES), kai.topology("net", "zone", "rack")]
     for number in range(chance.randint(1, 7)):
         found += _job(chance, f"job-{number}", free)
-    return found
+    return [*found, *(kai.reservation(device, on=node.name) for node in free for device in node.devices if chance.random() < 0.5)]
 
 
 def config(chance: Random) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class _Free:
         offered = node["status"]["allocatable"]
         self.name = str(node["metadata"]["name"])
         self._cpu, self._gpus, self._pods = int(offered["cpu"]), int(offered.get("nvidia.com/gpu", 0)), int(offered["pods"])
-        self._devices: dict[str, float] = {}
+        self.devices: dict[str, float] = {}
 
     def take(self, chance: Random, cpu: int, gpus: int, share: float) -> tuple[bool, str]:
         """Put a pod on the node if it fits; return the device that it shares."""
@@ -60,15 +60,15 @@ class _Free:
         return True, device
 
     def _share(self, chance: Random, share: float) -> str:
-        open_devices = [name for name, left in self._devices.items() if left >= share - 1e-9]
+        open_devices = [name for name, left in self.devices.items() if left >= share - 1e-9]
         if open_devices and chance.random() < 0.7:
             name = chance.choice(open_devices)
         elif self._gpus:
-            name, self._gpus = f"{self.name}-d{len(self._devices)}", self._gpus - 1
-            self._devices[name] = 1.0
+            name, self._gpus = f"{self.name}-d{len(self.devices)}", self._gpus - 1
+            self.devices[name] = 1.0
         else:
             return ""
-        self._devices[name] -= share
+        self.devices[name] -= share
         return name
 
 
@@ -101,14 +101,16 @@ def _job(chance: Random, name: str, free: list[_Free]) -> list[Document]:
     tasks = chance.randint(1, 5)
     parts = chance.choice((("",), ("",), ("left", "right"), ("left", "right", "far")))
     asks = [_asks(chance) for _ in range(2)]
-    runs = chance.random()
+    runs, found = chance.random(), list[Document]()
     pods = [_pod(chance, f"{name}-{number}", name, chance.choice(asks), chance.choice(parts)) for number in range(tasks)]
     for pod, share in pods:
         if chance.random() < runs - 0.3:
             _start(chance, pod, share, free)
+        elif chance.random() < 0.1:
+            found += _request(chance, pod, share, free)
         elif chance.random() < 0.05:
             kai.gated(pod)
-    return [_group(chance, name, tasks, parts), *(pod for pod, _ in pods)]
+    return [_group(chance, name, tasks, parts), *(pod for pod, _ in pods), *found]
 
 
 def _asks(chance: Random) -> dict[str, Any]:
@@ -125,10 +127,23 @@ def _pod(chance: Random, name: str, group: str, asks: dict[str, Any], part: str)
     return pod, asks.get("share", 0.0)
 
 
+def _request(chance: Random, pod: Document, share: float, free: list[_Free]) -> list[Document]:
+    """Return the wish to bind a pod where there is room, or one that failed or names a node that is gone."""
+    place, name = chance.choice(free), pod["metadata"]["name"]
+    if chance.random() < 0.3:
+        return [chance.choice((kai.bind_request(name, place.name, phase="Failed"), kai.bind_request(name, "gone")))]
+    is_placed, device = _take(chance, pod, share, place)
+    return [kai.bind_request(name, place.name, groups=[device] if device else [])] if is_placed else []
+
+
+def _take(chance: Random, pod: Document, share: float, place: _Free) -> tuple[bool, str]:
+    requests = pod["spec"]["containers"][0]["resources"]["requests"]
+    return place.take(chance, requests["cpu"], requests.get("nvidia.com/gpu", 0), share)
+
+
 def _start(chance: Random, pod: Document, share: float, free: list[_Free]) -> None:
     place = chance.choice(free)
-    requests = pod["spec"]["containers"][0]["resources"]["requests"]
-    is_placed, device = place.take(chance, requests["cpu"], requests.get("nvidia.com/gpu", 0), share)
+    is_placed, device = _take(chance, pod, share, place)
     if is_placed:
         pod["spec"]["nodeName"], pod["status"] = place.name, {"phase": "Running"}
         pod["metadata"]["labels"] |= {kai.DEVICE: device} if device else {}

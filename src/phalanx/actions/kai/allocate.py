@@ -8,7 +8,8 @@ from phalanx.core.podsets import next_tasks
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState
-from phalanx.model.status import Status
+from phalanx.kai.stamps import stamp_start
+from phalanx.model.status import HOLDING, Status
 
 
 class AllocateAction:
@@ -38,8 +39,11 @@ class AllocateAction:
                 gang.verdicts.append(verdict)
                 session.course.note(4, "no quota", f"job {gang.key}: {verdict.message}", gang=gang.key)
                 return False
+        is_new = not gang.tally.total(HOLDING)
         with session.statement() as statement:
             if placer.place(gang, tasks, statement):
                 statement.commit()
+                if is_new and gang.tally.total(HOLDING):
+                    stamp_start(session.decisions, gang, session.now)
                 return True
         return False

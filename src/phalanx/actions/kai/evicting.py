@@ -1,12 +1,11 @@
 """Consolidation, reclaim, preempt, and the eviction of gangs that are broken for too long."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from phalanx.actions.kai.jobs import JobLine, waiting_jobs
 from phalanx.actions.kai.solver import Solver
 from phalanx.actions.kai.victims import Unit, VictimLine, VictimOrder, holders
-from phalanx.core.podsets import USING, is_preemptible, next_tasks, pod_sets
+from phalanx.core.podsets import is_preemptible, next_tasks, pod_sets
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, TaskState
@@ -14,10 +13,8 @@ from phalanx.core.verdict import Verdict
 from phalanx.kai.figures import ZERO, Figures, plus
 from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
 from phalanx.kai.shares import QueueShare
+from phalanx.kai.stamps import stamp_staleness
 from phalanx.kubernetes.gpus import SharedGpus
-from phalanx.model.status import Status
-
-STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
 
 
 class _SearchAction:
@@ -231,7 +228,8 @@ class StaleGangEvictionAction:
         """Look at every gang once."""
         grace = float(str(session.policy.options.get("stalenessGracePeriodSeconds", 60)))
         for gang in session.gangs.values():
-            if grace >= 0 and _is_stale(gang) and session.now - _stale_since(session, gang) >= grace:
+            since = stamp_staleness(session.decisions, gang, session.now) if grace >= 0 else None
+            if since is not None and session.now - since >= grace:
                 self._evict(session, gang)
 
     def _evict(self, session: Session, gang: GangState) -> None:
@@ -241,18 +239,3 @@ class StaleGangEvictionAction:
             reason = f"{text} ({gang.gang.min_member}), evicting remaining pod: {task.task.key}"
             statement.evict(task, action=self.name, preemptor="", reason=reason)
         statement.commit()
-
-
-def _is_stale(gang: GangState) -> bool:
-    """Tell whether a gang has started and some leaf has too few tasks; a gang that is finishing is not stale."""
-    if gang.tally.counts[Status.SUCCEEDED] or not gang.tally.total(USING):
-        return False
-    return any(leaf.count(USING) < leaf.minimum for leaf in pod_sets(gang))
-
-
-def _stale_since(session: Session, gang: GangState) -> float:
-    stamp = gang.gang.annotations.get(STALE_SINCE, "")
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return session.now

@@ -13,14 +13,22 @@ from phalanx.model.status import Status
 
 
 def waiting_jobs(session: Session) -> list[GangState]:
-    """Return the jobs that can be tried: enough tasks to be whole, one of them waiting, in a leaf queue."""
+    """Return the jobs that can be tried: enough tasks to be whole, one of them waiting, in a leaf queue; plugins may refuse one."""
     tree = session.instance("proportion").tree if session.instance("proportion") else None
-    return [gang for gang in session.gangs.values() if _is_waiting(gang) and (tree is None or tree.leaf(gang.gang.queue))]
+    jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (tree is None or tree.leaf(gang.gang.queue))]
+    return [gang for gang in jobs if _may_be_tried(session, gang)]
 
 
 def _is_waiting(gang: GangState) -> bool:
     has_waiting = any(task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks)
     return has_waiting and can_be_whole(gang)
+
+
+def _may_be_tried(session: Session, gang: GangState) -> bool:
+    verdict = session.gang_valid(gang)
+    if not verdict.ok:
+        gang.verdicts.append(verdict)
+    return verdict.ok
 
 
 class JobLine:

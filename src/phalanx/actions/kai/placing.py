@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from phalanx.core.ownfilters import offers, own_filters
 from phalanx.core.podsets import leaves_in_order, pod_sets
 from phalanx.core.session import Session
 from phalanx.core.statement import Kind, Statement
@@ -37,7 +38,7 @@ class Placer:
         """Place all tasks or none; what was tried is undone."""
         offered = np.ones(len(self._session.snapshot.nodes), dtype=np.bool_) if nodes is None else nodes
         mark = statement.checkpoint()
-        if not self._place_group(gang, "", tasks, statement, offered):
+        if not any(self._place_group(gang, "", tasks, statement, some) for some in offers(self._session, gang, offered)):
             statement.rollback(mark)
             return False
         if not self._promises_only and _waits_for_promises(gang):
@@ -89,6 +90,8 @@ class Placer:
         if shape.gpu_share is not None:
             shared_now, shared_later, _ = session.book(SharedGpus).room(shape)
             now, later = now & shared_now, later & shared_later
+        allowed = own_filters(session, task, later).narrow(later)
+        later = later if allowed is None else allowed
         if not later.any():
             self._note(task, lambda: session.outlook(shape).error(within=nodes))
             return None

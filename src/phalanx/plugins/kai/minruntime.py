@@ -1,15 +1,12 @@
 """A job that has just started is left in peace for a while."""
 
-from datetime import datetime
-
 from phalanx.core.duration import seconds_of
 from phalanx.core.podsets import pod_sets
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState
-
-LAST_START = "kai.scheduler/last-start-timestamp"
+from phalanx.kai.stamps import last_start
 
 
 class MinRuntimePlugin:
@@ -28,7 +25,7 @@ class MinRuntimePlugin:
 
     def protects(self, session: Session, preemptor: GangState, victim: GangState, purpose: str) -> bool:
         """Tell whether the job is too young to lose its core."""
-        started = _stamp(victim.gang.annotations.get(LAST_START, ""))
+        started = last_start(victim)
         return started is not None and session.now < started + self._seconds(session, preemptor, victim, purpose)
 
     def _seconds(self, session: Session, preemptor: GangState, victim: GangState, purpose: str) -> float:
@@ -56,10 +53,3 @@ def _lineage(session: Session, name: str) -> list[str]:
         line.append(name)
         name = session.queues[name].parent
     return line
-
-
-def _stamp(text: str) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None

@@ -12,9 +12,9 @@ from phalanx.core.verdict import YES, Verdict
 from phalanx.kai.capacity import capacity_verdict, quota_verdict
 from phalanx.kai.figures import NAMES, ZERO, Figures, plus
 from phalanx.kai.shares import QueueShare, QueueTree, add_pending, add_running, build_tree, divide_fairly, hold, release
-from phalanx.kubernetes.gpus import GPU, SharedGpus
+from phalanx.kubernetes.gpus import GPU
 from phalanx.model.queue import Queue
-from phalanx.model.shape import Shape
+from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB, Shape
 from phalanx.model.status import HOLDING, Status
 
 _MIG = re.compile(r"nvidia\.com/mig-(\d+)g\..*")
@@ -70,11 +70,8 @@ class ProportionPlugin:
     def _gpus(self, session: Session, shape: Shape, node: int) -> float:
         share = shape.gpu_share
         if share is not None:
-            if share.portion:
-                return round(share.portion, 2) * share.devices
-            if node >= 0:
-                return session.book(SharedGpus).portion(share, node)
-            return -(-share.memory_mib * 100 // 100) / 100 * share.devices
+            memory = session.snapshot.nodes.nodes[node].gpu_memory_mib if node >= 0 else UNKNOWN_GPU_MEMORY_MIB
+            return round(share.portion_of(memory), 2) * share.devices
         whole = sum(amount / 1000 * _devices(name) for name, amount in shape.request.items() if _devices(name))
         return whole + self._claimed(session, shape)
 

@@ -1,0 +1,95 @@
+"""The events that KAI's scheduler writes about a session, in its words."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from phalanx.core.decision import Decisions, Eviction
+from phalanx.core.podsets import USING, can_be_whole, pod_sets
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.states import GangState, TaskState
+from phalanx.dialects.kai_status import NOT_READY, job_error, pod_condition
+from phalanx.model.status import Status
+
+NODE_POOL = "default"
+"""Nodes without a pool are in this one."""
+NORMAL, WARNING = "Normal", "Warning"
+STALE_ACTION = "stalegangeviction"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What is told about a Pod or a PodGroup."""
+
+    kind: str
+    key: str
+    type: str
+    reason: str
+    message: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def events(snapshot: Snapshot, decisions: Decisions) -> list[Event]:
+    """Return the events of a session: those of pods that get a node, of evictions, and of groups that wait."""
+    found = [_scheduled(key, node) for key, node in sorted(decisions.binds.items())]
+    found += _evictions(decisions)
+    for outcome in sorted(decisions.outcomes, key=lambda outcome: outcome.state.key):
+        if outcome.state.gang.dialect == "kai":
+            found += _about(outcome.state, snapshot.nodes.names, decisions)
+    return found
+
+
+def _scheduled(key: str, node: str) -> Event:
+    return Event("Pod", key, NORMAL, "Scheduled", f"Successfully assigned pod {key} to node {node} at node-pool {NODE_POOL}")
+
+
+def _evictions(decisions: Decisions) -> Iterator[Event]:
+    """Yield an event per evicted pod, told about its group, with how many of the group go together."""
+    evictions = [eviction for _, eviction in sorted(decisions.evictions.items()) if eviction.task.gang is not None]
+    together = Counter(map(_cause, evictions))
+    for eviction in evictions:
+        marks = _marks(eviction, together[_cause(eviction)])
+        yield Event("PodGroup", str(eviction.task.gang), NORMAL, "Evict", eviction.message, marks)
+
+
+def _cause(eviction: Eviction) -> tuple[str, str, str]:
+    return str(eviction.task.gang), eviction.action, eviction.preemptor
+
+
+def _marks(eviction: Eviction, together: int) -> dict[str, str]:
+    marks = {"evictor-action-type": eviction.action, "num-evicted-pods": str(together)}
+    if eviction.preemptor:
+        namespace, _, name = eviction.preemptor.partition("/")
+        marks |= {"evictor-pod-group-namespace": namespace, "evictor-pod-group-name": name}
+    return marks
+
+
+def _about(gang: GangState, names: list[str], decisions: Decisions) -> Iterator[Event]:
+    if any(_is_stale_eviction(task, decisions) for task in gang.tasks):
+        yield Event("PodGroup", gang.key, NORMAL, "StaleJob", _stale(gang))
+    promised = [task for task in gang.tasks if task.status is Status.PIPELINED]
+    waiting = [task for task in gang.tasks if task.status is Status.PENDING]
+    yield from (_pod_event(task, names, NORMAL) for task in promised)
+    if waiting and not can_be_whole(gang):
+        yield Event("PodGroup", gang.key, NORMAL, NOT_READY, job_error(gang)[1])
+    elif waiting:
+        yield from (_pod_event(task, names, WARNING) for task in waiting if not task.task.is_gated)
+        yield Event("PodGroup", gang.key, NORMAL, "Unschedulable", job_error(gang)[1])
+
+
+def _pod_event(task: TaskState, names: list[str], kind: str) -> Event:
+    condition = pod_condition(task, names)
+    return Event("Pod", task.task.key, kind, condition.reason, condition.message)
+
+
+def _is_stale_eviction(task: TaskState, decisions: Decisions) -> bool:
+    eviction = decisions.evictions.get(task.task.key)
+    return eviction is not None and eviction.action == STALE_ACTION
+
+
+def _stale(gang: GangState) -> str:
+    leaves = pod_sets(gang)
+    active, minimum = sum(leaf.count(USING) for leaf in leaves), sum(leaf.minimum for leaf in leaves)
+    short = [leaf for leaf in leaves if leaf.policy is not None and leaf.count(USING) < leaf.minimum]
+    parts = [f"subGroup {leaf.name} minMember is {leaf.minimum} and {leaf.count(USING)} pods are active" for leaf in short]
+    return ", ".join([f"Job is stale. {active} pods are active, minMember is {minimum}", *parts])

@@ -1,0 +1,43 @@
+"""The times that KAI keeps on a group as annotations: when it last started, and since when it is below its minimum."""
+
+from phalanx.core.decision import Decisions
+from phalanx.core.podsets import USING, pod_sets
+from phalanx.core.states import GangState
+from phalanx.model.moment import moment_of, moment_text
+from phalanx.model.status import Status
+
+LAST_START = "kai.scheduler/last-start-timestamp"
+STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
+
+
+def last_start(gang: GangState) -> float | None:
+    """Return when a gang last started; None when nobody says."""
+    return moment_of(gang.gang.annotations.get(LAST_START, ""))
+
+
+def stamp_start(decisions: Decisions, gang: GangState, now: float) -> None:
+    """Note that a gang starts now."""
+    _write(decisions, gang, LAST_START, moment_text(now))
+
+
+def stamp_staleness(decisions: Decisions, gang: GangState, now: float) -> float | None:
+    """Return since when a gang is stale, or None if it is not; note it when that is new, and strike it when it is over."""
+    since = moment_of(gang.gang.annotations.get(STALE_SINCE, ""))
+    if not is_stale(gang):
+        if STALE_SINCE in gang.gang.annotations:
+            _write(decisions, gang, STALE_SINCE, None)
+        return None
+    if since is None:
+        _write(decisions, gang, STALE_SINCE, moment_text(now))
+    return now if since is None else since
+
+
+def _write(decisions: Decisions, gang: GangState, key: str, text: str | None) -> None:
+    decisions.stamps.setdefault(gang.gang.key, {})[key] = text
+
+
+def is_stale(gang: GangState) -> bool:
+    """Tell whether a gang has started and some leaf has too few tasks; a gang that is finishing is not stale."""
+    if gang.tally.counts[Status.SUCCEEDED] or not gang.tally.total(USING):
+        return False
+    return any(leaf.count(USING) < leaf.minimum for leaf in pod_sets(gang))

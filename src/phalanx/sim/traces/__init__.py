@@ -1,0 +1,62 @@
+"""Recorded work of real clusters: seven public formats, each read by a module of its own.
+
+    trace = read_trace("helios", ["data/Venus"])
+    trace.workload, trace.notes, trace.left_out
+
+What is mapped to what, and what is rounded, says the docstring of each module. All of them share this: times begin with the
+first submission, a broken row is refused alone and noted, jobs that never ran are left out and counted, and a trace without
+machines gets a cluster (`cluster.py`).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from phalanx.errors import ConfigError, TraceError
+from phalanx.sim.traces import acme, helios, openb, pai, philly, spot_gpu, tiresias
+from phalanx.sim.traces.draft import Trace
+from phalanx.sim.traces.files import Files, Kind, Paths
+
+__all__ = ["FORMATS", "Trace", "guess", "read_trace"]
+
+
+class Reader(Protocol):
+    """Reads one format."""
+
+    def __call__(self, paths: Paths, *, nodes: int | None = None) -> Trace:
+        """Read a trace; of so many nodes if it names no machines."""
+
+
+class Format(NamedTuple):
+    """A format: what its file with the jobs holds, and how it is read."""
+
+    jobs: Kind
+    read: Reader
+
+
+FORMATS: Mapping[str, Format] = {
+    "acme": Format(acme.JOBS, acme.read),
+    "helios": Format(helios.JOBS, helios.read),
+    "openb": Format(openb.JOBS, openb.read),
+    "pai": Format(pai.JOBS, pai.read),
+    "philly": Format(philly.JOBS, philly.read),
+    "spot-gpu": Format(spot_gpu.JOBS, spot_gpu.read),
+    "tiresias": Format(tiresias.JOBS, tiresias.read),
+}
+
+
+def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Trace:
+    """Read files, or the files of a folder, in the format of this name; a cluster that must be made up has so many nodes."""
+    if name not in FORMATS:
+        raise ConfigError(f"trace format {name!r}: unknown; write one of: {', '.join(FORMATS)}")
+    if nodes is not None and nodes < 1:
+        raise ConfigError(f"nodes: {nodes} is too few; write 1 or more")
+    return FORMATS[name].read(paths, nodes=nodes)
+
+
+def guess(paths: Paths) -> str:
+    """Return the name of the format that these files have, told by their columns."""
+    files = Files(paths)
+    found = next((name for name, known in FORMATS.items() if files.holds(known.jobs)), None)
+    if found is None:
+        raise TraceError(f"{files}: no trace that we know; expected jobs in one of the formats: {', '.join(FORMATS)}")
+    return found

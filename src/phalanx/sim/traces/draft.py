@@ -1,0 +1,87 @@
+"""A trace while it is read: what was understood, what was refused, what is left out.
+
+A row that cannot be understood is refused alone: it becomes a note, and the next one is read. A job that never ran, or whose
+end nobody knows, is left out and counted.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from phalanx.errors import ConfigError, TraceError
+from phalanx.sim.traces.cluster import made_cluster
+from phalanx.sim.traces.names import Names
+from phalanx.sim.workload import Gang, Machine, Workload
+
+Source = TypeVar("Source")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A workload that was recorded, and what is missing in it."""
+
+    workload: Workload
+    notes: tuple[str, ...] = ()
+    """One for each row that was refused: "cluster_log.csv, line 17: gpu_num: 'x' is not a number"."""
+    left_out: int = 0
+    """How many jobs never ran, or have no known end."""
+
+
+class Draft:
+    """Gathers gangs and machines; times may begin anywhere."""
+
+    def __init__(self, *, queue: str = "queue") -> None:
+        """Begin; `queue` goes before names of queues that do not begin with a letter."""
+        self.queues, self.gang_names, self.machine_names = Names(queue), Names("job"), Names("node")
+        self._notes: list[str] = []
+        self._left_out = 0
+
+    def each(self, sources: Iterable[Source], make: Callable[[Source], Result | None]) -> list[Result]:
+        """Return what is made of each source; a refusal becomes a note, and nothing is left out."""
+        found = []
+        for source in sources:
+            try:
+                made = make(source)
+            except TraceError as problem:
+                self._notes.append(str(problem))
+                continue
+            if made is None:
+                self._left_out += 1
+            else:
+                found.append(made)
+        return found
+
+    def trace(
+        self,
+        gangs: list[Gang],
+        machines: Sequence[Machine] = (),
+        *,
+        nodes: int | None = None,
+        weight_by_queue: Mapping[str, int] | None = None,
+    ) -> Trace:
+        """Return the trace, its first submission at 0; without machines it gets a cluster, of so many nodes if that is said."""
+        if not gangs:
+            raise TraceError(f"no job that ran: {self._left_out} left out, {len(self._notes)} refused{self._first_note()}")
+        if machines and nodes is not None:
+            raise ConfigError(f"nodes: the trace names its machines, {len(machines)}; leave out the number, or the file with them")
+        ordered = _from_zero(gangs if machines else [_anywhere(gang) for gang in gangs])
+        weights = {gang.queue: 1 for gang in ordered} | dict(weight_by_queue or {})
+        workload = Workload(tuple(ordered), tuple(machines) or made_cluster(ordered, nodes), weights)
+        return Trace(workload, tuple(self._notes), self._left_out)
+
+    def _first_note(self) -> str:
+        return f"; the first: {self._notes[0]}" if self._notes else ""
+
+
+def _from_zero(gangs: list[Gang]) -> list[Gang]:
+    ordered = sorted(gangs, key=lambda gang: gang.submitted)
+    first = ordered[0].submitted
+    return [replace(gang, submitted=gang.submitted - first) for gang in ordered] if first else ordered
+
+
+def _anywhere(gang: Gang) -> Gang:
+    """Return the gang without wishes for a model of GPU, which a made-up cluster does not have."""
+    if not any(part.node_labels for part in gang.parts):
+        return gang
+    return replace(gang, parts=tuple(replace(part, node_labels={}) for part in gang.parts))

@@ -1,0 +1,118 @@
+"""Philly (Microsoft, 2017): `cluster_job_log` (JSON) and, if given, `cluster_machine_list` (CSV).
+
+The log does not say what a job asked for, only what it was given: a task for each machine of its first attempt, with as many
+GPUs as it had there. A job runs as long as all its attempts together
+that have a recorded start and end. The virtual cluster is the queue. CPUs and memory are
+neither asked for nor offered: nobody recorded them.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from phalanx.dialects.cluster import readable
+from phalanx.errors import TraceError
+from phalanx.sim.machines import machine
+from phalanx.sim.traces.draft import Draft, Trace
+from phalanx.sim.traces.files import Files, Paths, Table, beginning
+from phalanx.sim.traces.rows import NOTHING, Row, moment
+from phalanx.sim.traces.tasks import workers
+from phalanx.sim.workload import Gang, Machine
+
+NODES = Table(("machineId", "number of GPUs"))
+
+
+class _Place(msgspec.Struct):
+    """The GPUs of an attempt on one machine."""
+
+    gpus: list[str]
+
+
+class _Attempt(msgspec.Struct):
+    start_time: str | None = None
+    end_time: str | None = None
+    detail: list[_Place] = []
+
+
+class _Job(msgspec.Struct):
+    jobid: str
+    vc: str
+    submitted_time: str
+    attempts: list[_Attempt] = []
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """A list of jobs in JSON."""
+
+    title: str = "a JSON list of jobs with jobid, vc, submitted_time and attempts"
+
+    def is_in(self, path: Path) -> bool:
+        """Tell whether the file begins with a list of jobs."""
+        text = beginning(path).lstrip()
+        return text.startswith("[") and '"attempts"' in text
+
+    def entries(self, path: Path) -> Iterator["_Entry"]:
+        """Yield the jobs, not yet understood."""
+        try:
+            found = msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw])
+        except msgspec.MsgspecError as problem:
+            raise TraceError(f"{path.name}: {problem}; expected {self.title}") from problem
+        return (_Entry(f"{path.name}, job {number}", raw) for number, raw in enumerate(found, start=1))
+
+
+JOBS = _Log()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A job of the log with its place in it."""
+
+    place: str
+    raw: msgspec.Raw
+
+    def job(self) -> _Job:
+        """Return it, if it can be understood."""
+        try:
+            return msgspec.json.decode(self.raw, type=_Job)
+        except msgspec.ValidationError as problem:
+            raise TraceError(f"{self.place}: {readable(problem)}") from problem
+
+    def seconds(self, attempt: _Attempt) -> float:
+        """Return how long an attempt ran; 0 if its start or end was not recorded."""
+        start, end = attempt.start_time or "", attempt.end_time or ""
+        if start.lower() in NOTHING or end.lower() in NOTHING:
+            return 0
+        seconds = moment(end, f"{self.place}: end_time") - moment(start, f"{self.place}: start_time")
+        if seconds < 0:
+            raise TraceError(f"{self.place}: end_time: {end!r} is before start_time, {start!r}")
+        return seconds
+
+
+def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+    """Read a log of jobs."""
+    files, draft = Files(paths), Draft(queue="vc")
+    gangs = draft.each(JOBS.entries(files.need(JOBS)), lambda entry: _gang(entry, draft))
+    machines = draft.each(files.rows(NODES), lambda row: _machine(row, draft))
+    return draft.trace(gangs, machines, nodes=nodes)
+
+
+def _gang(entry: _Entry, draft: Draft) -> Gang | None:
+    job = entry.job()
+    duration = sum(entry.seconds(attempt) for attempt in job.attempts)
+    tasks_by_gpus = Counter(_gpus_by_machine(job.attempts))
+    if not duration or not tasks_by_gpus:
+        return None
+    submitted = moment(job.submitted_time, f"{entry.place}: submitted_time")
+    return Gang(draft.gang_names.fresh(job.jobid), submitted, duration, workers(tasks_by_gpus), draft.queues.same(job.vc))
+
+
+def _gpus_by_machine(attempts: Sequence[_Attempt]) -> list[int]:
+    return next(([len(place.gpus) for place in attempt.detail] for attempt in attempts if attempt.detail), [])
+
+
+def _machine(row: Row, draft: Draft) -> Machine:
+    return machine(draft.machine_names.fresh(row.text("machineId")), gpus=row.count("number of GPUs"))
