@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -133,6 +134,20 @@ def test_a_kubeconfig_names_a_server(tmp_path: Path, server: Connection) -> None
     assert connection.headers == {"Authorization": "Bearer secret"}
     assert connection.ask("GET", "/version").code == 200
     assert connection_to(server.server) == Connection(server.server)
+
+
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+
+
+def test_objects_come_as_a_table_for_those_who_like_tables(api: Api) -> None:
+    made = api.bound_pod("seen")
+    viewer = Api(replace(api.connection, headers=TABLE), "default")
+    for table in (viewer.read("pods").body, viewer.read("pods/seen").body, next(viewer.watch("pods", seconds=1))["object"]):
+        assert table["kind"] == "Table"
+        cells = dict(zip((column["name"] for column in table["columnDefinitions"]), table["rows"][0]["cells"], strict=True))
+        assert (cells["Name"], cells["Status"], cells["Node"], cells["Age"]) == ("seen", "Pending", "node-1", "0s")
+        assert table["rows"][0]["object"]["metadata"] == made["metadata"]
+    api.remove("pods/seen", {"gracePeriodSeconds": 0})
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

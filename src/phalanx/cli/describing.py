@@ -7,13 +7,13 @@ import click
 import yaml
 
 from phalanx.cli import output
-from phalanx.cli.columns import Document, age
 from phalanx.cli.getting import gangs
 from phalanx.cli.server import find, is_gang
 from phalanx.runtime.gangs import GROUPS
 from phalanx.store.applied import LAST_APPLIED
 from phalanx.store.kinds import kind_of
 from phalanx.store.kube.client import Client
+from phalanx.web.columns import Document, age
 
 EVENT = kind_of({"apiVersion": "v1", "kind": "Event"})
 MOST_EVENTS = 12

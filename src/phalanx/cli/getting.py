@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from phalanx.cli import output
-from phalanx.cli.columns import GANG, Document, age, columns_of
 from phalanx.cli.get import Options
 from phalanx.cli.server import find, is_gang, kinds_of, split_name, title
 from phalanx.errors import Gone, Missing
@@ -17,6 +16,7 @@ from phalanx.runtime.gangs import GROUPS
 from phalanx.store.kinds import Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.memory import POD
+from phalanx.web.columns import GANG, Document, age, columns_of
 
 
 async def show(client: Client, asked: Options) -> None:

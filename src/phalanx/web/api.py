@@ -18,7 +18,8 @@ from phalanx.store.paths import NOWHERE
 from phalanx.store.status import status_of
 from phalanx.web.discovery import documents
 from phalanx.web.requests import Asked, body_of, refuse_strangers
-from phalanx.web.watching import Stream
+from phalanx.web.tables import table_of
+from phalanx.web.watching import CHANGES, Stream
 from phalanx.web.writes import Answer, write
 
 LARGEST_BODY = 3 << 20
@@ -95,11 +96,12 @@ class Api:
     async def _shown(self, request: web.Request, asked: Asked) -> web.StreamResponse:
         target = asked.target
         if target.name and target.subresource in ("", "status"):
-            return self._json(self._store.get(target.kind, target.namespace, target.name))
+            found = self._store.get(target.kind, target.namespace, target.name)
+            return self._json(self._table(asked, [found], {}) if asked.is_table else found)
         if target.subresource:
             raise Missing(NOWHERE)
         if asked.is_watch:
-            return await self._streamed(request, Stream(self._store, asked.wish))
+            return await self._streamed(request, asked)
         return self._json(self._list(asked))
 
     def _list(self, asked: Asked) -> Document:
@@ -108,9 +110,15 @@ class Api:
         meta: dict[str, Any] = {"resourceVersion": page.version}
         if page.goes_on:
             meta |= {"continue": page.goes_on, "remainingItemCount": page.remaining}
+        if asked.is_table:
+            return self._table(asked, page.items, meta)
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": page.items}
 
-    async def _streamed(self, request: web.Request, stream: Stream) -> web.StreamResponse:
+    def _table(self, asked: Asked, items: list[Document], meta: Document) -> Document:
+        return table_of(asked.target.kind, items, meta, self._store.now)
+
+    async def _streamed(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+        stream = Stream(self._store, asked.wish)
         response = web.StreamResponse(headers={**self._headers(), "Content-Type": "application/json"})
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -118,6 +126,8 @@ class Api:
         try:
             with suppress(ConnectionError):
                 async for event in stream.events():
+                    if asked.is_table and event["type"] in CHANGES:
+                        event = {**event, "object": self._table(asked, [event["object"]], {})}
                     await response.write(msgspec.json.encode(event) + b"\n")
         finally:
             self._streams.discard(stream)

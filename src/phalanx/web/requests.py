@@ -11,6 +11,7 @@ from phalanx.store.kinds import Document, kind_of
 from phalanx.store.memory import BACKGROUND, ORPHAN, POD
 from phalanx.store.paths import NOWHERE, Target, target_of
 from phalanx.store.selection import Selection, check_fields, selection
+from phalanx.web.tables import wants_table
 from phalanx.web.watching import LONGEST, Wish
 
 JSON_FORMS = ("application/json", "application/octet-stream", *patches.FORMS)
@@ -26,6 +27,7 @@ class Asked:
     def __init__(self, request: web.Request, body: Any) -> None:
         self.query, self.body = request.query, body
         self.form = request.content_type
+        self.is_table = wants_table(request.headers.get("Accept", ""))
         self.target = target_of(_as_binding(request.path, body))
         self.verb = _verb(request.method, self.target)
 

@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from phalanx.errors import Gone
-from phalanx.store.history import ADDED, BOOKMARK, Watch
+from phalanx.store.history import ADDED, BOOKMARK, DELETED, MODIFIED, Watch
 from phalanx.store.kinds import Document, Kind
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import Selection
 from phalanx.store.status import status_of
 
+CHANGES = (ADDED, MODIFIED, DELETED)
 LONGEST = 3600.0
 BETWEEN_BOOKMARKS = 60.0
 BEFORE_THE_END = 2.0

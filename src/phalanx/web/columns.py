@@ -1,4 +1,4 @@
-"""The columns in which `phalanx get` shows each kind of object."""
+"""The columns in which each kind of object is shown: by `phalanx get`, and to kubectl as a table of the API server."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
