@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any
 
 import click
 import msgspec
@@ -16,7 +15,7 @@ from phalanx.runtime.gangs import GROUPS
 from phalanx.store.kinds import Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.memory import POD
-from phalanx.web.columns import GANG, Document, age, columns_of
+from phalanx.web.columns import Column, Document, columns_of
 
 
 async def show(client: Client, asked: Options) -> None:
@@ -167,21 +166,17 @@ class _Table:
         click.echo(output.GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
 
     def _head(self, item: Document) -> list[str]:
-        place = ["NAMESPACE"] if self._asked.everywhere and "namespace" in item["metadata"] else []
-        if item["kind"] == "Gang":
-            return [*place, "NAME", *(column.title for column in GANG), "AGE", "WHY"]
-        return [*place, "NAME", *(column.title for column in self._columns(item)), "AGE"]
+        return [*(["NAMESPACE"] if self._shows_place(item) else []), *(column.title for column in self._columns(item))]
 
     def _row(self, item: Document) -> list[str]:
-        meta = item["metadata"]
-        place = [meta["namespace"]] if self._asked.everywhere and "namespace" in meta else []
-        old = age(meta.get("creationTimestamp", ""), self._client.now)
-        if item["kind"] == "Gang":
-            return [*place, meta["name"], *(str(column.cell(item)) for column in GANG), old, item["why"]]
-        return [*place, meta["name"], *(str(column.cell(item)) for column in self._columns(item)), old]
+        place = [item["metadata"]["namespace"]] if self._shows_place(item) else []
+        return [*place, *(str(column.cell(item)) for column in self._columns(item))]
 
-    def _columns(self, item: Document) -> Any:
-        return columns_of(item["kind"], is_wide=self._asked.form == "wide")
+    def _shows_place(self, item: Document) -> bool:
+        return self._asked.everywhere and "namespace" in item["metadata"]
+
+    def _columns(self, item: Document) -> list[Column]:
+        return columns_of(item["kind"], self._client.now, is_wide=self._asked.form == "wide")
 
 
 def _name(item: Document) -> str:

@@ -16,6 +16,8 @@ class Column:
     cell: Callable[[Document], object]
     is_wide: bool = False
     """Shown with -o wide only."""
+    is_sentence: bool = False
+    """Shown behind all others, as it may be long."""
 
 
 def at(path: str, default: object = "") -> Callable[[Document], object]:
@@ -76,13 +78,6 @@ def _labels(document: Document) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((document["metadata"].get("labels") or {}).items()))
 
 
-GANG = (
-    Column("QUEUE", at("queue")),
-    Column("STATUS", at("status")),
-    Column("MIN", at("minimum")),
-    Column("PLACED", at("placed")),
-    Column("RUNNING", at("running")),
-)
 _GROUP = (
     Column("STATUS", at("status.phase", "Pending")),
     Column("MIN", at("spec.minMember")),
@@ -90,6 +85,14 @@ _GROUP = (
     Column("PRIORITY", at("spec.priorityClassName"), is_wide=True),
 )
 BY_KIND: dict[str, tuple[Column, ...]] = {
+    "Gang": (
+        Column("QUEUE", at("queue")),
+        Column("STATUS", at("status")),
+        Column("MIN", at("minimum")),
+        Column("PLACED", at("placed")),
+        Column("RUNNING", at("running")),
+        Column("WHY", at("why"), is_sentence=True),
+    ),
     "Pod": (
         Column("STATUS", _pod_status),
         Column("NODE", at("spec.nodeName")),
@@ -117,11 +120,18 @@ BY_KIND: dict[str, tuple[Column, ...]] = {
         Column("TYPE", at("type")),
         Column("REASON", at("reason")),
         Column("OBJECT", _about),
-        Column("MESSAGE", at("message")),
+        Column("MESSAGE", at("message"), is_sentence=True),
     ),
 }
 
 
-def columns_of(kind: str, *, is_wide: bool) -> list[Column]:
-    """Return the columns of a kind between its name and its age."""
-    return [column for column in BY_KIND.get(kind, ()) if is_wide or not column.is_wide]
+def columns_of(kind: str, now: float, *, is_wide: bool = True) -> list[Column]:
+    """Return all columns of a kind in their order: its name, its own, its age, and what may be long."""
+    own = [column for column in BY_KIND.get(kind, ()) if is_wide or not column.is_wide]
+    plain = [column for column in own if not column.is_sentence]
+    sentences = [column for column in own if column.is_sentence]
+    return [Column("NAME", at("metadata.name")), *plain, Column("AGE", lambda item: _age(item, now)), *sentences]
+
+
+def _age(item: Document, now: float) -> str:
+    return age(item["metadata"].get("creationTimestamp", ""), now)

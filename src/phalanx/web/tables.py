@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from phalanx.store.kinds import Document, Kind
-from phalanx.web.columns import BY_KIND, age
+from phalanx.web.columns import Column, columns_of
 
 VERSION = "meta.k8s.io/v1"
 
@@ -17,15 +17,11 @@ def wants_table(accept: str) -> bool:
 
 def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) -> dict[str, Any]:
     """Return objects as a table; every row brings the metadata of its object."""
-    columns = BY_KIND.get(kind.kind, ())
-    definitions = [
-        _definition("Name", is_name=True),
-        *(_definition(column.title.capitalize(), priority=int(column.is_wide)) for column in columns),
-        _definition("Age"),
-    ]
+    columns = columns_of(kind.kind, now)
+    definitions = [_definition(column) for column in columns]
     rows = [
         {
-            "cells": [item["metadata"]["name"], *(column.cell(item) for column in columns), _age(item, now)],
+            "cells": [column.cell(item) for column in columns],
             "object": {"apiVersion": VERSION, "kind": "PartialObjectMetadata", "metadata": item["metadata"]},
         }
         for item in items
@@ -33,9 +29,6 @@ def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) 
     return {"kind": "Table", "apiVersion": VERSION, "metadata": meta, "columnDefinitions": definitions, "rows": rows}
 
 
-def _definition(name: str, *, priority: int = 0, is_name: bool = False) -> dict[str, Any]:
-    return {"name": name, "type": "string", "format": "name" if is_name else "", "description": "", "priority": priority}
-
-
-def _age(item: Document, now: float) -> str:
-    return age(item["metadata"].get("creationTimestamp", ""), now)
+def _definition(column: Column) -> dict[str, Any]:
+    form = "name" if column.title == "NAME" else ""
+    return {"name": column.title.capitalize(), "type": "string", "format": form, "description": "", "priority": int(column.is_wide)}
