@@ -21,14 +21,16 @@ class Ceiling:
         self._held: dict[str, list[tuple[int, Amounts]]] = {}
 
     def may_hold(self, gang: GangState, tasks: Sequence[TaskState]) -> bool:
-        """Tell whether tasks of a gang could find room if everybody less important of its queue went."""
+        """Tell whether equal tasks of a gang could find room if everybody less important of its queue went, and anybody would."""
+        gains = [held for priority, held in self._holdings(gang.gang.queue) if priority < gang.gang.priority and held.any()]
+        if not gains:
+            return False
         need = np.zeros(len(self._session.snapshot.space), dtype=np.int64)
         for task in tasks:
             need += self._session.request_of(task.task.shape).amounts
         room = np.maximum(self._session.ledger.future, 0).sum(axis=1)
-        for priority, held in self._holdings(gang.gang.queue):
-            if priority < gang.gang.priority:
-                room += held
+        for held in gains:
+            room += held
         return bool(np.all((room >= need) | (need == 0)))
 
     def _holdings(self, queue: str) -> list[tuple[int, Amounts]]:

@@ -137,4 +137,5 @@ def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: 
         return False
     if purpose == "preempt":
         return gang.queue == mine.queue and gang.priority < mine.priority
-    return gang.queue != mine.queue and session.queues[gang.queue].is_reclaimable and task.status is Status.RUNNING
+    queue = session.queues[gang.queue]
+    return gang.queue != mine.queue and queue.is_reclaimable and task.status is Status.RUNNING and session.queue_gives(queue)

@@ -33,6 +33,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "queue_overused": ("enabledOverused", "any refusal"),
     "queue_room": ("enabledAllocatable", "smallest"),
     "queue_preemptive": ("enablePreemptive", "all agree"),
+    "queue_gives": (None, "all agree"),
     "prefilter": ("enablePredicate", "first refusal"),
     "screen": ("enablePredicate", "collected"),
     "task_screen": ("enablePredicate", "collected"),

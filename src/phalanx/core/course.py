@@ -7,7 +7,9 @@ Nothing is recorded unless a level is asked for; callers test `level` first, so 
     5  actions entered and left, filters and scores per class of tasks
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +36,12 @@ class Course:
         """Record a step if its level is wanted."""
         if level <= self.level:
             self.events.append(CourseEvent(level, event, text, fields))
+
+
+def note_votes(course: Course, hook: str, question: Sequence[Any], votes: Mapping[str, Any], chosen: Sequence[Any]) -> None:
+    """Record what each plugin says about victims, and what comes out."""
+    preemptor = question[1].task.key
+    said = {name: "no say" if vote is None else [task.task.key for task in vote] for name, vote in votes.items()}
+    names = [task.task.key for task in chosen]
+    text = f"{len(names)} task(s) may go for {preemptor}" + (f": {', '.join(names)}" if names else "")
+    course.note(4, "victims", text, task=preemptor, hook=hook, votes=said, victims=names)

@@ -236,6 +236,12 @@ class Evictable(Protocol):
     ) -> list[TaskState] | None: ...
 
 
+class QueueGives(Protocol):
+    """Whether any task of the queue could be reclaimed as things stand; false saves asking for each of them."""
+
+    def queue_gives(self, session: "Session", queue: Queue) -> bool: ...
+
+
 class VictimTasks(Protocol):
     """Which of these running tasks leave their nodes for nobody in particular: the shuffle action evicts them."""
 

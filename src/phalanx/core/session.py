@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from phalanx.core import combine
-from phalanx.core.course import Course
+from phalanx.core.course import Course, note_votes
 from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
 from phalanx.core.located import locate_gang
@@ -64,6 +64,7 @@ class Session:
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}
         self._voters: list[Any] = []
+        self._giving: dict[str, tuple[int, bool]] = {}
         self._on_node: dict[int, list[TaskState]] = {}
         self.books_are_live = policy.family == "kai"
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
@@ -344,6 +345,15 @@ class Session:
         """Tell whether the queue may take room from other queues."""
         return combine.first_refusal(self._hooks["queue_preemptive"], self, queue, task)
 
+    def queue_gives(self, queue: Queue) -> bool:
+        """Tell whether plugins would let any task of the queue go for another queue, as far as that depends on the queue alone."""
+        if self.policy.victim_rule != "all-agree":
+            return True  # whoever protects a queue may be passed over by a later tier
+        if self._giving.get(queue.name, (-1, False))[0] != self.version:
+            answer = all(method(self, queue) for method in combine.flat(self._hooks["queue_gives"]))
+            self._giving[queue.name] = (self.version, answer)
+        return self._giving[queue.name][1]
+
     # --- victims ---------------------------------------------------------------------------------------------------
 
     def running_on(self, node: int) -> list[TaskState]:
@@ -378,21 +388,13 @@ class Session:
         rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else combine.victims
         chosen, self._voters = rule(self._hooks[hook], *question)
         if self.course.level >= 4:
-            self._note_votes(hook, question, chosen)
+            votes = {method.__self__.name: method(*question) for method in combine.flat(self._hooks[hook])}
+            note_votes(self.course, hook, question, votes, chosen)
         return chosen
 
     def voters(self) -> list[str]:
         """Return the plugins that decided the last question about victims."""
         return [method.__self__.name for method in self._voters]
-
-    def _note_votes(self, hook: str, question: tuple[object, ...], chosen: list[TaskState]) -> None:
-        """Record what each plugin says about victims, and what comes out."""
-        preemptor: Any = question[1]
-        votes = {method.__self__.name: method(*question) for method in combine.flat(self._hooks[hook])}
-        said = {name: "no say" if vote is None else [task.task.key for task in vote] for name, vote in votes.items()}
-        names = [task.task.key for task in chosen]
-        text = f"{len(names)} task(s) may go for {preemptor.task.key}" + (f": {', '.join(names)}" if names else "")
-        self.course.note(4, "victims", text, task=preemptor.task.key, hook=hook, votes=said, victims=names)
 
     def victim_queue_compare(self, left: str, right: str, preemptor: str) -> int:
         """Return which of two queues gives first for the preemptor's queue; the one that is served last by default."""

@@ -232,6 +232,15 @@ class CapacityPlugin:
         """The same between queues; inside a queue it has no say."""
         return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
 
+    def queue_gives(self, session: Session, queue: Queue) -> bool:
+        """A queue gives if it has more than it deserves of something, or something of which it deserves nothing."""
+        if not self._fault(queue.name).ok:
+            return False
+        account = self._accounts[queue.name]
+        over = account.allocated > account.deserved
+        over[session.snapshot.space.row_by_name[PODS]] = False
+        return bool(over.any())
+
     def victim_queue_order(self, session: Session, left: Queue, right: Queue, preemptor: Queue) -> int:
         """In a tree, queues that share a nearer ancestor with the preemptor give first."""
         if not self._is_tree:
