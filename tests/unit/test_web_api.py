@@ -112,6 +112,7 @@ def test_custom_resources_take_no_strategic_patch(api: Api) -> None:
 
 def test_numbers_in_a_query_are_numbers(api: Api) -> None:
     assert api.read("pods", limit="many").refusal == (400, "BadRequest", "limit: expected a whole number, got 'many'")
+    assert api.read("pods", watch="1", resourceVersion="yesterday").refusal[:2] == (400, "BadRequest")
     assert api.read("pods", dryRun="Some").code == 200
     assert api.make("configmaps", {"metadata": {"name": "x"}}, dryRun="Some").refusal[:2] == (422, "Invalid")
 

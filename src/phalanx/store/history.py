@@ -41,7 +41,7 @@ class Watch:
 
     def add(self, event: Event) -> None:
         """Note an event if it concerns what is watched."""
-        seen = event if event.type == BOOKMARK else self._seen(event)
+        seen = self._seen(event)
         if seen is not None:
             self._events.append(seen)
             self.wake()
@@ -103,11 +103,6 @@ class History:
         """Raise unless everything after a version is still known."""
         if since < self._oldest:
             raise Gone(f"too old resource version: {since} ({self._oldest})")
-
-    def bookmark(self, watch: Watch, kind: Kind) -> None:
-        """Tell a watch how far it has come."""
-        mark = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"resourceVersion": str(self.version)}}
-        watch.add(Event(self.version, BOOKMARK, kind, mark))
 
     def leave(self, watch: Watch) -> None:
         """Stop following."""

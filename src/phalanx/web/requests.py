@@ -49,7 +49,7 @@ class Asked:
     def wish(self) -> Wish:
         query = self.query
         return Wish(
-            self.target.kind, self.chosen, query.get("resourceVersion", ""), self.number("timeoutSeconds") or LONGEST,
+            self.target.kind, self.chosen, str(self.number("resourceVersion")), self.number("timeoutSeconds") or LONGEST,
             query.get("allowWatchBookmarks") in YES, query.get("sendInitialEvents") in YES,
         )  # fmt: skip
 

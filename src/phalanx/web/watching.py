@@ -26,7 +26,8 @@ class Wish:
 
     kind: Kind
     chosen: Selection
-    since: str = ""
+    since: str = "0"
+    """The version after which to begin; "0" begins with what is there."""
     seconds: float = LONGEST
     has_bookmarks: bool = False
     shows_first: bool = False
@@ -50,7 +51,7 @@ class Stream:
     async def events(self) -> AsyncIterator[Document]:
         """Yield what happened and what happens, as the wire has it."""
         since = self._wish.since
-        if since in ("", "0"):
+        if since == "0":
             page = self._store.page(self._wish.kind, self._wish.chosen)
             since = page.version
             for item in page.items:
