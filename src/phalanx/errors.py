@@ -10,8 +10,11 @@
         ├── Exists         there is an object of that name already
         ├── Invalid        the object is wrong, or changes what may not change
         ├── Forbidden      a rule of the cluster says no
+        ├── NotAllowed     this cannot be done to that, whatever the object
+        ├── WrongForm      the body of a request is in a form that the server does not read
         ├── Busy           not now: a disruption budget, or the server, asks to wait
         ├── ServerError    the server cannot do that, and asking again does not help
+        ├── Unreachable    nobody answers at the address of the server
         └── Gone           the point a watch or a list started from is no longer known
 
 A message says where, what, and what to write instead; it starts in lower case and has no full stop. The command line
@@ -40,10 +43,10 @@ class ClusterError(PhalanxError):
 
     code, reason = 400, "BadRequest"
 
-    def __init__(self, message: str, *, kind: str = "", name: str = "") -> None:
-        """Say what was refused; `kind` and `name` are the details that clients look at."""
+    def __init__(self, message: str, *, kind: str = "", name: str = "", cause: tuple[str, str] | None = None) -> None:
+        """Say what was refused; `kind`, `name` and `cause` (a reason and a message) are the details that clients look at."""
         super().__init__(message)
-        self.kind, self.name = kind, name
+        self.kind, self.name, self.cause = kind, name, cause
 
 
 class Missing(ClusterError):
@@ -76,6 +79,18 @@ class Forbidden(ClusterError):
     code, reason = 403, "Forbidden"
 
 
+class NotAllowed(ClusterError):
+    """This cannot be done to that, whatever the object."""
+
+    code, reason = 405, "MethodNotAllowed"
+
+
+class WrongForm(ClusterError):
+    """The body of a request is in a form that the server does not read."""
+
+    code, reason = 415, "UnsupportedMediaType"
+
+
 class Busy(ClusterError):
     """Not now: a disruption budget, or the server, asks to wait."""
 
@@ -86,6 +101,12 @@ class ServerError(ClusterError):
     """The server cannot do that."""
 
     code, reason = 500, "InternalError"
+
+
+class Unreachable(ClusterError):
+    """Nobody answers at the address of the server, or it is not one."""
+
+    code, reason = 503, "ServiceUnavailable"
 
 
 class Gone(ClusterError):

@@ -12,7 +12,7 @@ import phalanx
 from phalanx import cli
 from phalanx.errors import ConfigError, SnapshotError
 
-HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio")
+HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "aiohttp")
 
 
 def run(*arguments: str) -> Result:
@@ -48,7 +48,11 @@ def test_help_imports_nothing_heavy() -> None:
     assert not modules.intersection((*HEAVY_MODULES, "phalanx.cli.schedule"))
 
 
-@pytest.mark.parametrize("arguments", [("schedule",), ("config",), ("config", "show"), ("config", "check"), ("config", "list")])
+CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",)]
+CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
+
+
+@pytest.mark.parametrize("arguments", [("schedule",), *CLUSTER, *CONFIG])
 def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(arguments: tuple[str, ...]) -> None:
     assert not modules_after(*arguments, "--help").intersection(HEAVY_MODULES)
     shown = run(*arguments, "--help").stdout

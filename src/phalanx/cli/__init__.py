@@ -30,6 +30,11 @@ class Entry(NamedTuple):
 
 ENTRIES_BY_NAME = {
     "schedule": Entry("phalanx.cli.schedule:command", "Run one session on a snapshot and show what it decides."),
+    "up": Entry("phalanx.cli.up:command", "Start a cluster on this machine and keep it running."),
+    "apply": Entry("phalanx.cli.apply:command", "Bring the objects of manifests into a running cluster."),
+    "get": Entry("phalanx.cli.get:command", "Show objects of a running cluster, or its gangs."),
+    "describe": Entry("phalanx.cli.describe:command", "Show one object in full, or why a gang waits."),
+    "delete": Entry("phalanx.cli.delete:command", "Take objects out of a running cluster."),
     "config": Entry("phalanx.cli.config:command", "Show and check scheduler configurations and profiles."),
     "bench": Entry("phalanx.cli.bench:command", "Measure how fast sessions are decided on this machine."),
     "completion": Entry("phalanx.cli.completion:command", "Print the completion script of a shell."),

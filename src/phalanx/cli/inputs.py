@@ -184,6 +184,8 @@ class Intake:
     skipped: Counter[str] = field(default_factory=Counter)
     """How many objects of each kind no session reads, as "Deployment.apps"."""
     problems: list[str] = field(default_factory=list)
+    documents: list[tuple[str, dict[str, Any]]] | None = None
+    """Every object with its place, for those who want them; None: nobody does."""
 
     def take(self, path: str) -> None:
         """Read everything at a path; what is broken is kept as a problem."""
@@ -195,11 +197,11 @@ class Intake:
 
     def _put(self, found: Located) -> None:
         try:
-            self._enter(_checked(found.value))
+            self._enter(found.place, _checked(found.value))
         except PhalanxError as problem:
             self.problems.append(f"{found.place}: {problem}")
 
-    def _enter(self, document: dict[str, Any]) -> None:
+    def _enter(self, place: str, document: dict[str, Any]) -> None:
         group = document["apiVersion"].rpartition("/")[0]
         if group == OWN_GROUP:
             return
@@ -209,6 +211,8 @@ class Intake:
             raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
         if not is_known:
             self.skipped[f"{document['kind']}.{group}".rstrip(".")] += 1
+        if self.documents is not None:
+            self.documents.append((place, document))
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
@@ -246,6 +250,15 @@ def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = froz
         intake.take(path)
     intake.refuse_problems()
     return intake
+
+
+def documents_of(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return every object at the paths with its place; refuse the whole if anything is broken."""
+    intake = Intake(ObjectCluster(), documents=[])
+    for path in paths:
+        intake.take(path)
+    intake.refuse_problems()
+    return intake.documents or []
 
 
 def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:

@@ -3,8 +3,33 @@
 import math
 from collections.abc import Iterable
 
+from phalanx.errors import Busy, ServerError
 from phalanx.model.selectors import LabelSelector, Requirement
 from phalanx.store.kinds import Document
+
+VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+def refuse(pod: Document, budgets: Iterable[Document], pods: Iterable[Document]) -> None:
+    """Raise if the budgets do not let a pod go; one that has not started, has ended or is leaving may always go."""
+    if "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") != "Running":
+        return
+    name, covering = pod["metadata"]["name"], [budget for budget in budgets if covers(budget, pod)]
+    if len(covering) > 1:
+        text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise ServerError(text, kind="pods", name=name)
+    for budget in covering:
+        healthy, needed = count(budget, pods)
+        if not _allows(budget, is_healthy(pod), healthy, needed):
+            cause = f"The disruption budget {budget['metadata']['name']} needs {needed} healthy pods and has {healthy} currently"
+            raise Busy(VIOLATED, kind="pods", name=name, cause=("DisruptionBudget", cause))
+
+
+def _allows(budget: Document, is_healthy: bool, healthy: int, needed: int) -> bool:
+    """Tell whether a pod may go; one that is not healthy may if enough others are, or if the budget says so."""
+    if not is_healthy and budget.get("spec", {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    return healthy > needed or (not is_healthy and healthy >= needed > 0)
 
 
 def covers(budget: Document, pod: Document) -> bool:

@@ -2,10 +2,12 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from phalanx.errors import Gone
 from phalanx.store.kinds import Document, Kind
+from phalanx.store.selection import EVERYTHING, Selection
 
 ADDED, MODIFIED, DELETED, BOOKMARK = "ADDED", "MODIFIED", "DELETED", "BOOKMARK"
 MOST_EVENTS = 20_000
@@ -13,20 +15,23 @@ MOST_EVENTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change of one object."""
+    """One change of one object, and what was there before."""
 
     version: int
     type: str
     kind: Kind
     object: Document
+    before: Document | None = None
 
 
 class Watch:
     """The changes since a point; take them when you like."""
 
-    def __init__(self, wants: Callable[[Event], bool]) -> None:
+    def __init__(self, kind: Kind, chosen: Selection = EVERYTHING) -> None:
         """Begin with nothing seen."""
-        self.wants = wants
+        self.kind, self.chosen = kind, chosen
+        self.wake: Callable[[], None] = lambda: None
+        """Called when there is something to take."""
         self._events: deque[Event] = deque()
 
     def take(self) -> Iterator[Event]:
@@ -35,9 +40,22 @@ class Watch:
             yield self._events.popleft()
 
     def add(self, event: Event) -> None:
-        """Note an event, if it is of a kind that was asked for."""
-        if event.type == BOOKMARK or self.wants(event):
-            self._events.append(event)
+        """Note an event if it concerns what is watched."""
+        seen = self._seen(event)
+        if seen is not None:
+            self._events.append(seen)
+            self.wake()
+
+    def _seen(self, event: Event) -> Event | None:
+        """Return the event as it looks from here: what begins to be wanted is added, what no longer is was deleted."""
+        if event.kind is not self.kind:
+            return None
+        was = event.before is not None and self.chosen.wants(event.before)
+        will_be = event.type != DELETED and self.chosen.wants(event.object)
+        if not was and not will_be:
+            return None
+        change = DELETED if not will_be else MODIFIED if was else ADDED
+        return event if change == event.type else replace(event, type=change)
 
 
 class History:
@@ -69,25 +87,22 @@ class History:
             self._events.popleft()
         self._oldest = max(self._oldest, version)
 
-    def watch(self, wants: Callable[[Event], bool], since: int) -> Watch:
-        """Follow the changes after a version."""
-        self.check(since)
-        watch = Watch(wants)
-        for event in self._events:
-            if event.version > since:
-                watch.add(event)
+    def watch(self, watch: Watch, since: int) -> Watch:
+        """Tell a watch of the changes after a version, and of those to come."""
+        for event in self.since(since):
+            watch.add(event)
         self._watches.append(watch)
         return watch
+
+    def since(self, version: int) -> list[Event]:
+        """Return what happened after a version."""
+        self.check(version)
+        return list(takewhile(lambda event: event.version > version, reversed(self._events)))[::-1]
 
     def check(self, since: int) -> None:
         """Raise unless everything after a version is still known."""
         if since < self._oldest:
             raise Gone(f"too old resource version: {since} ({self._oldest})")
-
-    def bookmark(self, watch: Watch, kind: Kind) -> None:
-        """Tell a watch how far it has come."""
-        mark = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"resourceVersion": str(self.version)}}
-        watch.add(Event(self.version, BOOKMARK, kind, mark))
 
     def leave(self, watch: Watch) -> None:
         """Stop following."""

@@ -28,6 +28,11 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def is_built_in(self) -> bool:
+        """Tell whether every cluster serves it; others came with a CustomResourceDefinition, and take no strategic merge patch."""
+        return "." not in self.group or self.group.endswith(".k8s.io")
+
+    @property
     def resource(self) -> str:
         """As messages of the API server name it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

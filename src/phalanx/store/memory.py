@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from phalanx.errors import Busy, ClusterError, Conflict, Exists, Forbidden, Invalid, Missing, ServerError
-from phalanx.store import disruption, patches
+from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
+from phalanx.store import disruption, patches, pods
 from phalanx.store.history import ADDED, DELETED, MODIFIED, Event, History, Watch
 from phalanx.store.kinds import Document, Kind, kind_of
 from phalanx.store.selection import EVERYTHING, Selection
 
-DEFAULT_GRACE = 30
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
@@ -30,6 +29,8 @@ class Page:
     items: list[Document]
     version: str
     goes_on: str = ""
+    remaining: int = 0
+    """How many objects follow."""
 
 
 class MemoryStore:
@@ -42,12 +43,18 @@ class MemoryStore:
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
         self._listeners: list[Callable[[Event], None]] = []
-        self._numbers = 0
+        self.numbers = 0
+        """How many uids were given out."""
         self.history = History()
         for name in ALWAYS_THERE:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for name, value in SYSTEM_CLASSES.items():
             self.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value})
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of the cluster."""
+        return self._clock()
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -68,20 +75,35 @@ class MemoryStore:
         return [found[key] for key in sorted(found) if chosen is EVERYTHING or chosen.wants(found[key])]
 
     def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, goes_on: str = "") -> Page:
-        """Return a list, or a part of it; the part that follows begins after the key that `goes_on` names."""
+        """Return a list, or a part of it; all parts show the version of the first, and begin after the key that `goes_on` names."""
         version, _, after = goes_on.partition(":") if goes_on else (str(self.history.version), "", "")
         if not version.isdigit():
-            raise ClusterError(f"continue key is not valid: {goes_on!r}")
-        self.history.check(int(version))
-        found = [item for item in self.items(kind, chosen) if not after or _key_of(kind, item) > after]
-        more = found[limit:] if limit else []
-        items = found[:limit] if limit else found
-        return Page(items, version, f"{version}:{_key_of(kind, items[-1])}" if more else "")
+            raise ClusterError(f"continue key is not valid: {goes_on!r}; leave it out to list from the start")
+        found = self._as_of(kind, int(version))
+        keys = [key for key in sorted(found) if key > after and chosen.wants(found[key])]
+        shown = keys[:limit] if limit else keys
+        left = len(keys) - len(shown)
+        return Page([found[key] for key in shown], version, f"{version}:{shown[-1]}" if left else "", left)
+
+    def _as_of(self, kind: Kind, version: int) -> dict[str, Document]:
+        """Return the objects of a kind by key, as they were."""
+        try:
+            since = self.history.since(version)
+        except Gone:
+            text = "The provided continue parameter is too old to display a consistent list result."
+            raise Gone(f"{text} You can start a new list without the continue parameter.") from None
+        found = dict(self._objects.get(kind, {}))
+        for event in reversed([event for event in since if event.kind is kind]):
+            found.pop(_key_of(kind, event.object), None)
+            if event.before is not None:
+                found[_key_of(kind, event.before)] = event.before
+        return found
 
     def watch(self, kind: Kind, chosen: Selection = EVERYTHING, *, since: str = "") -> Watch:
         """Follow the changes of a kind after a version; from now on if none is given."""
-        start = int(since) if since else self.history.version
-        return self.history.watch(lambda event: event.kind is kind and chosen.wants(event.object), start)
+        if since and not since.isdigit():
+            raise ClusterError(f"invalid resource version {since!r}: write the one that a list or an object shows")
+        return self.history.watch(Watch(kind, chosen), int(since) if since else self.history.version)
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Tell someone of every change from now on, at once."""
@@ -94,17 +116,29 @@ class MemoryStore:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
+    def trial(self) -> "MemoryStore":
+        """Return a copy to try things on: nobody watches it, and what happens to it does not happen here."""
+        copy = MemoryStore(self._clock)
+        copy._objects = {kind: dict(objects) for kind, objects in self._objects.items()}
+        copy._place_by_uid = dict(self._place_by_uid)
+        copy._dependents = {uid: dict(places) for uid, places in self._dependents.items()}
+        copy.numbers, copy.history.version = self.numbers, self.history.version
+        return copy
+
     def create(self, document: Document) -> Document:
         """Add an object; its status is left to those who write statuses, except of nodes."""
         kind = kind_of(document)
-        spec = {name: value for name, value in document.items() if name != "status" or not kind.has_status or kind.kind == "Node"}
-        meta = {**document.get("metadata", {}), "uid": self._next_uid(), "creationTimestamp": self._stamp()}
+        made = {name: value for name, value in document.items() if name != "status" or not kind.has_status or kind.kind == "Node"}
+        meta = {**(document.get("metadata") or {}), "uid": self._next_uid(), "creationTimestamp": self._stamp()}
         meta.pop("deletionTimestamp", None)
         if not meta.get("name") and meta.get("generateName"):
-            meta["name"] = f"{meta['generateName']}{self._numbers:05x}"
-        if kind.kind == "Pod":
-            spec = self._admitted(spec)
-        return self._add(kind, {**spec, "metadata": {**meta, "generation": 1}})
+            meta["name"] = f"{meta['generateName']}{self.numbers:05x}"
+        made["metadata"] = {**meta, "generation": 1}
+        if kind is POD:
+            made = pods.admitted(made, self.items(PRIORITY))
+        if kind is NAMESPACE:
+            made["status"] = {"phase": "Active"}
+        return self._add(kind, made)
 
     def load(self, document: Document) -> Document:
         """Add an object as it was in another cluster, with its status, times and uid."""
@@ -116,20 +150,33 @@ class MemoryStore:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         return self._add(kind, {**document, "metadata": meta})
 
-    def replace(self, document: Document) -> Document:
-        """Write an object anew; its version must be the one that was read, if it names one."""
+    def restore(self, documents: Iterable[Document], *, version: int, numbers: int) -> None:
+        """Go on from the objects, the version and the number of another run; those who listen are told of every object."""
+        self.history.version, self.numbers = max(version, self.history.version), max(numbers, self.numbers)
+        for document in documents:
+            kind = kind_of(document)
+            old = self.find(kind, *_place(kind, document))
+            if old is not None:
+                self._place_by_uid.pop(old["metadata"]["uid"], None)
+            self._put(kind, ADDED if old is None else MODIFIED, document)
+        self.history.compact(self.history.version)
+
+    def replace(self, document: Document, *, is_status: bool = False) -> Document:
+        """Write an object anew: its status, or everything but that; its version must be the one that was read, if it names one."""
         kind = kind_of(document)
-        old = self.get(kind, *_place(kind, document))
-        self._check_version(kind, old, document)
-        return self._write(kind, old, {**document, **({"status": old["status"]} if kind.has_status and "status" in old else {})})
+        return self._change(kind, self.get(kind, *_place(kind, document)), document, is_status=is_status)
 
     def patch(
         self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
     ) -> Document:
         """Change parts of an object: its status, or everything but that."""
         old = self.get(kind, namespace, name)
-        new = patches.patched(old, patch, form)
+        return self._change(kind, old, patches.patched(old, patch, form), is_status=is_status)
+
+    def _change(self, kind: Kind, old: Document, new: Document, *, is_status: bool) -> Document:
+        """Put the part of a new object that was asked for in the place of the old one."""
         self._check_version(kind, old, new)
+        self._check_uid(kind, old, new)
         if not kind.has_status:
             return self._write(kind, old, new)
         own, other = (new, old) if is_status else (old, new)
@@ -151,6 +198,8 @@ class MemoryStore:
         if spread == FOREGROUND and self._dependents.get(old["metadata"]["uid"]):
             finalizers = [*old["metadata"].get("finalizers", ()), WAITS_FOR_DEPENDENTS]
             old = {**old, "metadata": {**old["metadata"], "finalizers": list(dict.fromkeys(finalizers))}}
+        if kind is NAMESPACE:
+            return self._close(old)
         seconds = _grace(kind, old, grace)
         if not seconds and not old["metadata"].get("finalizers"):
             return self._remove(kind, old)
@@ -172,33 +221,18 @@ class MemoryStore:
 
     def bind(self, namespace: str, name: str, node: str, *, uid: str = "") -> None:
         """Give a pod a node, once."""
+        self.bind_as(namespace, name, {"metadata": {"uid": uid}, "target": {"name": node}})
+
+    def bind_as(self, namespace: str, name: str, binding: Document) -> None:
+        """Give a pod the node that a Binding names, and its labels and annotations."""
         pod = self.get(POD, namespace, name)
-        if uid and pod["metadata"]["uid"] != uid:
-            found = pod["metadata"]["uid"]
-            text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}"
-            raise Conflict(f'Operation cannot be fulfilled on pods "{name}": {text}', kind="pods", name=name)
-        if problem := _why_not_bound(pod, name):
-            raise Conflict(f'Operation cannot be fulfilled on pods/binding "{name}": {problem}', kind="pods/binding", name=name)
-        if not node:
-            raise Invalid("target.name: Required value")
-        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self._stamp()}
-        others = [condition for condition in _conditions(pod) if condition.get("type") != "PodScheduled"]
-        status = {**pod.get("status", {}), "conditions": [*others, scheduled]}
-        status.pop("nominatedNodeName", None)
-        self._put(POD, MODIFIED, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status})
+        pods.refuse_binding(pod, binding)
+        self._put(POD, MODIFIED, pods.bound(pod, binding, self._stamp()))
 
     def evict(self, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
         """Delete a pod as far as disruption budgets allow."""
         pod = self.get(POD, namespace, name)
-        budgets = [budget for budget in self.items(BUDGET) if disruption.covers(budget, pod)]
-        if len(budgets) > 1:
-            text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            raise ServerError(text, kind="pods", name=name)
-        for budget in budgets:
-            healthy, needed = disruption.count(budget, self._objects.get(POD, {}).values())
-            if disruption.is_healthy(pod) and healthy - 1 < needed:
-                text = f"The disruption budget {budget['metadata']['name']} needs {needed} healthy pods and has {healthy} currently"
-                raise Busy(f"Cannot evict pod as it would violate the pod's disruption budget. {text}", kind="pods", name=name)
+        disruption.refuse(pod, self.items(BUDGET), self._objects.get(POD, {}).values())
         self.delete(POD, namespace, name, uid=uid, grace=grace)
 
     # --- inside ------------------------------------------------------------------------------------------------------
@@ -209,8 +243,7 @@ class MemoryStore:
             raise Invalid(f"{kind.kind}: metadata.name: Required value: name or generateName is required")
         namespace, name = _place(kind, document)
         if kind.is_namespaced:
-            if self.find(NAMESPACE, "", namespace) is None:
-                raise Missing(f'namespaces "{namespace}" not found', kind="namespaces", name=namespace)
+            self._check_namespace(kind, namespace, name)
             document = {**document, "metadata": {**meta, "namespace": namespace}}
         old = self.find(kind, namespace, name)
         if old is not None:
@@ -218,40 +251,34 @@ class MemoryStore:
             raise Exists(f'{is_leaving}{kind.resource} "{name}" already exists', kind=kind.plural, name=name)
         return self._put(kind, ADDED, document)
 
-    def _admitted(self, pod: Document) -> dict[str, Any]:
-        """Return a pod as admission leaves it: with the number of its priority class, and waiting."""
-        spec = pod.get("spec", {})
-        name = spec.get("priorityClassName", "")
-        if name:
-            found = self.find(PRIORITY, "", name)
-            if found is None:
-                raise Forbidden(
-                    f'pods "{pod["metadata"].get("name", "")}" is forbidden: no PriorityClass with name {name} was found'
-                )
-            spec = {**spec, "priority": found["value"]}
-            if "preemptionPolicy" in found:
-                spec = {"preemptionPolicy": found["preemptionPolicy"], **spec}
-        return {**pod, "spec": spec, "status": {"phase": "Pending"}}
+    def _check_namespace(self, kind: Kind, namespace: str, name: str) -> None:
+        found = self.find(NAMESPACE, "", namespace)
+        if found is None:
+            raise Missing(f'namespaces "{namespace}" not found', kind="namespaces", name=namespace)
+        if "deletionTimestamp" in found["metadata"]:
+            text = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise Forbidden(f'{kind.resource} "{name}" is forbidden: {text}', kind=kind.plural, name=name)
 
     def _write(self, kind: Kind, old: Document, new: Document) -> Document:
         """Put a changed object in place of the old one; nothing happens if nothing changed."""
         meta = {**new["metadata"], **{key: old["metadata"][key] for key in _LASTING if key in old["metadata"]}}
-        if (named := new["metadata"].get("uid", meta["uid"])) != meta["uid"]:
-            raise Invalid(f'{kind.kind} "{meta["name"]}" is invalid: metadata.uid: Invalid value: "{named}": field is immutable')
         new = {**new, "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": meta}
         if new == old:
             return old
-        self._refuse_fixed(kind, old, new)
+        if kind is POD:
+            pods.refuse_change(old, new)
         if kind.has_status and any(new.get(key) != old.get(key) for key in {*new, *old} - {"metadata", "status"}):
             meta["generation"] = meta.get("generation", 1) + 1
-        if "deletionTimestamp" in meta and not meta.get("finalizers") and not _grace(kind, new, None):
+        is_due = not meta.get("deletionGracePeriodSeconds") or not _grace(kind, new, None)
+        if "deletionTimestamp" in meta and not meta.get("finalizers") and is_due:
             return self._remove(kind, new)
         return self._put(kind, MODIFIED, new)
 
-    def _refuse_fixed(self, kind: Kind, old: Document, new: Document) -> None:
-        if kind.kind == "Pod" and new["spec"].get("nodeName") != old["spec"].get("nodeName"):
-            name = old["metadata"]["name"]
-            raise Invalid(f'Pod "{name}" is invalid: spec: Forbidden: pod updates may not change fields other than a few; use bind')
+    def _check_uid(self, kind: Kind, old: Document, new: Document) -> None:
+        meta, named = old["metadata"], new.get("metadata", {}).get("uid")
+        if named and named != meta["uid"]:
+            text = f'{kind.kind} "{meta["name"]}" is invalid: metadata.uid: Invalid value: "{named}": field is immutable'
+            raise Invalid(text, kind=kind.kind, name=meta["name"])
 
     def _check_version(self, kind: Kind, old: Document, new: Document) -> None:
         named = new.get("metadata", {}).get("resourceVersion")
@@ -264,28 +291,54 @@ class MemoryStore:
         version = self.history.next_version()
         document = {**document, "metadata": {**document["metadata"], "resourceVersion": str(version)}}
         key = _key_of(kind, document)
-        self._objects.setdefault(kind, {})[key] = document
+        before = self._objects.setdefault(kind, {}).get(key)
+        self._objects[kind][key] = document
         self._place_by_uid[document["metadata"]["uid"]] = (kind, key)
         for owner in document["metadata"].get("ownerReferences", ()):
             self._dependents.setdefault(str(owner.get("uid", "")), {})[(kind, key)] = None
-        self._tell(Event(version, change, kind, document))
+        self._tell(Event(version, change, kind, document, before))
         return document
 
     def _remove(self, kind: Kind, document: Document) -> Document:
         version = self.history.next_version()
         last = {**document, "metadata": {**document["metadata"], "resourceVersion": str(version)}}
-        self._objects[kind].pop(_key_of(kind, document), None)
+        before = self._objects[kind].pop(_key_of(kind, document), None)
         self._place_by_uid.pop(document["metadata"]["uid"], None)
-        self._tell(Event(version, DELETED, kind, last))
+        self._tell(Event(version, DELETED, kind, last, before))
         self._remove_dependents(document["metadata"]["uid"])
         for owner in document["metadata"].get("ownerReferences", ()):
             self._forget_dependent(str(owner.get("uid", "")), kind, _key_of(kind, document))
+        if kind.is_namespaced:
+            self._end_namespace(last["metadata"]["namespace"])
         return last
 
     def _tell(self, event: Event) -> None:
         self.history.add(event)
         for listener in self._listeners:
             listener(event)
+
+    # --- namespaces --------------------------------------------------------------------------------------------------
+
+    def _close(self, namespace: Document) -> Document:
+        """Delete what is in a namespace; it stays, marked, until the last object has gone."""
+        name = namespace["metadata"]["name"]
+        meta = {"deletionTimestamp": self._stamp(), **namespace["metadata"]}
+        marked = self._put(NAMESPACE, MODIFIED, {**namespace, "metadata": meta, "status": {"phase": "Terminating"}})
+        for kind, objects in self._objects.items():
+            for key in [key for key in objects if kind.is_namespaced and key.startswith(f"{name}/")]:
+                if key in objects:
+                    self.delete(kind, name, key.partition("/")[2])
+        return self._end_namespace(name) or marked
+
+    def _end_namespace(self, name: str) -> Document | None:
+        """Remove a namespace that was deleted, if it is empty now."""
+        found = self.find(NAMESPACE, "", name)
+        if found is None or "deletionTimestamp" not in found["metadata"] or found["metadata"].get("finalizers"):
+            return None
+        namespaced = (objects for kind, objects in self._objects.items() if kind.is_namespaced)
+        if any(key.startswith(f"{name}/") for objects in namespaced for key in objects):
+            return None
+        return self._remove(NAMESPACE, found)
 
     # --- owners ------------------------------------------------------------------------------------------------------
 
@@ -327,8 +380,8 @@ class MemoryStore:
                 self._write(kind, document, {**document, "metadata": {**document["metadata"], "ownerReferences": left}})
 
     def _next_uid(self) -> str:
-        self._numbers += 1
-        return f"00000000-0000-4000-8000-{self._numbers:012x}"
+        self.numbers += 1
+        return f"00000000-0000-4000-8000-{self.numbers:012x}"
 
     def _stamp(self, later: float = 0.0) -> str:
         return stamp(int(self._clock() + later))
@@ -360,22 +413,5 @@ def _place(kind: Kind, document: Document) -> tuple[str, str]:
     return (str(meta.get("namespace") or "default") if kind.is_namespaced else "", str(meta.get("name", "")))
 
 
-def _conditions(document: Document) -> list[Document]:
-    return list(document.get("status", {}).get("conditions") or ())
-
-
 def _grace(kind: Kind, document: Document, asked: int | None) -> int:
-    """Return how long an object may take to leave: pods on a node that still run, and no others."""
-    if kind is not POD or not document["spec"].get("nodeName"):
-        return 0
-    if document.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-        return 0
-    return asked if asked is not None else int(document["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE))
-
-
-def _why_not_bound(pod: Document, name: str) -> str:
-    if "deletionTimestamp" in pod["metadata"]:
-        return f"pod {name} is being deleted, cannot be assigned to a host"
-    if pod["spec"].get("nodeName"):
-        return f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'
-    return f"pod {name} has non-empty .spec.schedulingGates" if pod["spec"].get("schedulingGates") else ""
+    return pods.grace(document, asked) if kind is POD else 0

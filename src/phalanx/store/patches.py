@@ -6,11 +6,12 @@ Documents are never changed in place: a patch returns a new one that shares what
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phalanx.errors import ClusterError, Invalid
+from phalanx.errors import ClusterError, Invalid, WrongForm
 
 Document = Mapping[str, Any]
 
 MERGE, STRATEGIC, JSON = "application/merge-patch+json", "application/strategic-merge-patch+json", "application/json-patch+json"
+FORMS = (JSON, MERGE, STRATEGIC)
 
 KEY_BY_LIST = {
     "conditions": "type", "containers": "name", "initContainers": "name", "volumes": "name", "env": "name", "taints": "key",
@@ -24,6 +25,8 @@ def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]
     """Return the document with the patch applied."""
     if content_type == JSON:
         return _json_patched(document, patch)
+    if content_type not in (MERGE, STRATEGIC):
+        raise WrongForm(f"the body of the request was in an unknown format - accepted media types include: {', '.join(FORMS)}")
     if not isinstance(patch, Mapping):
         raise ClusterError("a patch of this type is an object")
     return merged(document, patch) if content_type == MERGE else _strategic(document, patch)
@@ -44,29 +47,46 @@ def merged(document: Document, patch: Document) -> dict[str, Any]:
 
 
 def _strategic(document: Document, patch: Document) -> dict[str, Any]:
+    if patch.get("$patch") == "replace":
+        return {name: value for name, value in patch.items() if name != "$patch"}
     found = dict(document)
     for name, value in patch.items():
-        old = found.get(name)
-        if value is None:
+        if name.startswith("$"):
+            _follow(found, name, value)
+        elif value is None or (isinstance(value, Mapping) and value.get("$patch") == "delete"):
             found.pop(name, None)
-        elif isinstance(value, Mapping):
-            found[name] = _strategic(old if isinstance(old, Mapping) else {}, value)
-        elif isinstance(value, list) and name in KEY_BY_LIST:
-            found[name] = _joined(old or [], value, KEY_BY_LIST[name])
-        elif isinstance(value, list) and name == "finalizers":
-            found[name] = list(dict.fromkeys([*(old or []), *value]))
         else:
-            found[name] = value
+            found[name] = _strategic_value(name, found.get(name), value)
     return found
 
 
+def _follow(found: dict[str, Any], directive: str, value: Any) -> None:
+    """Carry out a directive; orders of lists ($setElementOrder) have no effect here."""
+    word, _, name = directive.partition("/")
+    if word == "$deleteFromPrimitiveList":
+        found[name] = [item for item in found.get(name) or () if item not in value]
+    elif word == "$retainKeys":
+        for gone in [key for key in found if key not in value]:
+            del found[gone]
+
+
+def _strategic_value(name: str, old: Any, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _strategic(old if isinstance(old, Mapping) else {}, value)
+    if not isinstance(value, list):
+        return value
+    if name == "finalizers":
+        return list(dict.fromkeys([*(old or []), *value]))
+    return _joined(old or [], value, KEY_BY_LIST[name]) if name in KEY_BY_LIST else value
+
+
 def _joined(old: Sequence[Document], items: Sequence[Document], key: str) -> list[Document]:
-    by_key = {item.get(key): item for item in old}
+    by_key = {} if {"$patch": "replace"} in items else {item.get(key): item for item in old}
     for item in items:
         name = item.get(key)
         if item.get("$patch") == "delete":
             by_key.pop(name, None)
-        else:
+        elif "$patch" not in item:
             by_key[name] = _strategic(by_key.get(name, {}), item)
     return list(by_key.values())
 
@@ -127,6 +147,8 @@ def _changed(value: Any, path: Sequence[str], operation: str, new: Any) -> Any:
         if head not in found:
             raise Invalid(f"a JSON patch removes {head!r}, which is not there")
         del found[head]
+    elif operation == "replace" and head not in found:
+        raise Invalid(f"a JSON patch replaces {head!r}, which is not there")
     else:
         found[head] = new
     return found

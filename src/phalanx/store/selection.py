@@ -12,6 +12,16 @@ Document = Mapping[str, Any]
 _SET = re.compile(r"\s*(\S+)\s+(in|notin)\s+\(([^)]*)\)\s*$")
 _PARTS = re.compile(r",(?![^()]*\))")
 
+FIELDS = ("metadata.name", "metadata.namespace")
+FIELDS_BY_KIND = {
+    "Pod": ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase",
+            "status.podIP", "status.nominatedNodeName"),
+    "Node": ("spec.unschedulable",),
+    "Namespace": ("status.phase",),
+    "Event": ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "reason", "type"),
+}  # fmt: skip
+"""What a query may choose objects by, besides their labels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -38,6 +48,14 @@ EVERYTHING = Selection()
 def selection(namespace: str = "", labels: str = "", fields: str = "") -> Selection:
     """Read a selection as a query writes it: ``app=train,tier!=test`` and ``spec.nodeName=node-1``."""
     return Selection(namespace, tuple(map(_requirement, _split(labels))), tuple(map(_field_test, _split(fields))))
+
+
+def check_fields(kind: str, chosen: Selection) -> None:
+    """Raise if a selection names a field by which objects of a kind cannot be chosen."""
+    known = (*FIELDS, *FIELDS_BY_KIND.get(kind, ()))
+    for path, _, _ in chosen.fields:
+        if path not in known:
+            raise ClusterError(f"field label not supported: {path}; {kind} has {', '.join(known)}")
 
 
 def _split(text: str) -> list[str]:
@@ -75,4 +93,4 @@ def _field(document: Document, path: str) -> str:
     value: Any = document
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    return "" if value is None else str(value)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

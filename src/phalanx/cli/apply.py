@@ -1,0 +1,113 @@
+"""`phalanx apply`: bring the objects of manifests into a running cluster."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from phalanx.cli.server import server_option
+
+if TYPE_CHECKING:
+    from phalanx.store.kinds import Kind
+    from phalanx.store.kube.client import Client
+
+EXAMPLES = """\b
+Examples:
+  phalanx apply -f examples/deadlock
+  cat jobs.yaml | phalanx apply -f -
+"""
+
+PATH = click.Path(allow_dash=True)
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Read files, folders, or - for stdin.")
+@click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
+@click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME", help="For objects that name none.")
+@server_option
+@click.pass_context
+def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, ...], namespace: str, server: str | None) -> None:
+    """Create the objects of manifests, or change those that are there so that they are as the manifests say.
+
+    What a manifest said at an earlier apply and says no longer is removed; what others have set stays. Namespaces that are
+    missing are created. An object that is refused does not keep the others from being applied.
+    """
+    from phalanx.cli.inputs import documents_of
+    from phalanx.cli.server import ask
+    from phalanx.store.applied import rank
+
+    paths = (*files, *more_files)
+    if not paths:
+        raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
+    documents = sorted(documents_of(paths), key=lambda found: rank(found[1]))
+
+    async def apply_all(client: "Client") -> int:
+        applier = _Applier(client, namespace)
+        for place, document in documents:
+            await applier.apply(place, document)
+        return applier.refused
+
+    if ask(server, apply_all):
+        ctx.exit(1)
+
+
+class _Applier:
+    """Applies one object after the other, and counts those that were refused."""
+
+    def __init__(self, client: "Client", namespace: str) -> None:
+        self._client, self._namespace = client, namespace
+        self._known_namespaces: set[str] = set()
+        self.refused = 0
+
+    async def apply(self, place: str, document: dict[str, Any]) -> None:
+        """Apply one object and say what became of it."""
+        from phalanx.cli.server import title
+        from phalanx.errors import ClusterError, Unreachable
+        from phalanx.store.applied import wanted
+        from phalanx.store.kinds import kind_of
+
+        try:
+            kind = kind_of(document)
+            found = wanted(kind, document, self._namespace)
+            if kind.is_namespaced:
+                await self._ensure_namespace(found["metadata"]["namespace"])
+            click.echo(f"{title(kind, found['metadata']['name'])} {await self._write(kind, found)}")
+        except Unreachable:
+            raise
+        except ClusterError as problem:
+            self.refused += 1
+            click.echo(f"error: {place}: {problem}", err=True)
+
+    async def _ensure_namespace(self, name: str) -> None:
+        from phalanx.errors import Exists, Missing
+        from phalanx.store.memory import NAMESPACE
+
+        if name in self._known_namespaces:
+            return
+        try:
+            await self._client.get(NAMESPACE, "", name)
+        except Missing:
+            try:
+                await self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+                click.echo(f"namespace/{name} created, as it was missing")
+            except Exists:
+                pass  # somebody else was quicker
+        self._known_namespaces.add(name)
+
+    async def _write(self, kind: "Kind", document: dict[str, Any]) -> str:
+        """Create or change an object; return what was done."""
+        from phalanx.errors import Missing
+        from phalanx.store.applied import change, signed
+
+        place = (kind, document["metadata"].get("namespace", ""), document["metadata"]["name"])
+        try:
+            live = await self._client.get(*place)
+        except Missing:
+            await self._client.create(signed(document))
+            return "created"
+        patch = change(document, live)
+        if not patch:
+            return "unchanged"
+        await self._client.patch(*place, patch)
+        if kind.has_status and "status" in patch:
+            await self._client.patch(*place, {"status": patch["status"]}, is_status=True)
+        return "configured"

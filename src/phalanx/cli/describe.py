@@ -1,0 +1,42 @@
+"""`phalanx describe`: one object of a running cluster, with what happened to it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from phalanx.cli.server import namespace_option, server_option
+
+if TYPE_CHECKING:
+    from phalanx.store.kube.client import Client
+
+EXAMPLES = """\b
+Examples:
+  phalanx describe gang resnet -n research
+  phalanx describe pod/bert-0 -n research
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("kind", metavar="KIND")
+@click.argument("names", nargs=-1, metavar="NAME...")
+@namespace_option
+@server_option
+def command(kind: str, names: tuple[str, ...], namespace: str, server: str | None) -> None:
+    """Show one object in full, and the events about it.
+
+    For a gang: its members and their nodes, its conditions, and in a sentence why it waits.
+    """
+    from phalanx.cli.describing import describe
+    from phalanx.cli.server import ask, split_name
+
+    word, all_names = split_name(kind, names)
+    if not all_names:
+        raise click.UsageError(f"which one? write for example: phalanx describe {word} NAME")
+
+    async def described(client: "Client") -> None:
+        for number, name in enumerate(all_names):
+            if number:
+                click.echo()
+            await describe(client, word, namespace, name)
+
+    ask(server, described)

@@ -1,0 +1,102 @@
+"""What `phalanx describe` shows."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import yaml
+
+from phalanx.cli import output
+from phalanx.cli.getting import gangs
+from phalanx.cli.server import find, is_gang
+from phalanx.runtime.gangs import GROUPS
+from phalanx.store.applied import LAST_APPLIED
+from phalanx.store.kinds import kind_of
+from phalanx.store.kube.client import Client
+from phalanx.web.columns import Document, age
+
+EVENT = kind_of({"apiVersion": "v1", "kind": "Event"})
+MOST_EVENTS = 12
+
+
+async def describe(client: Client, word: str, namespace: str, name: str) -> None:
+    """Show one object and what happened to it."""
+    if is_gang(word):
+        (gang,) = await gangs(client, namespace, [name])
+        kind = next(kind for kind in GROUPS.values() if kind.api_version == gang["group"])
+        group = await client.get(kind, namespace, name)
+        _show_gang(gang, group, client.now)
+        about = {name, *(member["pod"] for member in gang["members"])}
+        await _show_events(client, namespace, about)
+        return
+    _, found = await find(client, word, namespace, name)
+    _show_object(found, client.now)
+    await _show_events(client, found["metadata"].get("namespace", ""), {name})
+
+
+def _show_gang(gang: Document, group: Document, now: float) -> None:
+    placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
+    _fields(
+        ("Gang", gang["metadata"]["name"]),
+        ("Namespace", gang["metadata"]["namespace"]),
+        ("Group", f"{group['kind']} of {gang['group']}"),
+        ("Queue", gang["queue"]),
+        ("Age", age(group["metadata"].get("creationTimestamp", ""), now)),
+        ("Status", gang["status"]),
+        ("Phase", gang["phase"]),
+        ("Placed", placed),
+        ("Why", gang["why"]),
+    )
+    _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
+    _show_conditions(group)
+
+
+def _show_object(found: Document, now: float) -> None:
+    meta = found["metadata"]
+    notes = {key: value for key, value in (meta.get("annotations") or {}).items() if key != LAST_APPLIED}
+    _fields(
+        ("Name", meta["name"]),
+        ("Namespace", meta.get("namespace", "")),
+        ("Kind", f"{found['kind']} of {found['apiVersion']}"),
+        ("Age", age(meta.get("creationTimestamp", ""), now)),
+        ("Labels", _pairs(meta.get("labels") or {})),
+        ("Annotations", _pairs(notes)),
+    )
+    rest = {key: value for key, value in found.items() if key not in ("apiVersion", "kind", "metadata")}
+    if rest:
+        click.echo(yaml.safe_dump(rest, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def _fields(*fields: tuple[str, Any]) -> None:
+    shown = [(f"{name}:", str(value)) for name, value in fields if value != ""]
+    for line in output.columns(shown):
+        click.echo(line)
+
+
+def _pairs(table: Document) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(table.items()))
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
+    if len(rows) > 1:
+        click.echo(f"{title}:")
+        for line in output.columns(rows):
+            click.echo(f"  {line}")
+
+
+def _show_conditions(group: Document) -> None:
+    conditions = group.get("status", {}).get("conditions") or ()
+    rows = [tuple(str(item.get(key, "")) for key in ("type", "status", "reason", "message")) for item in conditions]
+    _section("Conditions", [("TYPE", "STATUS", "REASON", "MESSAGE"), *rows])
+
+
+async def _show_events(client: Client, namespace: str, about: Iterable[str]) -> None:
+    listed = await client.list(EVENT, namespace)
+    found = [item for item in listed.items if item.get("involvedObject", {}).get("name") in about]
+    found.sort(key=lambda item: (str(item.get("lastTimestamp", "")), int(item["metadata"]["resourceVersion"])))
+    rows = [
+        (age(str(item.get("lastTimestamp") or ""), client.now), item.get("type", ""), item.get("reason", ""),
+         f"{item['involvedObject']['kind'].lower()}/{item['involvedObject']['name']}", item.get("message", ""))
+        for item in found[-MOST_EVENTS:]
+    ]  # fmt: skip
+    _section("Events", [("AGE", "TYPE", "REASON", "ABOUT", "MESSAGE"), *rows])

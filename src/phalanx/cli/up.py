@@ -1,0 +1,184 @@
+"""`phalanx up`: a cluster on this machine that keeps running, with the API that kubectl knows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from phalanx.core.policy import Policy
+    from phalanx.runtime.statefile import State
+    from phalanx.sim.world import World
+
+EXAMPLES = """\b
+Examples:
+  phalanx up --nodes 8 --gpus 8
+  phalanx up examples/deadlock --state cluster.json
+"""
+
+NODES, GPUS = 4, 8
+CPU_PER_NODE, MEMORY_PER_NODE = "96", "1024Gi"
+PATH = click.Path(allow_dash=True)
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("paths", type=PATH, nargs=-1, metavar="[PATH]...")
+@click.option("--nodes", type=click.IntRange(min=0), metavar="N", help=f"Make so many nodes; {NODES} if there are none otherwise.")
+@click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each node made.")
+@click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
+@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on this machine; 0 takes a free one."
+)
+@click.option("--state", type=click.Path(dir_okay=False), metavar="FILE", help="Go on from this file, and save to it.")
+@click.option("--speed", default="1x", show_default=True, metavar="FACTOR", help="How fast the cluster's time passes, such as 60x.")
+def command(**options: Any) -> None:  # Any: as click read them
+    """Start a cluster on this machine and keep it running until Ctrl-C.
+
+    Nodes, queues and pods come from the paths; pods that get a place start after a second and run as long as their
+    annotation phalanx.dev/duration says. The scheduler is the one of 'phalanx schedule'. 'phalanx apply', 'get', 'describe'
+    and 'delete' talk to it, and so does 'kubectl --server'.
+    """
+    import asyncio
+
+    asked = Options(**options)
+    asked.refuse_clashes()
+    asyncio.run(_run(asked))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was typed."""
+
+    paths: tuple[str, ...]
+    nodes: int | None
+    gpus: int
+    config: str | None
+    profile: str | None
+    port: int
+    state: str | None
+    speed: str
+
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together."""
+        if self.config and self.profile:
+            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        if self.factor <= 0:
+            raise click.UsageError("--speed: time does not stand still; write for example 1x or 60x")
+
+    @property
+    def factor(self) -> float:
+        """How many seconds of the cluster pass in one."""
+        try:
+            return float(self.speed.removesuffix("x"))
+        except ValueError:
+            raise click.UsageError(f"--speed: {self.speed!r} is not a factor; write for example 1x or 60x") from None
+
+
+async def _run(asked: Options) -> None:
+    import asyncio
+
+    from phalanx.cli.server import leave_address, take_address_back
+    from phalanx.runtime.embedded import Embedded, Place
+    from phalanx.web.serving import LOCALHOST
+
+    world = _world(asked)
+    embedded = Embedded(world, speed=asked.factor, complain=lambda text: click.echo(f"note: {text}", err=True))
+    is_over = asyncio.Event()
+    _end_on_signals(is_over)
+    addresses: list[str] = []
+
+    def announce(address: str) -> None:
+        addresses.append(address)
+        leave_address(address)
+        _greet(world, address)
+
+    try:
+        await embedded.run(Place(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)
+    finally:
+        for address in addresses:
+            take_address_back(address)
+    click.echo("stopped" + (f"; the state is in {asked.state}" if asked.state else ""), err=True)
+
+
+def _end_on_signals(is_over: Any) -> None:
+    import asyncio
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, is_over.set)
+
+
+def _greet(world: "World", address: str) -> None:
+    from phalanx.explain.phrases import counted
+    from phalanx.store.kinds import kind_at
+    from phalanx.store.memory import POD
+
+    nodes, pods = len(world.store.items(kind_at("", "nodes"))), len(world.store.items(POD))
+    click.echo(f"cluster with {counted(nodes, 'node')} and {counted(pods, 'pod')} at {address}")
+    click.echo("try 'phalanx apply -f examples/deadlock' and 'phalanx get gangs -A' in another terminal; Ctrl-C ends it", err=True)
+
+
+def _world(asked: Options) -> "World":
+    import time
+
+    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+    from phalanx.runtime.catalogue import connected_catalogue
+    from phalanx.runtime.statefile import read_state
+    from phalanx.sim.scheduling import Mind
+    from phalanx.sim.world import World
+
+    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    state = read_state(Path(asked.state)) if asked.state else None
+    world = World(Mind(policy, connected_catalogue(policy.family)), start=time.time() if state is None else state.now)
+    _fill(world, asked, policy, state)
+    return world
+
+
+def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None") -> None:
+    """Bring in the saved objects, those of the paths, and nodes and a queue where there would be none."""
+    documents = _documents(asked.paths)
+    if state is not None:
+        world.store.restore(state.objects, version=state.version, numbers=state.numbers)
+    there = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in world.store.everything()}
+    has_nodes = any(kind == "Node" for kind, _, _ in there) or any(item["kind"] == "Node" for item in documents)
+    made = _made(asked.nodes if asked.nodes is not None else 0 if has_nodes else NODES, asked.gpus, policy.family)
+    wanted = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in (*made, *documents)}
+    world.load(item for key, item in wanted.items() if key not in there)
+
+
+def _documents(paths: tuple[str, ...]) -> list[dict[str, Any]]:
+    from phalanx.cli.inputs import documents_of
+    from phalanx.errors import ClusterError
+    from phalanx.store.kinds import kind_of
+
+    found = []
+    for place, document in documents_of(paths):
+        try:
+            kind = kind_of(document)
+        except ClusterError as problem:
+            click.echo(f"note: {place}: left out: {problem}", err=True)
+            continue
+        meta = {
+            **document["metadata"],
+            **({"namespace": document["metadata"].get("namespace") or "default"} if kind.is_namespaced else {}),
+        }
+        found.append({**document, "metadata": meta})
+    return found
+
+
+def _made(nodes: int, gpus: int, family: str) -> list[dict[str, Any]]:
+    """Return nodes of one make, and the queue in which gangs wait that name none."""
+    from phalanx.sim.manifests import cluster_objects
+    from phalanx.sim.workload import Machine, Workload
+
+    offers = {"cpu": CPU_PER_NODE, "memory": MEMORY_PER_NODE, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    machines = tuple(Machine(f"node-{number}", offers) for number in range(1, nodes + 1))
+    made = list(cluster_objects(Workload((), machines, {"default": 1}), family))
+    if family != "kai":
+        made.append({
+            "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"},
+            "spec": {"weight": 1}, "status": {"state": "Open"},
+        })  # fmt: skip
+    return made

@@ -1,0 +1,72 @@
+"""Events of a running cluster: what happened to pods and groups, in the words that kube-scheduler uses."""
+
+from collections import deque
+
+from phalanx.core.decision import Eviction
+from phalanx.errors import ClusterError
+from phalanx.runtime.gangs import group_kind
+from phalanx.store.history import MODIFIED, Event
+from phalanx.store.kinds import Document, Kind, kind_of
+from phalanx.store.memory import POD, MemoryStore, stamp
+
+EVENT = kind_of({"apiVersion": "v1", "kind": "Event"})
+KEPT_SECONDS = 3600.0
+"""As long as a real API server keeps them."""
+
+
+class EventWriter:
+    """Writes events to a store and removes old ones."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        """Begin to listen."""
+        self._store = store
+        self._written: deque[tuple[float, str, str]] = deque(
+            (store.now, item["metadata"]["namespace"], item["metadata"]["name"]) for item in store.items(EVENT)
+        )
+        store.listen(self._hear)
+
+    def _hear(self, event: Event) -> None:
+        if event.kind is not POD or event.type != MODIFIED or event.before is None:
+            return
+        node = event.object["spec"].get("nodeName")
+        if node and not event.before["spec"].get("nodeName"):
+            meta = event.object["metadata"]
+            self._write(POD, event.object, "Scheduled", f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}")
+
+    def evicted(self, eviction: Eviction) -> None:
+        """A pod has to go."""
+        pod = self._store.find(POD, eviction.task.namespace, eviction.task.name)
+        if pod is not None:
+            text = f"By {eviction.action} for {eviction.preemptor}"
+            self._write(POD, pod, "Preempted", f"{text}: {eviction.message}" if eviction.message else text)
+
+    def waits(self, dialect: str, key: str, why: str) -> None:
+        """A gang waits, for a reason that was not known before."""
+        namespace, _, name = key.partition("/")
+        group = self._store.find(group_kind(dialect), namespace, name)
+        if group is not None:
+            self._write(group_kind(dialect), group, "FailedScheduling", why, type_="Warning")
+
+    def _write(self, kind: Kind, about: Document, reason: str, message: str, *, type_: str = "Normal") -> None:
+        meta, moment = about["metadata"], stamp(int(self._store.now))
+        involved = {
+            "apiVersion": kind.api_version, "kind": kind.kind,
+            "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"],
+        }  # fmt: skip
+        try:
+            made = self._store.create({
+                "apiVersion": "v1", "kind": "Event", "type": type_, "reason": reason, "message": message, "count": 1,
+                "metadata": {"namespace": meta["namespace"], "generateName": f"{meta['name']}."}, "involvedObject": involved,
+                "firstTimestamp": moment, "lastTimestamp": moment, "source": {"component": "phalanx"},
+                "reportingComponent": "phalanx",
+            })  # fmt: skip
+        except ClusterError:
+            return  # its namespace is being deleted: nobody will ask
+        self._written.append((self._store.now, meta["namespace"], made["metadata"]["name"]))
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        while self._written and self._written[0][0] < self._store.now - KEPT_SECONDS:
+            _, namespace, name = self._written.popleft()
+            if self._store.find(EVENT, namespace, name) is not None:
+                self._store.delete(EVENT, namespace, name)

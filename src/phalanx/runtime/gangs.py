@@ -1,0 +1,74 @@
+"""The gangs of a running cluster as documents: what `phalanx get gangs` and `phalanx describe gang` show.
+
+They are read from the cluster as it is now; why one waits is what the last session that looked at it found.
+"""
+
+from typing import Any
+
+from phalanx.core.decision import Decisions
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.states import GangState
+from phalanx.explain.membership import minimum_of
+from phalanx.explain.standing import standing_of
+from phalanx.explain.why import why
+from phalanx.model.status import HOLDING, Status
+from phalanx.model.task import GangKey, Task
+from phalanx.store.kinds import Kind, kind_of
+from phalanx.store.memory import stamp
+
+API_VERSION = "phalanx.dev/v1alpha1"
+GROUPS = {
+    "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
+    "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
+}
+
+
+class GangBook:
+    """Remembers what sessions said about gangs."""
+
+    def __init__(self) -> None:
+        """Begin with nothing heard."""
+        self._why: dict[GangKey, str] = {}
+
+    def note(self, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
+        """Remember a session; return the gangs for which the reason to wait is a new one."""
+        self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
+        found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
+        news = {key: text for key, text in found.items() if text and self._why.get(key) != text}
+        self._why |= found
+        return news
+
+    def documents(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Return all gangs as one list, by namespace and name."""
+        items = [self._document(snapshot, key) for key in sorted(snapshot.gangs)]
+        return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
+
+    def _document(self, snapshot: Snapshot, key: GangKey) -> dict[str, Any]:
+        gang = snapshot.gangs[key]
+        members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
+        state = GangState(gang, ((task, -1) for task in members))
+        namespace, _, name = key.partition("/")
+        return {
+            "apiVersion": API_VERSION, "kind": "Gang",
+            "metadata": {"name": name, "namespace": namespace, "creationTimestamp": stamp(int(gang.created))},
+            "group": group_kind(gang.dialect).api_version, "queue": gang.queue, "phase": gang.phase,
+            "status": standing_of(state).value,
+            "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
+            "why": self._why.get(key, "no session has looked at it yet") if _waits(state) else "",
+            "members": [_member(task) for task in members],
+        }  # fmt: skip
+
+
+def group_kind(dialect: str) -> Kind:
+    """Return the kind of the group objects of a dialect."""
+    return GROUPS[dialect]
+
+
+def _waits(state: GangState) -> bool:
+    """Tell whether the gang, or a part of it, has not started."""
+    return not standing_of(state).has_minimum or bool(state.tally.counts[Status.PENDING])
+
+
+def _member(task: Task) -> dict[str, str]:
+    word = "Gated" if task.is_gated and task.status is Status.PENDING else task.status.word
+    return {"pod": task.name, "status": word, "node": task.node}

@@ -1,0 +1,86 @@
+"""Objects as manifests want them: what has to change between what a manifest said last, what it says now, and what is there.
+
+The manifest that was applied last is kept in an annotation of the object, where kubectl keeps it too.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from phalanx.errors import Invalid
+from phalanx.store.kinds import Document, Kind
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+OF_THE_SERVER = (
+    "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds",
+)  # fmt: skip
+
+FIRST = ("Namespace", "PriorityClass", "StorageClass", "DeviceClass", "Topology", "Queue", "Node", "HyperNode", "PodGroup")
+"""Others refer to these, so they come before and go after."""
+
+
+def rank(document: Document) -> int:
+    """Return a key that puts objects into the order in which they are to be created."""
+    return FIRST.index(document["kind"]) if document["kind"] in FIRST else len(FIRST)
+
+
+def wanted(kind: Kind, document: Document, namespace: str) -> dict[str, Any]:
+    """Return what a manifest asks for: without what the server keeps, and in a namespace."""
+    meta = {key: value for key, value in (document.get("metadata") or {}).items() if key not in OF_THE_SERVER}
+    if not meta.get("name"):
+        raise Invalid(f"{kind.kind}: metadata.name: missing; what is applied needs a name, to be found again")
+    if kind.is_namespaced:
+        meta.setdefault("namespace", namespace)
+    else:
+        meta.pop("namespace", None)
+    annotations = {key: value for key, value in (meta.get("annotations") or {}).items() if key != LAST_APPLIED}
+    if "annotations" in meta:
+        meta["annotations"] = annotations
+    rest = {key: value for key, value in document.items() if key != "metadata" and _is_ours(kind, key)}
+    return {**rest, "metadata": meta}
+
+
+def _is_ours(kind: Kind, key: str) -> bool:
+    """Tell whether manifests may say something; a status is the server's, but nobody else says what a node offers."""
+    return key != "status" or not kind.has_status or kind.kind == "Node"
+
+
+def signed(document: Document) -> dict[str, Any]:
+    """Return an object that carries itself as what was applied last."""
+    meta = document["metadata"]
+    text = msgspec.json.encode(document, order="sorted").decode()
+    return {**document, "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), LAST_APPLIED: text}}}
+
+
+def change(document: Document, live: Document) -> dict[str, Any]:
+    """Return the merge patch that makes an object what a manifest asks for; empty if it is."""
+    patch = _difference(_last(live), document, live)
+    if not patch:
+        return {}
+    note = signed(document)["metadata"]["annotations"][LAST_APPLIED]
+    meta = patch.setdefault("metadata", {})
+    meta["annotations"] = {**(meta.get("annotations") or {}), LAST_APPLIED: note}
+    return patch
+
+
+def _last(live: Document) -> Document:
+    text = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED, "{}")
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _difference(last: Document, document: Document, live: Document) -> dict[str, Any]:
+    patch: dict[str, Any] = {key: None for key in last if key not in document and key in live}
+    for key, value in document.items():
+        there = live.get(key)
+        if isinstance(value, Mapping) and isinstance(there, Mapping):
+            before = last.get(key)
+            if inner := _difference(before if isinstance(before, Mapping) else {}, value, there):
+                patch[key] = inner
+        elif value != there and not (not value and there is None):
+            patch[key] = value
+    return patch

@@ -1,0 +1,242 @@
+"""A client of the Kubernetes API: a few verbs, answers as plain documents, refusals as errors of our own tree.
+
+Commands use it for the embedded cluster; a real API server speaks the same language and asks for a token and TLS besides.
+"""
+
+import ssl
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+
+from phalanx.errors import Unreachable
+from phalanx.store import patches
+from phalanx.store.kinds import Document, Kind, kind_of
+from phalanx.store.paths import Target
+from phalanx.store.status import problem_of
+
+PAGE = 500
+GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
+CONNECT_SECONDS = 5.0
+LONGEST_LINE = 4 << 20
+"""A watch sends one object per line; etcd takes none above 1.5 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Objects, and the version from which to watch on."""
+
+    items: list[Document]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of a watch."""
+
+    type: str
+    object: Document
+
+
+class Client:
+    """One API server; use it in ``async with``."""
+
+    def __init__(self, server: str, *, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None) -> None:
+        """Name the server by its URL; `headers` go with every request, `tls` says whom to trust and who we are."""
+        self.server = server.rstrip("/")
+        self._headers, self._tls = dict(headers or {}), tls
+        self._session: aiohttp.ClientSession | None = None
+        self.now = 0.0
+        """The server's clock at its last answer, in seconds since 1970."""
+
+    async def __aenter__(self) -> Self:
+        """Open the connections."""
+        connector = aiohttp.TCPConnector(ssl=self._tls if self._tls is not None else True)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+        self._session = aiohttp.ClientSession(
+            connector=connector, headers=self._headers, timeout=timeout, read_bufsize=LONGEST_LINE, trust_env=False
+        )
+        return self
+
+    async def __aexit__(self, *problem: object) -> None:
+        """Close the connections."""
+        assert self._session is not None
+        await self._session.close()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Document:
+        """Return one object."""
+        return await self._ask("GET", Target(kind, namespace, name))
+
+    async def list(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE) -> Listing:
+        """Return the objects of a kind, in one namespace or in all; asked for in parts of so many."""
+        query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
+        items: list[Document] = []
+        while True:
+            answer = await self._ask("GET", Target(kind, namespace), query=query)
+            own = {"apiVersion": kind.api_version, "kind": kind.kind}
+            items += [{**own, **item} for item in answer.get("items") or ()]
+            query["continue"] = answer["metadata"].get("continue", "")
+            if not query["continue"]:
+                return Listing(items, answer["metadata"].get("resourceVersion", ""))
+
+    async def watch(
+        self, kind: Kind, namespace: str = "", *, since: str = "", labels: str = "", fields: str = ""
+    ) -> AsyncGenerator[Change, None]:
+        """Yield changes after a version until the server ends the watch; bookmarks too. Gone: list again."""
+        query = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": since,
+            "labelSelector": labels,
+            "fieldSelector": fields,
+        }
+        async with self._open("GET", Target(kind, namespace).path, query) as answer:
+            await self._refuse(answer)
+            async for line in answer.content:
+                event = msgspec.json.decode(line)
+                if event["type"] == "ERROR":
+                    raise problem_of(event["object"], answer.status)
+                yield Change(event["type"], event["object"])
+
+    async def version(self) -> Document:
+        """Return what the server says it is."""
+        return await self._send("GET", "/version", {})
+
+    async def gangs(self) -> Sequence[Document]:
+        """Return the gangs as an embedded cluster tells them; a plain API server has none."""
+        answer = await self._send("GET", GANGS, {})
+        return tuple(answer["items"])
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    async def create(self, document: Document, *, is_trial: bool = False) -> Document:
+        """Add an object; a trial says what would come of it."""
+        return await self._ask("POST", _list_of(document), document, query=_trial(is_trial))
+
+    async def replace(self, document: Document, *, is_status: bool = False) -> Document:
+        """Write an object anew, or its status."""
+        place = _list_of(document)
+        target = Target(place.kind, place.namespace, document["metadata"]["name"], "status" if is_status else "")
+        return await self._ask("PUT", target, document)
+
+    async def patch(
+        self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
+    ) -> Document:
+        """Change parts of an object, or of its status."""
+        target = Target(kind, namespace, name, "status" if is_status else "")
+        return await self._ask("PATCH", target, patch, form=form)
+
+    async def delete(
+        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", spread: str = "Background"
+    ) -> Document:
+        """Remove an object; what it owns follows as `spread` says."""
+        return await self._ask("DELETE", Target(kind, namespace, name), {"propagationPolicy": spread, **_leaving(grace, uid)})
+
+    async def bind(self, namespace: str, name: str, node: str, *, uid: str = "") -> None:
+        """Give a pod a node."""
+        meta = {"name": name, "namespace": namespace, **({"uid": uid} if uid else {})}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": meta,
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self._ask("POST", Target(POD, namespace, name, "binding"), body)
+
+    async def evict(self, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
+        """Delete a pod as far as disruption budgets allow."""
+        meta = {"name": name, "namespace": namespace}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": _leaving(grace, uid)}
+        await self._ask("POST", Target(POD, namespace, name, "eviction"), body)
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    async def _ask(
+        self,
+        method: str,
+        target: Target,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        form: str = "application/json",
+    ) -> dict[str, Any]:
+        return await self._send(method, target.path, query or {}, body, form)
+
+    async def _send(
+        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json"
+    ) -> dict[str, Any]:
+        async with self._open(method, path, query, body, form) as answer:
+            await self._refuse(answer)
+            return self._decoded(await answer.read())
+
+    def _open(
+        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json"
+    ) -> "_Answer":
+        assert self._session is not None, "use the client in 'async with'"
+        data = None if body is None else msgspec.json.encode(body)
+        asked = {key: value for key, value in query.items() if value}
+        headers = {"Accept": "application/json", **({"Content-Type": form} if data is not None else {})}
+        return _Answer(self, self._session.request(method, f"{self.server}{path}", params=asked, data=data, headers=headers))
+
+    async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
+        """Raise what the server says is wrong; note its clock."""
+        if date := answer.headers.get("Date"):
+            self.now = parsedate_to_datetime(date).timestamp()
+        if answer.status >= 400:
+            body = await answer.read()
+            status = self._decoded(body) if answer.content_type == "application/json" else {}
+            raise problem_of(status, answer.status)
+
+    def _decoded(self, body: bytes) -> dict[str, Any]:
+        try:
+            found = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            found = None
+        if not isinstance(found, dict):
+            raise Unreachable(f"{self.server} does not answer as a Kubernetes API server does; check the address")
+        return found
+
+
+class _Answer:
+    """An answer of the server in ``async with``; nobody there is an error of our own."""
+
+    def __init__(self, client: Client, request: Any) -> None:  # Any: aiohttp's type of it is private
+        self._client, self._request = client, request
+
+    async def __aenter__(self) -> aiohttp.ClientResponse:
+        try:
+            answer = await self._request.__aenter__()
+        except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+            raise self._unreachable(problem) from problem
+        assert isinstance(answer, aiohttp.ClientResponse)
+        return answer
+
+    async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        await self._request.__aexit__(kind, problem, trace)
+        if isinstance(problem, aiohttp.ClientError):
+            raise self._unreachable(problem) from problem
+
+    def _unreachable(self, problem: Exception) -> Unreachable:
+        return Unreachable(f"no cluster at {self._client.server}: {str(problem) or type(problem).__name__}")
+
+
+def _list_of(document: Document) -> Target:
+    kind = kind_of(document)
+    return Target(kind, str(document.get("metadata", {}).get("namespace") or "default") if kind.is_namespaced else "")
+
+
+def _trial(is_trial: bool) -> dict[str, str]:
+    return {"dryRun": "All"} if is_trial else {}
+
+
+def _leaving(grace: int | None, uid: str) -> dict[str, Any]:
+    seconds = {} if grace is None else {"gracePeriodSeconds": grace}
+    return {**seconds, **({"preconditions": {"uid": uid}} if uid else {})}
+
+
+POD = kind_of({"apiVersion": "v1", "kind": "Pod"})

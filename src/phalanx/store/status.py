@@ -1,0 +1,42 @@
+"""Refusals on the wire: Status objects from errors, and errors from Status objects."""
+
+from typing import Any
+
+from phalanx import errors
+from phalanx.errors import ClusterError
+from phalanx.store.kinds import Document
+
+KNOWN: tuple[type[ClusterError], ...] = (
+    errors.Missing, errors.Conflict, errors.Exists, errors.Invalid, errors.Forbidden, errors.NotAllowed,
+    errors.WrongForm, errors.Busy, errors.ServerError, errors.Gone, errors.Unreachable,
+)  # fmt: skip
+BY_REASON = {error.reason: error for error in KNOWN} | {"Gone": errors.Gone}
+BY_CODE = {error.code: error for error in reversed(KNOWN)} | {409: errors.Conflict}
+
+
+def success(code: int = 200, details: Document | None = None) -> dict[str, Any]:
+    """Return the Status of something that was done and has no object to show."""
+    return {**_status("Success"), **({"details": details} if details else {}), **({"code": code} if code != 200 else {})}
+
+
+def status_of(problem: ClusterError) -> dict[str, Any]:
+    """Return the Status that says why something was refused."""
+    details: dict[str, Any] = {key: value for key, value in (("name", problem.name), ("kind", problem.kind)) if value}
+    if problem.cause is not None:
+        details["causes"] = [{"reason": problem.cause[0], "message": problem.cause[1]}]
+    reason, extra = problem.reason, ({"details": details} if details else {})
+    return {**_status("Failure"), "message": str(problem), "reason": reason, **extra, "code": problem.code}
+
+
+def _status(word: str) -> dict[str, Any]:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": word}
+
+
+def problem_of(status: Document, code: int) -> ClusterError:
+    """Return the error that a Status stands for; `code` is that of the answer, for servers that give no reason."""
+    kind = BY_REASON.get(str(status.get("reason", ""))) or BY_CODE.get(int(status.get("code") or code), ClusterError)
+    details = status.get("details") or {}
+    causes = details.get("causes") or [{}]
+    cause = (str(causes[0].get("reason", "")), str(causes[0].get("message", ""))) if causes[0] else None
+    message = str(status.get("message") or f"the server answered {code}")
+    return kind(message, kind=str(details.get("kind", "")), name=str(details.get("name", "")), cause=cause)

@@ -1,0 +1,144 @@
+"""The Kubernetes API of an embedded cluster: a store under the paths that kubectl and other clients know.
+
+Everything is answered in the event loop, one request at a time, so the store needs no locks; watches are streamed beside them.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from email.utils import formatdate
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from phalanx.errors import ClusterError, Missing
+from phalanx.store.kinds import Document
+from phalanx.store.memory import MemoryStore
+from phalanx.store.paths import NOWHERE
+from phalanx.store.status import status_of
+from phalanx.web.discovery import documents
+from phalanx.web.requests import Asked, body_of, refuse_strangers
+from phalanx.web.tables import table_of
+from phalanx.web.watching import CHANGES, Stream
+from phalanx.web.writes import Answer, write
+
+LARGEST_BODY = 3 << 20
+"""As much as a real API server reads."""
+HEALTH = ("/livez", "/readyz", "/healthz")
+Hook = Callable[[], None]
+
+
+def _nothing() -> None:
+    """Do nothing, where nobody asked for anything."""
+
+
+class Api:
+    """Serves one store."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        before: Hook = _nothing,
+        after: Hook = _nothing,
+        own: Mapping[str, Callable[[], Document]] | None = None,
+    ) -> None:
+        """Call `before` before every request and `after` after every write; `own` are further documents, by path."""
+        self._store, self._before, self._after, self._own = store, before, after, own or {}
+        self._discovery = documents()
+        self._streams: set[Stream] = set()
+
+    def application(self) -> web.Application:
+        """Return what an aiohttp server runs."""
+        application = web.Application(client_max_size=LARGEST_BODY)
+        application.router.add_route("*", "/{path:.*}", self.answer)
+        application.on_shutdown.append(self._end_streams)
+        return application
+
+    async def _end_streams(self, _: web.Application) -> None:
+        for stream in self._streams:
+            stream.end()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request; whatever is wrong with it becomes a Status."""
+        try:
+            refuse_strangers(request)
+            self._before()
+            return await self._served(request)
+        except ClusterError as problem:
+            return self._json(status_of(problem), problem.code)
+        except (TypeError, AttributeError, KeyError, ValueError) as problem:  # a document of an unexpected shape
+            return self._json(status_of(ClusterError(f"the object cannot be understood: {type(problem).__name__}: {problem}")), 400)
+
+    async def _served(self, request: web.Request) -> web.StreamResponse:
+        path = request.path.rstrip("/") or "/"
+        if path in HEALTH:
+            return web.Response(text="ok")
+        if path in self._discovery and request.method == "GET":
+            return self._json(self._discovery[path])
+        if path in self._own and request.method == "GET":
+            return self._json(self._own[path]())
+        asked = Asked(request, await body_of(request))
+        if request.method == "GET":
+            return await self._shown(request, asked)
+        answer, code = self._changed(asked)
+        return self._json(answer, code)
+
+    def _json(self, body: Document, code: int = 200) -> web.Response:
+        return web.Response(body=msgspec.json.encode(body), status=code, content_type="application/json", headers=self._headers())
+
+    def _headers(self) -> dict[str, str]:
+        """Return the time of the cluster, which may not be that of the machine, where clients look for it."""
+        return {"Date": formatdate(self._store.now, usegmt=True)}
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    async def _shown(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+        target = asked.target
+        if target.name and target.subresource in ("", "status"):
+            found = self._store.get(target.kind, target.namespace, target.name)
+            return self._json(self._table(asked, [found], {}) if asked.is_table else found)
+        if target.subresource:
+            raise Missing(NOWHERE)
+        if asked.is_watch:
+            return await self._streamed(request, asked)
+        return self._json(self._list(asked))
+
+    def _list(self, asked: Asked) -> Document:
+        kind = asked.target.kind
+        page = self._store.page(kind, asked.chosen, limit=asked.number("limit"), goes_on=asked.query.get("continue", ""))
+        meta: dict[str, Any] = {"resourceVersion": page.version}
+        if page.goes_on:
+            meta |= {"continue": page.goes_on, "remainingItemCount": page.remaining}
+        if asked.is_table:
+            return self._table(asked, page.items, meta)
+        return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": page.items}
+
+    def _table(self, asked: Asked, items: list[Document], meta: Document) -> Document:
+        return table_of(asked.target.kind, items, meta, self._store.now)
+
+    async def _streamed(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+        stream = Stream(self._store, asked.wish)
+        response = web.StreamResponse(headers={**self._headers(), "Content-Type": "application/json"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        self._streams.add(stream)
+        try:
+            with suppress(ConnectionError):
+                async for event in stream.events():
+                    if asked.is_table and event["type"] in CHANGES:
+                        event = {**event, "object": self._table(asked, [event["object"]], {})}
+                    await response.write(msgspec.json.encode(event) + b"\n")
+        finally:
+            self._streams.discard(stream)
+        return response
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def _changed(self, asked: Asked) -> Answer:
+        """Do what was asked, or on a trial the same to a copy."""
+        if asked.is_trial:
+            return write(self._store.trial(), asked)
+        answer = write(self._store, asked)
+        self._after()
+        return answer

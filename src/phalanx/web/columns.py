@@ -1,0 +1,137 @@
+"""The columns in which each kind of object is shown: by `phalanx get`, and to kubectl as a table of the API server."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A title and how to read a cell of an object."""
+
+    title: str
+    cell: Callable[[Document], object]
+    is_wide: bool = False
+    """Shown with -o wide only."""
+    is_sentence: bool = False
+    """Shown behind all others, as it may be long."""
+
+
+def at(path: str, default: object = "") -> Callable[[Document], object]:
+    """Return how to read the value at a path such as spec.queue."""
+
+    def read(document: Document) -> object:
+        value: object = document
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return default if value is None else value
+
+    return read
+
+
+def age(since: str, now: float) -> str:
+    """Return how long ago a time was: 45s, 12m, 3h20m, 5d."""
+    if not since:
+        return "<unknown>"
+    seconds = max(int(now - datetime.fromisoformat(since).timestamp()), 0)
+    if seconds < 120:
+        return f"{seconds}s"
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 120:
+        return f"{minutes}m"
+    return f"{hours}h{minutes % 60}m" if hours < 10 else f"{hours}h" if hours < 48 else f"{days}d"
+
+
+def _pod_status(pod: Document) -> str:
+    if "deletionTimestamp" in pod["metadata"]:
+        return "Terminating"
+    if pod.get("spec", {}).get("schedulingGates"):
+        return "Gated"
+    return str(pod.get("status", {}).get("phase", ""))
+
+
+def _gang(pod: Document) -> str:
+    annotations = pod["metadata"].get("annotations") or {}
+    keys = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "pod-group-name")
+    return next((annotations[key] for key in keys if key in annotations), "")
+
+
+def _node_status(node: Document) -> str:
+    conditions = node.get("status", {}).get("conditions") or ()
+    is_down = any(item.get("type") == "Ready" and item.get("status") != "True" for item in conditions)
+    return ("NotReady" if is_down else "Ready") + (",Cordoned" if node.get("spec", {}).get("unschedulable") else "")
+
+
+def _gpus(node: Document) -> str:
+    return str((node.get("status", {}).get("allocatable") or {}).get("nvidia.com/gpu", "0"))
+
+
+def _about(event: Document) -> str:
+    involved = event.get("involvedObject", {})
+    return f"{str(involved.get('kind', '')).lower()}/{involved.get('name', '')}"
+
+
+def _labels(document: Document) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted((document["metadata"].get("labels") or {}).items()))
+
+
+_GROUP = (
+    Column("STATUS", at("status.phase", "Pending")),
+    Column("MIN", at("spec.minMember")),
+    Column("QUEUE", at("spec.queue")),
+    Column("PRIORITY", at("spec.priorityClassName"), is_wide=True),
+)
+BY_KIND: dict[str, tuple[Column, ...]] = {
+    "Gang": (
+        Column("QUEUE", at("queue")),
+        Column("STATUS", at("status")),
+        Column("MIN", at("minimum")),
+        Column("PLACED", at("placed")),
+        Column("RUNNING", at("running")),
+        Column("WHY", at("why"), is_sentence=True),
+    ),
+    "Pod": (
+        Column("STATUS", _pod_status),
+        Column("NODE", at("spec.nodeName")),
+        Column("GANG", _gang),
+        Column("PRIORITY", at("spec.priority"), is_wide=True),
+        Column("SCHEDULER", at("spec.schedulerName"), is_wide=True),
+    ),
+    "Node": (
+        Column("STATUS", _node_status),
+        Column("CPU", at("status.allocatable.cpu")),
+        Column("MEMORY", at("status.allocatable.memory")),
+        Column("GPUS", _gpus),
+        Column("LABELS", _labels, is_wide=True),
+    ),
+    "PodGroup": _GROUP,
+    "Queue": (
+        Column("WEIGHT", at("spec.weight")),
+        Column("STATE", at("status.state")),
+        Column("PARENT", lambda queue: at("spec.parent")(queue) or at("spec.parentQueue")(queue)),
+    ),
+    "Namespace": (Column("STATUS", at("status.phase")),),
+    "PriorityClass": (Column("VALUE", at("value")), Column("DEFAULT", at("globalDefault", False))),
+    "PodDisruptionBudget": (Column("MIN", at("spec.minAvailable", "-")), Column("MAX-UNAVAILABLE", at("spec.maxUnavailable", "-"))),
+    "Event": (
+        Column("TYPE", at("type")),
+        Column("REASON", at("reason")),
+        Column("OBJECT", _about),
+        Column("MESSAGE", at("message"), is_sentence=True),
+    ),
+}
+
+
+def columns_of(kind: str, now: float, *, is_wide: bool = True) -> list[Column]:
+    """Return all columns of a kind in their order: its name, its own, its age, and what may be long."""
+    own = [column for column in BY_KIND.get(kind, ()) if is_wide or not column.is_wide]
+    plain = [column for column in own if not column.is_sentence]
+    sentences = [column for column in own if column.is_sentence]
+    return [Column("NAME", at("metadata.name")), *plain, Column("AGE", lambda item: _age(item, now)), *sentences]
+
+
+def _age(item: Document, now: float) -> str:
+    return age(item["metadata"].get("creationTimestamp", ""), now)

@@ -1,0 +1,60 @@
+"""What the server serves, told as the Kubernetes API tells it: groups, versions and resources."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from phalanx import __version__
+from phalanx.store.kinds import KINDS, Kind
+
+VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
+KUBERNETES = ("1", "36")
+"""The version of Kubernetes whose answers the embedded cluster gives."""
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """Return every document of the discovery, by its path."""
+    groups = {kind.group: None for kind in KINDS if kind.group}
+    found = {
+        "/version": _version(),
+        "/api": {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []},
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in groups]},
+        "/api/v1": _resources("", "v1"),
+    }
+    for group in groups:
+        found[f"/apis/{group}"] = {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+        for version in _versions(group):
+            found[f"/apis/{group}/{version}"] = _resources(group, version)
+    return found
+
+
+def _version() -> dict[str, Any]:
+    major, minor = KUBERNETES
+    return {"major": major, "minor": minor, "gitVersion": f"v{major}.{minor}.0+phalanx.{__version__}", "platform": "phalanx"}
+
+
+def _versions(group: str) -> list[str]:
+    return list(dict.fromkeys(kind.version for kind in KINDS if kind.group == group))
+
+
+def _group(group: str) -> dict[str, Any]:
+    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(group)]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _resources(group: str, version: str) -> dict[str, Any]:
+    kinds = [kind for kind in KINDS if (kind.group, kind.version) == (group, version)]
+    name = f"{group}/{version}" if group else version
+    resources = [resource for kind in kinds for resource in _resource(kind)]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": resources}
+
+
+def _resource(kind: Kind) -> Iterator[dict[str, Any]]:
+    own = {"singularName": kind.kind.lower(), "namespaced": kind.is_namespaced, "kind": kind.kind}
+    yield {"name": kind.plural, **own, "verbs": VERBS, **({"shortNames": list(kind.short)} if kind.short else {})}
+    if kind.has_status:
+        yield {"name": f"{kind.plural}/status", **own, "singularName": "", "verbs": ["get", "patch", "update"]}
+    if kind.kind == "Pod":
+        below = {"singularName": "", "namespaced": True, "verbs": ["create"]}
+        yield {"name": "bindings", **below, "kind": "Binding"}
+        yield {"name": "pods/binding", **below, "kind": "Binding"}
+        yield {"name": "pods/eviction", **below, "kind": "Eviction", "group": "policy", "version": "v1"}

@@ -1,0 +1,34 @@
+"""Tables of the API server: what `kubectl get` asks for, so that it shows the columns of each kind."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from phalanx.store.kinds import Document, Kind
+from phalanx.web.columns import Column, columns_of
+
+VERSION = "meta.k8s.io/v1"
+
+
+def wants_table(accept: str) -> bool:
+    """Tell whether a client would rather have a table."""
+    wishes = [set(part.replace(" ", "").split(";")) for part in accept.split(",")]
+    return any({"application/json", "as=Table", "v=v1", "g=meta.k8s.io"} <= wish for wish in wishes)
+
+
+def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) -> dict[str, Any]:
+    """Return objects as a table; every row brings the metadata of its object."""
+    columns = columns_of(kind.kind, now)
+    definitions = [_definition(column) for column in columns]
+    rows = [
+        {
+            "cells": [column.cell(item) for column in columns],
+            "object": {"apiVersion": VERSION, "kind": "PartialObjectMetadata", "metadata": item["metadata"]},
+        }
+        for item in items
+    ]
+    return {"kind": "Table", "apiVersion": VERSION, "metadata": meta, "columnDefinitions": definitions, "rows": rows}
+
+
+def _definition(column: Column) -> dict[str, Any]:
+    form = "name" if column.title == "NAME" else ""
+    return {"name": column.title.capitalize(), "type": "string", "format": form, "description": "", "priority": int(column.is_wide)}

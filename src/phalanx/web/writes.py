@@ -1,0 +1,60 @@
+"""Writes of the API server: what a request changes in the store, and the answer with its code."""
+
+from collections.abc import Callable
+
+from phalanx.errors import ClusterError, WrongForm
+from phalanx.store import patches
+from phalanx.store.kinds import Document
+from phalanx.store.memory import POD, MemoryStore
+from phalanx.store.status import success
+from phalanx.web.requests import Asked
+
+Answer = tuple[Document, int]
+
+
+def write(store: MemoryStore, asked: Asked) -> Answer:
+    """Do what was asked."""
+    return _WRITERS[asked.verb](store, asked)
+
+
+def _create(store: MemoryStore, asked: Asked) -> Answer:
+    return store.create(asked.document), 201
+
+
+def _replace(store: MemoryStore, asked: Asked) -> Answer:
+    return store.replace(asked.document, is_status=asked.is_status), 200
+
+
+def _patch(store: MemoryStore, asked: Asked) -> Answer:
+    target = asked.target
+    forms = [form for form in patches.FORMS if target.kind.is_built_in or form != patches.STRATEGIC]
+    if asked.form not in forms:
+        raise WrongForm(f"the body of the request was in an unknown format - accepted media types include: {', '.join(forms)}")
+    place = (target.kind, target.namespace, target.name)
+    return store.patch(*place, asked.body, form=asked.form, is_status=asked.is_status), 200
+
+
+def _delete(store: MemoryStore, asked: Asked) -> Answer:
+    target = asked.target
+    last = store.delete(target.kind, target.namespace, target.name, grace=asked.grace, uid=asked.uid, spread=asked.spread)
+    if target.kind is POD or store.find(target.kind, target.namespace, target.name) is not None:
+        return last, 200
+    return success(details={"name": target.name, "kind": target.kind.plural, "uid": last["metadata"]["uid"]}), 200
+
+
+def _bind(store: MemoryStore, asked: Asked) -> Answer:
+    store.bind_as(asked.target.namespace, asked.target.name, asked.body or {})
+    return success(201), 201
+
+
+def _evict(store: MemoryStore, asked: Asked) -> Answer:
+    named = ((asked.body or {}).get("metadata") or {}).get("name")
+    if named != asked.target.name:
+        raise ClusterError("name in URL does not match name in Eviction object")
+    store.evict(asked.target.namespace, asked.target.name, uid=asked.uid, grace=asked.grace)
+    return success(201), 201
+
+
+_WRITERS: dict[str, Callable[[MemoryStore, Asked], Answer]] = {
+    "create": _create, "replace": _replace, "patch": _patch, "delete": _delete, "binding": _bind, "eviction": _evict,
+}  # fmt: skip

@@ -1,0 +1,246 @@
+"""A cluster that keeps running: `phalanx up` as a process of its own, and the other commands as people type them."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 30.0
+Run = subprocess.CompletedProcess[str]
+PHALANX = [sys.executable, "-m", "phalanx"]
+
+
+class Site:
+    """A folder in which clusters leave their address, and those that were started there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {key: value for key, value in os.environ.items() if key != "PHALANX_SERVER"}
+        self.environment |= {"XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": str(ROOT / "src")}
+        self._started: list[subprocess.Popen[str]] = []
+
+    def up(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a cluster; return when it says that it is there."""
+        process = subprocess.Popen(
+            [*PHALANX, "up", *arguments], cwd=ROOT, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        self._started.append(process)
+        assert " at http://127.0.0.1:" in _stream(process.stdout).readline(), _stream(process.stderr).read()
+        return process
+
+    def run(self, *arguments: str) -> Run:
+        """Run a command to its end."""
+        return subprocess.run(
+            [*PHALANX, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            text=True,
+            capture_output=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+
+    def until(self, *arguments: str, shows: Callable[[str], object]) -> str:
+        """Run a command again and again until its result is the one that is waited for."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not shows(text := self.run(*arguments).stdout):
+            assert time.monotonic() < end, text
+            time.sleep(0.2)
+        return text
+
+    @staticmethod
+    def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """End a cluster; return its exit status and its last words."""
+        process.send_signal(number)
+        _, words = process.communicate(timeout=PATIENCE_SECONDS)
+        return process.returncode, words
+
+    def close(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+def _stream(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    site = Site(tmp_path)
+    yield site
+    site.close()
+
+
+def has_row(name: str, status: str) -> Callable[[str], object]:
+    return lambda text: re.search(rf"^{name} .*\b{status}\b", text, re.MULTILINE)
+
+
+def test_a_gang_runs_another_waits_and_is_told_why(site: Site) -> None:
+    site.up("examples/deadlock/nodes.yaml")
+    applied = site.run("apply", "-f", "examples/deadlock")
+    assert applied.returncode == 0
+    lines = applied.stdout.splitlines()
+    assert "namespace/research created, as it was missing" in lines
+    assert "podgroup.scheduling.volcano.sh/bert created" in lines
+    assert "node/gpu-1 unchanged" in lines
+
+    table = site.until("get", "gangs", "-n", "research", shows=has_row("bert", r"Runs +3 +3 +3"))
+    assert re.search(r"^resnet +default +Waits +3 +0 +0 .* 0 of 3 tasks fit; 3 more places", table, re.MULTILINE)
+
+    described = site.run("describe", "gang", "resnet", "-n", "research").stdout
+    assert "Why:        0 of 3 tasks fit; 3 more places for 1 nvidia.com/gpu" in described
+    assert re.search(r"Unschedulable +True +NotEnoughResources", described)
+    assert re.search(r"Warning +FailedScheduling +podgroup/resnet", described)
+    members = site.run("describe", "gang/bert", "-n", "research").stdout
+    assert re.search(r"bert-0 +Running +gpu-\d", members)
+    assert "Successfully assigned research/bert-0 to gpu-" in members
+
+    assert site.run("delete", "gang", "bert", "-n", "research").returncode == 0
+    site.until("get", "gangs", "-n", "research", shows=has_row("resnet", r"Runs +3 +3 +3"))
+
+
+def test_applying_twice_changes_nothing_and_a_change_is_applied(site: Site, tmp_path: Path) -> None:
+    site.up("--nodes", "1")
+    manifest = tmp_path / "queue.yaml"
+    queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: team, labels: {a: b}}\nspec: {weight: 2}\n"
+    manifest.write_text(queue)
+    assert site.run("apply", "-f", str(manifest)).stdout == "queue.scheduling.volcano.sh/team created\n"
+    assert site.run("apply", "-f", str(manifest)).stdout == "queue.scheduling.volcano.sh/team unchanged\n"
+    manifest.write_text(queue.replace("weight: 2", "weight: 5").replace(", labels: {a: b}", ""))
+    assert site.run("apply", "-f", str(manifest)).stdout == "queue.scheduling.volcano.sh/team configured\n"
+    found = json.loads(site.run("get", "queue", "team", "-o", "json").stdout)
+    assert found["spec"] == {"weight": 5}
+    assert not found["metadata"].get("labels")
+    assert site.run("delete", "-f", str(manifest)).stdout == "queue.scheduling.volcano.sh/team deleted\n"
+
+
+def test_a_node_that_offers_more_is_configured(site: Site, tmp_path: Path) -> None:
+    site.up("--nodes", "0")
+    manifest = tmp_path / "node.yaml"
+    for amount, word in (("8", "created"), ("16", "configured")):
+        manifest.write_text(f"apiVersion: v1\nkind: Node\nmetadata: {{name: big}}\nstatus: {{allocatable: {{cpu: '{amount}'}}}}\n")
+        assert site.run("apply", "-f", str(manifest)).stdout == f"node/big {word}\n"
+    assert json.loads(site.run("get", "node/big", "-o", "json").stdout)["status"]["allocatable"] == {"cpu": "16"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_everything_is_there_again_after_a_restart(site: Site, tmp_path: Path, number: signal.Signals) -> None:
+    state = tmp_path / "state.json"
+    first = site.up("examples/deadlock", "--state", str(state))
+    site.until("get", "gangs", "-n", "research", shows=has_row("bert", "Runs"))
+    before = json.loads(site.run("get", "pods", "-A", "-o", "json").stdout)["items"]
+    status, words = site.stop(first, number)
+    assert (status, words.splitlines()[-1]) == (0, f"stopped; the state is in {state}")
+
+    site.up("--state", str(state))
+    after = json.loads(site.run("get", "pods", "-A", "-o", "json").stdout)["items"]
+    assert [(item["metadata"]["uid"], item["spec"].get("nodeName")) for item in after] == [
+        (item["metadata"]["uid"], item["spec"].get("nodeName")) for item in before
+    ]
+    assert site.run("get", "nodes", "-o", "name").stdout.splitlines() == ["node/gpu-1", "node/gpu-2", "node/gpu-3"]
+    applied = site.run("apply", "-f", "examples/full-queue").stdout
+    uids = [item["metadata"]["uid"] for item in json.loads(site.run("get", "pods", "-A", "-o", "json").stdout)["items"]]
+    assert "pod/whisper-0 created" in applied
+    assert len(uids) == len(set(uids))
+
+
+def test_the_address_is_taken_back_at_the_end(site: Site) -> None:
+    process = site.up()
+    assert site.run("get", "nodes", "-o", "name").stdout.splitlines() == [f"node/node-{number}" for number in range(1, 5)]
+    assert site.stop(process)[0] == 0
+    refused = site.run("get", "nodes")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert re.fullmatch(r"error: no cluster at .*: start one with 'phalanx up', or name one with --server\n", refused.stderr)
+
+
+def test_a_watch_shows_changes_until_it_is_interrupted(site: Site) -> None:
+    site.up("--nodes", "1")
+    arguments = [*PHALANX, "get", "namespaces", "-w"]
+    watch = subprocess.Popen(arguments, cwd=ROOT, env=site.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    lines = _stream(watch.stdout)
+    while not lines.readline().startswith("kube-system"):
+        pass
+    site.until("apply", "-n", "one", "-f", "examples/deadlock", shows=lambda text: "namespace/research" in text)
+    assert lines.readline().startswith("research ")
+    watch.send_signal(signal.SIGINT)
+    assert watch.communicate(timeout=PATIENCE_SECONDS)[1] == ""
+    assert watch.returncode == 0
+
+
+def test_time_can_pass_faster(site: Site, tmp_path: Path) -> None:
+    site.up("--nodes", "1", "--speed", "600x")
+    manifest = tmp_path / "short.yaml"
+    manifest.write_text("""
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: short, annotations: {phalanx.dev/duration: 20m}}
+spec: {minMember: 1, queue: default}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: short-0, annotations: {scheduling.k8s.io/group-name: short}}
+spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {nvidia.com/gpu: 8}}}]}
+""")
+    assert site.run("apply", "-f", str(manifest)).returncode == 0
+    site.until("get", "gangs", shows=has_row("short", "Completed"))
+
+
+def test_profile_kai_decides_too(site: Site) -> None:
+    site.up("examples/kai-fair-share", "--profile", "kai")
+    site.until("get", "gangs", "-A", shows=lambda text: "Runs" in text)
+
+
+# --- what is wrong -------------------------------------------------------------------------------------------------------
+
+
+def test_a_port_that_is_taken_is_refused(site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = site.run("up", "--port", str(port))
+    assert refused.returncode == 1
+    assert (
+        refused.stderr == f"error: port {port} of 127.0.0.1 cannot be opened: address already in use; port 0 takes any free one\n"
+    )
+
+
+def test_what_is_not_there_or_not_known_is_told(site: Site, tmp_path: Path) -> None:
+    site.up("examples/deadlock")
+    assert site.run("get", "pdos").stderr == "error: unknown kind 'pdos'; did you mean 'pods'?\n"
+    assert site.run("get", "pod", "nobody").stderr == 'error: pods "nobody" not found\n'
+    elsewhere = "not found in this namespace; there is one with -n research\n"
+    assert site.run("get", "pod", "bert-0").stderr == f'error: pods "bert-0" {elsewhere}'
+    assert site.run("describe", "gang", "bert").stderr == f'error: gang "bert" {elsewhere}'
+    empty = site.run("get", "pods")
+    assert (empty.returncode, empty.stdout, empty.stderr) == (0, "", "no pods in namespace default; -A shows all namespaces\n")
+    assert site.run("delete", "pod", "nobody").returncode == 1
+
+
+def test_a_broken_manifest_is_refused_whole_and_a_refused_object_alone(site: Site, tmp_path: Path) -> None:
+    site.up("--nodes", "1")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: [\n")
+    refused = site.run("apply", "-f", str(broken))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"error: {broken}, line ")
+    mixed = tmp_path / "mixed.yaml"
+    mixed.write_text(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
+    )
+    partly = site.run("apply", "-f", str(mixed))
+    assert (partly.returncode, partly.stdout) == (1, "configmap/b created\n")
+    assert partly.stderr.startswith(f"error: {mixed}, document 1: no kind 'Deployment' in group 'apps' is served here")

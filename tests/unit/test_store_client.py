@@ -1,0 +1,137 @@
+"""The client of the API, spoken to a store that is served over HTTP."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing
+
+import pytest
+
+from phalanx.errors import Busy, Conflict, Exists, Gone, Missing, Unreachable
+from phalanx.store.kinds import kind_at
+from phalanx.store.kube.client import Client
+from phalanx.store.memory import MemoryStore
+from phalanx.testing.api import served
+from phalanx.testing.contract import pod
+
+POD, CONFIG = kind_at("", "pods"), kind_at("", "configmaps")
+NOW = 1_767_225_600.0
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    store = MemoryStore(lambda: NOW)
+    store.history.compact(store.history.version)
+    with served(store) as connection:
+        yield connection.server
+
+
+def ask(address: str, question: Callable[[Client], Awaitable[None]]) -> None:
+    async def asked() -> None:
+        async with Client(address) as client:
+            await question(client)
+
+    asyncio.run(asked())
+
+
+def test_an_object_goes_its_way(address: str) -> None:
+    async def question(client: Client) -> None:
+        made = await client.create(pod("a"))
+        assert await client.get(POD, "default", "a") == made
+        await client.bind("default", "a", "node-1", uid=made["metadata"]["uid"])
+        patched = await client.patch(POD, "default", "a", {"status": {"phase": "Running"}}, is_status=True)
+        assert (patched["spec"]["nodeName"], patched["status"]["phase"]) == ("node-1", "Running")
+        replaced = await client.replace({**patched, "metadata": {**patched["metadata"], "labels": {"a": "b"}}})
+        assert replaced["metadata"]["labels"] == {"a": "b"}
+        await client.evict("default", "a", grace=5)
+        assert (await client.get(POD, "default", "a"))["metadata"]["deletionGracePeriodSeconds"] == 5
+        await client.delete(POD, "default", "a", grace=0, uid=made["metadata"]["uid"])
+        assert (await client.list(POD)).items == []
+
+    ask(address, question)
+
+
+def test_refusals_are_errors_of_our_own(address: str) -> None:
+    async def question(client: Client) -> None:
+        with pytest.raises(Missing, match='pods "a" not found'):
+            await client.get(POD, "default", "a")
+        await client.create(pod("a"))
+        with pytest.raises(Exists):
+            await client.create(pod("a"))
+        await client.bind("default", "a", "node-1")
+        with pytest.raises(Conflict, match="already assigned") as caught:
+            await client.bind("default", "a", "node-1")
+        assert caught.value.kind == "pods/binding"
+
+    ask(address, question)
+
+
+def test_a_budget_says_what_it_needs(address: str) -> None:
+    async def question(client: Client) -> None:
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
+        await client.create({**budget, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}})
+        await client.create(pod("a", labels={"app": "x"}))
+        await client.bind("default", "a", "node-1")
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await client.patch(POD, "default", "a", {"status": status}, is_status=True)
+        with pytest.raises(Busy) as caught:
+            await client.evict("default", "a")
+        assert caught.value.cause == ("DisruptionBudget", "The disruption budget b needs 1 healthy pods and has 1 currently")
+
+    ask(address, question)
+
+
+def test_a_trial_creates_nothing(address: str) -> None:
+    async def question(client: Client) -> None:
+        assert (await client.create(pod("a"), is_trial=True))["metadata"]["name"] == "a"
+        assert (await client.list(POD)).items == []
+
+    ask(address, question)
+
+
+def test_long_lists_are_read_in_parts(address: str) -> None:
+    async def question(client: Client) -> None:
+        for number in range(7):
+            await client.create(pod(f"pod-{number}", labels={"odd": str(number % 2)}))
+        assert [item["metadata"]["name"] for item in (await client.list(POD, page=3)).items] == [f"pod-{n}" for n in range(7)]
+        assert len((await client.list(POD, "default", labels="odd=1", page=2)).items) == 3
+        assert len((await client.list(POD, fields="metadata.name=pod-3")).items) == 1
+
+    ask(address, question)
+
+
+def test_a_watch_goes_on_from_a_list(address: str) -> None:
+    async def question(client: Client) -> None:
+        since = (await client.list(POD)).version
+        await client.create(pod("a"))
+        async with aclosing(client.watch(POD, since=since)) as events:
+            first = await anext(events)
+            assert (first.type, first.object["metadata"]["name"]) == ("ADDED", "a")
+            await client.delete(POD, "default", "a")
+            assert (await anext(events)).type == "DELETED"
+
+    ask(address, question)
+
+
+def test_a_watch_from_too_long_ago_is_gone(address: str) -> None:
+    async def question(client: Client) -> None:
+        async with aclosing(client.watch(POD, since="1")) as events:
+            with pytest.raises(Gone, match="too old resource version"):
+                await anext(events)
+
+    ask(address, question)
+
+
+def test_the_clock_is_the_one_of_the_server(address: str) -> None:
+    async def question(client: Client) -> None:
+        assert (await client.version())["major"] == "1"
+        assert client.now == NOW
+
+    ask(address, question)
+
+
+def test_nobody_there_is_an_error_of_our_own() -> None:
+    async def question(client: Client) -> None:
+        with pytest.raises(Unreachable, match=r"no cluster at http://127\.0\.0\.1:1: "):
+            await client.get(CONFIG, "default", "a")
+
+    ask("http://127.0.0.1:1", question)

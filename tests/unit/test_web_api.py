@@ -1,0 +1,163 @@
+"""The API server around the store: discovery, health, strangers, and requests that make no sense."""
+
+import http.client
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from phalanx.store.kinds import KINDS, Kind
+from phalanx.store.memory import MemoryStore
+from phalanx.testing.api import Connection, connection_to, served
+from phalanx.testing.contract import Api
+
+NOW = 1_767_225_600.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Connection]:
+    with served(MemoryStore(lambda: NOW)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def api(server: Connection) -> Api:
+    return Api(server, "default")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource)
+def test_every_kind_is_found_by_discovery(server: Connection, kind: Kind) -> None:
+    path = f"/apis/{kind.group}/{kind.version}" if kind.group else "/api/v1"
+    resources = {item["name"]: item for item in server.ask("GET", path).body["resources"]}
+    assert resources[kind.plural]["kind"] == kind.kind
+    assert resources[kind.plural]["namespaced"] == kind.is_namespaced
+    assert (f"{kind.plural}/status" in resources) == kind.has_status
+
+
+def test_groups_and_versions_are_listed(server: Connection) -> None:
+    groups = {group["name"]: group for group in server.ask("GET", "/apis").body["groups"]}
+    assert set(groups) == {kind.group for kind in KINDS if kind.group}
+    assert [item["version"] for item in groups["scheduling.run.ai"]["versions"]] == ["v2alpha2", "v2", "v1alpha2"]
+    assert server.ask("GET", "/apis/policy").body["preferredVersion"]["version"] == "v1"
+    assert server.ask("GET", "/api").body["versions"] == ["v1"]
+    assert server.ask("GET", "/version").body["gitVersion"].startswith("v1.")
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz"])
+def test_a_server_that_answers_is_well(server: Connection, path: str) -> None:
+    assert raw(server, path)[2] == b"ok"
+
+
+def raw(server: Connection, path: str, **headers: str) -> tuple[int, str, bytes]:
+    """Return the code, the date and the body of an answer."""
+    address = urlsplit(server.server)
+    with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)) as connection:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers["Date"], answer.read()
+
+
+def test_answers_tell_the_time_of_the_cluster(server: Connection) -> None:
+    assert raw(server, "/api/v1/pods")[1] == "Thu, 01 Jan 2026 00:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}], ids=["host", "origin", "file"]
+)
+def test_a_page_of_another_site_is_refused(server: Connection, headers: dict[str, str]) -> None:
+    assert raw(server, "/api/v1/pods", **headers)[0] == 403
+
+
+def test_a_page_of_the_server_itself_is_served(server: Connection) -> None:
+    assert raw(server, "/api/v1/pods", Origin=server.server)[0] == 200
+    assert raw(server, "/api/v1/pods", Host=f"localhost:{urlsplit(server.server).port}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/api/v1/namespaces/default"), ("DELETE", "/api/v1/nodes"), ("PUT", "/api/v1/nodes"), ("OPTIONS", "/api/v1/nodes")],
+)
+def test_a_method_that_does_not_fit_is_not_allowed(server: Connection, method: str, path: str) -> None:
+    assert server.ask(method, path, {}).refusal[:2] == (405, "MethodNotAllowed")
+
+
+@pytest.mark.parametrize("path", ["pods/a/log", "configmaps/a/binding", "pods/a/exec"])
+def test_a_subresource_that_nobody_serves_is_not_found(api: Api, path: str) -> None:
+    assert api.make(path, {}).code == 404
+
+
+def test_bodies_that_are_no_objects_are_refused(api: Api) -> None:
+    assert api.make("configmaps", None).refusal[:2] == (400, "BadRequest")
+    assert api.make("configmaps", ["a"]).refusal[:2] == (400, "BadRequest")
+    assert api.make("configmaps", {"metadata": "a"}).refusal[:2] == (400, "BadRequest")
+    assert api.make("configmaps", {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}).refusal[:2] == (
+        400,
+        "BadRequest",
+    )
+    assert api.make("configmaps", {"metadata": {"name": "a"}}, form="application/vnd.kubernetes.protobuf").code == 415
+
+
+def test_custom_resources_take_no_strategic_patch(api: Api) -> None:
+    place = "/apis/scheduling.volcano.sh/v1beta1/queues"
+    api.make(place, {"metadata": {"name": "team"}, "spec": {"weight": 1}})
+    code, reason, message = api.patch(f"{place}/team", {"spec": {}}, "application/strategic-merge-patch+json").refusal
+    assert (code, reason) == (415, "UnsupportedMediaType")
+    assert "application/merge-patch+json" in message
+
+
+def test_numbers_in_a_query_are_numbers(api: Api) -> None:
+    assert api.read("pods", limit="many").refusal == (400, "BadRequest", "limit: expected a whole number, got 'many'")
+    assert api.read("pods", watch="1", resourceVersion="yesterday").refusal[:2] == (400, "BadRequest")
+    assert api.read("pods", dryRun="Some").code == 200
+    assert api.make("configmaps", {"metadata": {"name": "x"}}, dryRun="Some").refusal[:2] == (422, "Invalid")
+
+
+def test_a_watch_may_ask_to_be_told_when_it_has_seen_what_was_there(api: Api) -> None:
+    api.settings("seen")
+    events = list(api.watch("configmaps", seconds=1, sendInitialEvents="true", allowWatchBookmarks="true"))
+    assert [event["type"] for event in events] == ["ADDED", "BOOKMARK"]
+    assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    api.remove("configmaps/seen")
+
+
+def test_a_kubeconfig_names_a_server(tmp_path: Path, server: Connection) -> None:
+    file = tmp_path / "config"
+    file.write_text(
+        "current-context: it\ncontexts: [{name: it, context: {cluster: c, user: u}}]\n"
+        f"clusters: [{{name: c, cluster: {{server: '{server.server}'}}}}]\nusers: [{{name: u, user: {{token: secret}}}}]\n"
+    )
+    connection = connection_to(str(file))
+    assert connection.headers == {"Authorization": "Bearer secret"}
+    assert connection.ask("GET", "/version").code == 200
+    assert connection_to(server.server) == Connection(server.server)
+
+
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+
+
+def test_objects_come_as_a_table_for_those_who_like_tables(api: Api) -> None:
+    made = api.bound_pod("seen")
+    viewer = Api(replace(api.connection, headers=TABLE), "default")
+    for table in (viewer.read("pods").body, viewer.read("pods/seen").body, next(viewer.watch("pods", seconds=1))["object"]):
+        assert table["kind"] == "Table"
+        cells = dict(zip((column["name"] for column in table["columnDefinitions"]), table["rows"][0]["cells"], strict=True))
+        assert (cells["Name"], cells["Status"], cells["Node"], cells["Age"]) == ("seen", "Pending", "node-1", "0s")
+        assert table["rows"][0]["object"]["metadata"] == made["metadata"]
+    api.remove("pods/seen", {"gracePeriodSeconds": 0})
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_gets_and_applies(server: Connection, tmp_path: Path) -> None:
+    manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: typed}\ndata: {a: b}\n"
+    kubectl = ["kubectl", "--server", server.server, f"--cache-dir={tmp_path}"]
+    apply = [*kubectl, "apply", "--server-side=false", "--validate=false", "-f", "-"]
+    for word in ("created", "unchanged"):
+        done = subprocess.run(apply, input=manifest, text=True, capture_output=True, timeout=60, check=True)
+        assert done.stdout == f"configmap/typed {word}\n"
+    done = subprocess.run([*kubectl, "get", "cm", "typed", "-o", "name"], text=True, capture_output=True, timeout=60, check=True)
+    assert done.stdout == "configmap/typed\n"
