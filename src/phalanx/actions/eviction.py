@@ -11,6 +11,7 @@ from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError
+from phalanx.model.queue import Queue
 from phalanx.model.status import Status
 from phalanx.placement import Index, Mask
 
@@ -138,4 +139,9 @@ def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: 
     if purpose == "preempt":
         return gang.queue == mine.queue and gang.priority < mine.priority
     queue = session.queues[gang.queue]
-    return gang.queue != mine.queue and queue.is_reclaimable and task.status is Status.RUNNING and session.queue_gives(queue)
+    return gang.queue != mine.queue and queue.is_reclaimable and task.status is Status.RUNNING and may_give(session, queue)
+
+
+def may_give(session: Session, queue: Queue) -> bool:
+    """Tell whether any task of a queue could be reclaimed. Where tiers pass protection over, only asking for the task tells."""
+    return session.policy.victim_rule != "all-agree" or bool(session.queue_surplus(queue).any())

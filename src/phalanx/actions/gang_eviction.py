@@ -107,10 +107,7 @@ class _Campaign:
             return False
         if not self._may_take(tasks[0]):
             return True
-        if self._action.purpose == "reclaim":
-            others = self._session.snapshot.totals.keys() & self._session.queues.keys() - {self._queue.name}
-            return not any(self._session.queue_gives(self._session.queues[name]) for name in others)
-        return not self._action.ceiling.may_hold(self._gang, tasks_needed(self._gang, tasks))
+        return not self._action.ceiling.may_hold(self._gang, tasks_needed(self._gang, tasks), self._action.purpose)
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
         mission = Mission(self._gang, self._queue, self._action.purpose, self._action.name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from phalanx.core.hooks import Room
 from phalanx.core.verdict import YES, Verdict
 from phalanx.model.resources import CPU, PODS, Resources, ResourceSpace, readable, scale_of
-from phalanx.placement import NO_LIMIT
-
-Vector: TypeAlias = NDArray[np.float64]
-"""An amount per resource of the space."""
+from phalanx.placement import NO_LIMIT, Vector
 
 EPSILON = 0.1
 """Amounts closer than this are equal: shares of a total are not whole numbers."""

@@ -251,7 +251,7 @@ def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
         return gang.phase == "Completed"
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
     ready = sum(status in READY for status in statuses)
-    return gang.phase == "Running" and types == {"Scheduled"} and ready >= gang.min_member
+    return gang.phase == "Running" and "Scheduled" in types and ready >= gang.min_member
 
 
 class _Books:

@@ -6,9 +6,11 @@ A hook is asked only of plugins whose switch for it is on (no switch: always). P
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
+
 from phalanx.core.hooks import Room
 from phalanx.core.verdict import PERMIT, REJECT, YES, Verdict, Vote
-from phalanx.placement import NO_LIMIT
+from phalanx.placement import NO_LIMIT, Vector
 
 Rule = Literal[
     "first difference", "first refusal", "all agree", "vote", "told", "first tier agrees",
@@ -33,7 +35,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "queue_overused": ("enabledOverused", "any refusal"),
     "queue_room": ("enabledAllocatable", "smallest"),
     "queue_preemptive": ("enablePreemptive", "all agree"),
-    "queue_gives": (None, "all agree"),
+    "queue_surplus": (None, "smallest"),
     "prefilter": ("enablePredicate", "first refusal"),
     "screen": ("enablePredicate", "collected"),
     "task_screen": ("enablePredicate", "collected"),
@@ -106,6 +108,14 @@ def smallest_room(tiers: Tiers, *question: object) -> Room:
     """The plugin that leaves the least room decides; nobody: no limit."""
     rooms: list[Room] = [method(*question) for method in flat(tiers)]
     return min(rooms, key=lambda room: room.tasks, default=Room(NO_LIMIT, YES))
+
+
+def smallest_vector(tiers: Tiers, session: Any, *question: object) -> Vector:
+    """Of each resource the plugin decides that leaves the least; nobody: no bound."""
+    found = np.full(len(session.snapshot.space), np.inf)
+    for method in flat(tiers):
+        found = np.minimum(found, method(session, *question))
+    return found
 
 
 def first_difference(tiers: Tiers, *question: object) -> int:

@@ -10,7 +10,7 @@ from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import Verdict, Vote
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
-from phalanx.placement import Counts, Index, Mask, Scores
+from phalanx.placement import Counts, Index, Mask, Scores, Vector
 
 if TYPE_CHECKING:
     from phalanx.core.session import Session
@@ -236,10 +236,10 @@ class Evictable(Protocol):
     ) -> list[TaskState] | None: ...
 
 
-class QueueGives(Protocol):
-    """Whether any task of the queue could be reclaimed as things stand; false saves asking for each of them."""
+class QueueSurplus(Protocol):
+    """What a queue has beyond what it keeps, of each resource: no task of it is reclaimed that asks for nothing of that."""
 
-    def queue_gives(self, session: "Session", queue: Queue) -> bool: ...
+    def queue_surplus(self, session: "Session", queue: Queue) -> Vector: ...
 
 
 class VictimTasks(Protocol):

@@ -27,7 +27,7 @@ from phalanx.model.resources import Resources
 from phalanx.model.shape import Shape
 from phalanx.model.status import EVICTABLE, Status
 from phalanx.model.task import GangKey
-from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores
+from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores, Vector
 from phalanx.placement.ledger import Ledger, Request
 
 MOST_OUTLOOKS = 128
@@ -64,7 +64,7 @@ class Session:
         self.left_out: list[GangState] = []
         self.gangs: dict[GangKey, GangState] = {}
         self._voters: list[Any] = []
-        self._giving: dict[str, tuple[int, bool]] = {}
+        self._surplus: dict[str, tuple[int, Vector]] = {}
         self._on_node: dict[int, list[TaskState]] = {}
         self.books_are_live = policy.family == "kai"
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
@@ -345,14 +345,11 @@ class Session:
         """Tell whether the queue may take room from other queues."""
         return combine.first_refusal(self._hooks["queue_preemptive"], self, queue, task)
 
-    def queue_gives(self, queue: Queue) -> bool:
-        """Tell whether plugins would let any task of the queue go for another queue, as far as that depends on the queue alone."""
-        if self.policy.victim_rule != "all-agree":
-            return True  # whoever protects a queue may be passed over by a later tier
-        if self._giving.get(queue.name, (-1, False))[0] != self.version:
-            answer = all(method(self, queue) for method in combine.flat(self._hooks["queue_gives"]))
-            self._giving[queue.name] = (self.version, answer)
-        return self._giving[queue.name][1]
+    def queue_surplus(self, queue: Queue) -> Vector:
+        """Return what the queue may lose to others: a task goes only while something it asks for is among it."""
+        if self._surplus.get(queue.name, (-1, None))[0] != self.version:
+            self._surplus[queue.name] = (self.version, combine.smallest_vector(self._hooks["queue_surplus"], self, queue))
+        return self._surplus[queue.name][1]
 
     # --- victims ---------------------------------------------------------------------------------------------------
 

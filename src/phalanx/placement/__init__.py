@@ -16,6 +16,8 @@ Index: TypeAlias = NDArray[np.int64]
 """Node numbers."""
 Mask: TypeAlias = NDArray[np.bool_]
 """A yes or no per node."""
+Vector: TypeAlias = NDArray[np.float64]
+"""An amount per resource, infinity where nothing bounds it."""
 Scores: TypeAlias = NDArray[np.float64]
 """A score per node."""
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from phalanx.core.arith import (
     Claim,
-    Vector,
     as_amounts,
     bounded,
     covers,
@@ -36,6 +35,7 @@ from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import PODS, ResourceSpace
 from phalanx.model.shape import Shape
 from phalanx.model.status import HOLDING
+from phalanx.placement import Vector
 
 DEVICE_CLASS = "deviceclass/"
 """Queues count devices of a class under this prefix."""
@@ -232,14 +232,15 @@ class CapacityPlugin:
         """The same between queues; inside a queue it has no say."""
         return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
 
-    def queue_gives(self, session: Session, queue: Queue) -> bool:
-        """A queue gives if it has more than it deserves of something, or something of which it deserves nothing."""
-        if not self._fault(queue.name).ok:
-            return False
+    def queue_surplus(self, session: Session, queue: Queue) -> Vector:
+        """A queue has to give what it has beyond what it deserves, and all of which it deserves nothing."""
         account = self._accounts[queue.name]
-        over = account.allocated > account.deserved
-        over[session.snapshot.space.row_by_name[PODS]] = False
-        return bool(over.any())
+        if not self._fault(queue.name).ok:
+            return np.zeros_like(account.allocated)
+        surplus = np.where(account.deserved > 0, np.maximum(account.allocated - account.deserved, 0.0), np.inf)
+        surplus[account.allocated <= 0] = 0.0
+        surplus[session.snapshot.space.row_by_name[PODS]] = 0.0
+        return surplus
 
     def victim_queue_order(self, session: Session, left: Queue, right: Queue, preemptor: Queue) -> int:
         """In a tree, queues that share a nearer ancestor with the preemptor give first."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.arith import EPSILON, Vector, dominant_share, share
+from phalanx.core.arith import EPSILON, dominant_share, share
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -16,6 +16,7 @@ from phalanx.core.statement import Kind, Operation
 from phalanx.core.states import GangState, TaskState
 from phalanx.model.queue import Queue
 from phalanx.model.status import HOLDING, Status
+from phalanx.placement import Vector
 
 SHARE_DELTA = 1e-6
 

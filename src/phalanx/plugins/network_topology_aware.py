@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.arith import EPSILON, Vector
+from phalanx.core.arith import EPSILON
 from phalanx.core.hooks import Scope
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
@@ -18,7 +18,7 @@ from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.model.shape import Shape
 from phalanx.model.status import HOLDING, Status
-from phalanx.placement import Counts, Scores
+from phalanx.placement import Counts, Scores, Vector
 
 FULL = 100.0
 

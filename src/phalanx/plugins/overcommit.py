@@ -5,13 +5,14 @@ The minimum resources of all admitted gangs together stay under a multiple of th
 
 import numpy as np
 
-from phalanx.core.arith import Vector, requested_rows
+from phalanx.core.arith import requested_rows
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState
 from phalanx.core.verdict import PERMITTED, Vote
 from phalanx.model.status import HOLDING
+from phalanx.placement import Vector
 
 DEFAULT_FACTOR = 1.2
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from phalanx.core.arith import (
     Claim,
-    Vector,
     as_amounts,
     bounded,
     covers,
@@ -27,6 +26,7 @@ from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
+from phalanx.placement import Vector
 
 
 @dataclass(slots=True)

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.core.arith import Vector
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import TaskState
 from phalanx.errors import ConfigError
 from phalanx.model.resources import CPU, MEMORY, PODS
+from phalanx.placement import Vector
 
 RESOURCES = (CPU, MEMORY, PODS)
 STRATEGY = "lowNodeUtilization"

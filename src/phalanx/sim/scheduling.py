@@ -13,6 +13,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
 from phalanx.model.status import Status
 from phalanx.sim.kernel import Kernel, Rank, Timer
+from phalanx.sim.parking import ParkingLot
 from phalanx.sim.settings import Settings
 from phalanx.sim.statuses import StatusWriter
 from phalanx.store.memory import POD, MemoryStore
@@ -36,6 +37,10 @@ class Scheduling:
         self._cluster, self._store, self._kernel = cluster, store, kernel
         self._mind, self._settings, self._chance = mind, settings, chance
         self._statuses = StatusWriter(store)
+        is_parkable = (
+            settings.parks_up_to > 0 and mind.policy.family != "kai"
+        )  # there shares are counted over all gangs of a session
+        self._parking = ParkingLot(settings.parks_up_to) if is_parkable else None
         self._planned: Timer | None = None
         self._last = -1e18
         self._is_writing = False
@@ -61,7 +66,11 @@ class Scheduling:
         self._planned, self._last = None, self._kernel.now
         self.sessions += 1
         snapshot = self._cluster.snapshot(self._kernel.now)
+        if self._parking is not None:
+            snapshot = self._parking.without_parked(snapshot)
         decisions = run_cycle(snapshot, self._mind.policy, self._mind.catalogue)
+        if self._parking is not None:
+            self._parking.park(snapshot, decisions)
         for listener in self.decided:
             listener(snapshot, decisions)
         self._is_writing = True
@@ -73,6 +82,8 @@ class Scheduling:
             self.wake()
         if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes):
             self._plan(self._kernel.now + self._settings.heartbeat)
+        elif self._parking is not None and (moment := self._parking.next_time()) is not None:
+            self._plan(max(moment, self._kernel.now + self._settings.heartbeat))
 
     def _carry_out(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Write what was decided; tell whether a group was admitted, which the next session builds on."""

@@ -52,6 +52,8 @@ class Settings:
     """Between two sessions, at most, while gangs wait: some decisions depend on time alone."""
     settling: float = 1.0
     """From changes that leave room as it was, such as a pod that starts, to the session that writes them down."""
+    parks_up_to: float = 0.0
+    """A gang that found no room is tried again when there is room for it, and at the latest after so many seconds; 0: always."""
     restart_after: float | None = 1.0
     """After which a pod that was evicted, failed or lost its node comes back and waits; None: never."""
     keeps_progress: bool = False

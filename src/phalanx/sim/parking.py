@@ -1,0 +1,104 @@
+"""Gangs that found no room are left in peace until there is some, or until it is time to ask again whether others should make room.
+
+A session costs what the gangs in it cost. A large gang may wait for days, and most sessions are held because of others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from phalanx.core.decision import Decisions
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.states import GangState
+from phalanx.model.gang import Gang
+from phalanx.model.resources import Resources
+from phalanx.model.status import READY, Status
+from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.placement import Amounts
+from phalanx.placement.fit import copies
+from phalanx.placement.ledger import Request
+
+FIRST_WAIT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a gang is parked: as it was, what it needs to start, and until when it is not asked."""
+
+    gang: Gang
+    members: Mapping[TaskKey, Task]
+    needs: tuple[tuple[Resources, int], ...]
+    until: float
+    wait: float
+
+    def is_same(self, snapshot: Snapshot) -> bool:
+        """Tell whether nobody has touched the gang: its pods, or what its group asks for."""
+        gang = snapshot.gangs.get(self.gang.key)
+        if gang is None or snapshot.members_of(self.gang.key) is not self.members:
+            return False
+        return gang is self.gang or _asks(gang) == _asks(self.gang)
+
+
+class ParkingLot:
+    """Takes gangs out of sessions that could do nothing for them."""
+
+    def __init__(self, longest: float) -> None:
+        """Ask after a minute, then after twice as long each time, at most `longest` seconds."""
+        self._longest = longest
+        self._spots: dict[GangKey, Spot] = {}
+
+    def without_parked(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot without the gangs that wait for room that is not there."""
+        room: Amounts | None = None
+        left_out = set()
+        for key in [key for key in snapshot.active if key in self._spots]:
+            spot = self._spots[key]
+            if snapshot.now >= spot.until or not spot.is_same(snapshot):
+                continue
+            room = snapshot.nodes.allocatable - snapshot.used + snapshot.releasing if room is None else room
+            if not _has_room(room, spot, snapshot):
+                left_out.add(key)
+        return replace(snapshot, active=tuple(key for key in snapshot.active if key not in left_out)) if left_out else snapshot
+
+    def park(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        """Park every gang of a session that waits and was promised nothing; let go of all others that were in it."""
+        for outcome in decisions.outcomes:
+            state, key = outcome.state, outcome.state.gang.key
+            old = self._spots.pop(key, None)
+            if not _waits_in_vain(state):
+                continue
+            wait = FIRST_WAIT if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
+            self._spots[key] = Spot(state.gang, snapshot.members_of(key), _needs(state), snapshot.now + wait, wait)
+
+    def next_time(self) -> float | None:
+        """Return when the next gang wants to be asked."""
+        return min((spot.until for spot in self._spots.values()), default=None)
+
+
+def _asks(gang: Gang) -> tuple[object, ...]:
+    return gang.queue, gang.min_member, gang.priority, gang.phase, gang.role_minima, gang.subgroups
+
+
+def _waits_in_vain(state: GangState) -> bool:
+    counts = state.tally.counts
+    return bool(counts[Status.PENDING]) and not any(counts[status] for status in (*READY, Status.PIPELINED, Status.RELEASING))
+
+
+def _needs(state: GangState) -> tuple[tuple[Resources, int], ...]:
+    """Return what the gang asks for: so many tasks of its only class as its minimum is, or else one of each class."""
+    waiting = [task.task for task in state.tasks if task.status is Status.PENDING]
+    shapes = {id(task.shape): task.shape for task in waiting}
+    count = min(state.gang.min_member, len(waiting)) if len(shapes) == 1 else 1
+    return tuple((shape.request, max(count, 1)) for shape in shapes.values())
+
+
+def _has_room(room: Amounts, spot: Spot, snapshot: Snapshot) -> bool:
+    rows = snapshot.space.row_by_name
+    for resources, count in spot.needs:
+        amounts = np.zeros(len(snapshot.space), dtype=np.int64)
+        for name, amount in resources.items():
+            amounts[rows[name]] = amount
+        if int(np.minimum(copies(room, Request(amounts)), count).sum()) < count:
+            return False
+    return True
