@@ -14,7 +14,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/core/*
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) conformance fuzz bench clean
+.PHONY: help demo test check $(CHECKS) docs conformance fuzz bench clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -22,8 +22,9 @@ help:  ## Show this list
 demo: $(RUNTIME)  ## Schedule two gangs that would block each other, and say why one waits
 	@$(BIN)/phalanx schedule -f examples/deadlock || test $$? -eq 3  # 3: one gang waits, as it should
 
-test: $(TOOLS)  ## Run every check, every test and the conformance cases
+test: $(TOOLS)  ## Run every check, build the documentation, run every test and the conformance cases
 	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory docs
 	$(BIN)/pytest --numprocesses $(TEST_WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --skip-covered
 	@echo "The model, the placement kernel and the scheduling cycle must be covered to 95 %:"
@@ -52,6 +53,9 @@ check-dependencies: $(TOOLS)
 check-spelling: $(TOOLS)
 	$(BIN)/codespell
 
+docs: $(TOOLS)  ## Build the documentation into build/docs; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
+
 conformance: $(RUNTIME)  ## Compare our decisions with those of established schedulers
 	@$(BIN)/python scripts/conformance
 
@@ -76,5 +80,5 @@ $(RUNTIME): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	@touch $@
 
 $(TOOLS): $(RUNTIME)
-	$(PIP) --no-build-isolation --editable '.[test,lint]'
+	$(PIP) --no-build-isolation --editable '.[test,lint,docs]'
 	@touch $@

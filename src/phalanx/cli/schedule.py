@@ -30,7 +30,7 @@ PATH = click.Path(allow_dash=True)
 @click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Read files, folders, or - for stdin.")
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
 @click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; volcano unless said otherwise.")
+@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
 @click.option("--now", metavar="TIME", help="The time at which the session takes place, such as 2026-01-01T12:00:00Z.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
 @click.option(

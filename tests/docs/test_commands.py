@@ -1,0 +1,250 @@
+"""Every command in the documentation is run as its reader would type it, and shows what the page shows.
+
+A page's ```console blocks are one sitting in one shell, in a copy of the project in which `phalanx` is the one under test:
+
+    $ phalanx schedule -f jobs.yaml     a command; lines that begin with > go on with it
+    $ phalanx ...  # exit status 3      ends with this status, otherwise with 0
+    $ phalanx up &                      goes on beside the others until the page ends
+    3 pods placed ... nodes             output that must occur, in this order; ... stands for anything
+
+Commands that cannot be run here stand in ```sh blocks and in the table below, with the reason. Synopses stand in ```text blocks.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import pytest
+import yaml
+
+from phalanx.cli import ENTRIES_BY_NAME
+from phalanx.cli.policies import policy_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PATIENCE_SECONDS = 60.0
+PROGRAMS = ("phalanx", "kubectl", "make", "pip", "python", "python3", "source")
+OTHER_FENCES = {"yaml", "json", "python", "text"}
+COPIED = ("examples", "Makefile", "pyproject.toml", "constraints.txt")
+
+NOT_RUN = {
+    "kubectl get nodes,pods,podgroups,queues -A -o yaml > cluster.yaml": "needs a cluster",
+    "kubectl get nodes,pods,podgroups,queues -A -o yaml | phalanx schedule -f -": "needs a cluster",
+    "kubectl get nodes,pods -A -o yaml > cluster.yaml": "needs a cluster",
+    "kubectl get configmap volcano-scheduler-configmap -n volcano-system -o yaml | phalanx config check -": "needs a cluster",
+    "kubectl get -A -o yaml nodes,pods,podgroups,queues,priorityclasses,hypernodes,namespaces,services,persistentvolumes,"
+    "persistentvolumeclaims,storageclasses,csinodes,csidrivers,csistoragecapacities,resourceclaims,resourceslices,"
+    "deviceclasses": "needs a cluster",
+    "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
+    "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
+    ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
+}
+"""Commands in ```sh blocks, and why no test runs them."""
+
+
+@dataclass
+class Command:
+    """A line to type, and the lines that it must show."""
+
+    text: str
+    shown: list[str] = field(default_factory=list)
+
+    @property
+    def status(self) -> int:
+        found = re.search(r"  # exit status (\d+)$", self.text)
+        return int(found[1]) if found else 0
+
+    @property
+    def is_beside(self) -> bool:
+        return self.text.endswith(" &")
+
+    @property
+    def asks_a_cluster(self) -> bool:
+        """Tell whether the answer changes with time, so that it is asked for again until it is the one shown."""
+        return self.text.startswith(("phalanx get ", "phalanx describe "))
+
+
+@dataclass
+class Block:
+    """A fenced block: its language and its lines."""
+
+    language: str
+    lines: list[str]
+
+    def commands(self) -> list[Command]:
+        found: list[Command] = []
+        for line in self.lines:
+            if line.startswith("$ "):
+                found.append(Command(line[2:]))
+            elif line.startswith("> ") and not found[-1].shown:
+                found[-1].text += f"\n{line[2:]}"
+            else:
+                found[-1].shown.append(line)
+        return found
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page; directives are none."""
+    found = re.findall(r"^(`{3,})([^\n]*)\n(.*?)^\1$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [Block(language, text.splitlines()) for _, language, text in found if not language.startswith("{")]
+
+
+def title(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+class Shell:
+    """One shell in a copy of the project."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        _copy_project(folder)
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("PHALANX_", "MAKE", "MFLAGS"))}
+        environment |= {"PATH": f"{folder}/.venv/bin:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
+        environment |= {"XDG_RUNTIME_DIR": str(folder), "NO_COLOR": "1"}
+        self._environment = environment
+        self._beside: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for process in self._beside:
+            process.terminate()
+            process.communicate(timeout=PATIENCE_SECONDS)
+
+    def type(self, command: Command) -> None:
+        """Run a command; it shows what it should and ends as it should."""
+        if command.is_beside:
+            return self._start(command)
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            done = self._run(command.text)
+            missing = first_missing(command.shown, done.stdout)
+            if missing is None or not command.asks_a_cluster or time.monotonic() > end:
+                break
+            time.sleep(0.2)
+        assert missing is None, f"$ {command.text}\nshould show: {missing}\nand shows:\n{done.stdout}"
+        assert done.returncode == command.status, f"$ {command.text}\nended with {done.returncode}:\n{done.stdout}"
+        return None
+
+    def _run(self, text: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["bash", "-c", text], timeout=PATIENCE_SECONDS, check=False, **self._surroundings())
+
+    def _start(self, command: Command) -> None:
+        process = subprocess.Popen(shlex.split(command.text.removesuffix(" &")), **self._surroundings())
+        self._beside.append(process)
+        assert process.stdout is not None
+        for line in command.shown:
+            assert first_missing([line], process.stdout.readline()) is None, line
+
+    def _surroundings(self) -> dict[str, object]:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return {"cwd": self._folder, "env": self._environment, "text": True, **streams}
+
+
+def _copy_project(folder: Path) -> None:
+    """Copy what commands read, with a `.venv` in which the program under test is installed."""
+    for name in COPIED:
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / name)
+    programs = folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, text in {"phalanx": f'exec {sys.executable} -m phalanx "$@"', "python": f'exec {sys.executable} "$@"'}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    for name in ("pyvenv.cfg", ".runtime-installed"):
+        (folder / ".venv" / name).touch()
+
+
+def first_missing(shown: list[str], output: str) -> str | None:
+    """Return the first line that should be shown and does not follow; None when all do."""
+    left = iter(output.splitlines())
+    for line in shown:
+        pattern = re.compile(".*".join(map(re.escape, line.rstrip().split("..."))))
+        if line.strip() not in ("", "...") and not any(pattern.fullmatch(found.rstrip()) for found in left):
+            return line
+    return None
+
+
+def commands_of(page: Path) -> list[Command]:
+    return [command for block in blocks(page) if block.language == "console" for command in block.commands()]
+
+
+@pytest.mark.parametrize("page", list(filter(commands_of, PAGES)), ids=title)
+def test_the_commands_of_a_page_show_what_it_says(page: Path, tmp_path: Path) -> None:
+    with Shell(tmp_path) as shell:
+        for command in commands_of(page):
+            shell.type(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_every_fence_says_what_it_holds(page: Path) -> None:
+    known = {"console", "sh", *OTHER_FENCES}
+    assert {block.language for block in blocks(page)} <= known
+
+
+def lines_that_look_like_commands(page: Path) -> Iterator[str]:
+    """Yield lines of a program and its arguments outside ```console, ```sh and ```text blocks."""
+    text = re.sub(r"^```(console|sh|text)\n.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    yield from re.findall(rf"^(?: {{4}}|\$ )?((?:{'|'.join(PROGRAMS)}) \S.*)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_no_command_hides_where_it_is_not_run(page: Path) -> None:
+    assert list(lines_that_look_like_commands(page)) == []
+
+
+def test_commands_that_are_not_run_are_those_of_the_table() -> None:
+    marked = ["\n".join(block.lines) for page in PAGES for block in blocks(page) if block.language == "sh"]
+    assert {line for text in marked for line in text.replace("\\\n", "").splitlines()} == set(NOT_RUN)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_a_text_block_holds_a_synopsis_of_a_command_that_exists_or_no_command(page: Path) -> None:
+    for block in (block for block in blocks(page) if block.language == "text"):
+        typed = [line.split() for line in block.lines if line.startswith(tuple(f"{program} " for program in PROGRAMS))]
+        assert all(words[0] == "phalanx" and words[1] in ENTRIES_BY_NAME for words in typed)
+        assert not typed or "[" in block.lines[0], f"{block.lines[0]!r} is no synopsis; write it as a ```console block"
+
+
+def configurations_of(page: Path) -> list[str]:
+    texts = ["\n".join(block.lines) for block in blocks(page) if block.language == "yaml"]
+    return [text for text in texts if re.search("^(profile|actions|tiers):", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("page", list(filter(configurations_of, PAGES)), ids=title)
+def test_the_configurations_of_a_page_are_valid(page: Path) -> None:
+    for text in configurations_of(page):
+        assert policy_of(yaml.safe_load(text)).actions
+
+
+def python_of(page: Path) -> str:
+    return "\n".join(line for block in blocks(page) if block.language == "python" for line in [*block.lines, ""])
+
+
+@pytest.mark.parametrize("page", list(filter(python_of, PAGES)), ids=title)
+def test_the_python_of_a_page_runs(page: Path) -> None:
+    exec(compile(python_of(page), title(page), "exec"), {"__name__": "page"})
+
+
+# --- the test itself -----------------------------------------------------------------------------------------------------
+
+
+def test_output_is_compared_line_by_line_and_in_order() -> None:
+    assert first_missing(["one", "... two", "..."], "one\nand two\nthree\n") is None
+    assert first_missing(["two", "one"], "one\ntwo\n") == "one"
+    assert first_missing(["one t"], "one two\n") == "one t"
+
+
+def test_a_command_that_ends_otherwise_is_found(tmp_path: Path) -> None:
+    with Shell(tmp_path) as shell, pytest.raises(AssertionError, match="ended with 3"):
+        shell.type(Command("phalanx schedule -f examples/deadlock"))
