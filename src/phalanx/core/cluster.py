@@ -9,6 +9,8 @@ import numpy as np
 
 from phalanx.core.nodes import NodeTable
 from phalanx.core.snapshot import EMPTY, Snapshot, Surroundings, Totals
+from phalanx.core.staleness import is_short
+from phalanx.core.states import GangState
 from phalanx.core.topology import HyperTree
 from phalanx.model.gang import Gang
 from phalanx.model.node import HyperNode, Node
@@ -200,7 +202,10 @@ def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
         return gang.phase == "Completed"
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
     ready = sum(status in READY for status in statuses)
-    return gang.phase == "Running" and types == {"Scheduled"} and ready >= gang.min_member
+    if gang.phase != "Running" or types != {"Scheduled"} or ready < gang.min_member:
+        return False
+    has_parts = bool(gang.subgroups or gang.role_minima)
+    return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))
 
 
 class _Books:

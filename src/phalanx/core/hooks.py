@@ -223,7 +223,7 @@ class Victims(Protocol):
 
 
 class Evictable(Protocol):
-    """The same for the gang-aware actions; `purpose` is preempt or reclaim."""
+    """The same for the gang-aware actions; `purpose` is preempt, reclaim or heal: then the preemptor is one of the candidates."""
 
     def evictable(
         self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState], purpose: str

@@ -1,10 +1,15 @@
 """Small parts that several kinds of objects share: keys, times, selectors."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from phalanx.core.duration import grace_of
 from phalanx.dialects import schema
 from phalanx.errors import SnapshotError
+from phalanx.model.gang import Condition
 from phalanx.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+
+STALENESS_GRACE = "phalanx.io/staleness-grace"
 
 
 def key_of(meta: schema.Meta) -> str:
@@ -21,6 +26,24 @@ def seconds(stamp: str | None, *, where: str = "timestamp") -> float:
     except ValueError:
         raise SnapshotError(f"{where}: {stamp!r} is not a time; write for example '2026-01-01T12:00:00Z'") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def condition(read: schema.ConditionRead) -> Condition:
+    """Return a condition of a group."""
+    where = f"status.conditions[{read.type}].lastTransitionTime"
+    return Condition(read.type, read.status, read.reason or "", read.message or "", seconds(read.last_transition_time, where=where))
+
+
+def staleness_grace(annotations: Mapping[str, str]) -> float | None:
+    """Return how long a gang may run with too few members, as its group says; None when it says nothing."""
+    text = annotations.get(STALENESS_GRACE)
+    if text is None:
+        return None
+    grace = grace_of(text)
+    if grace is None:
+        where = f"metadata.annotations[{STALENESS_GRACE!r}]"
+        raise SnapshotError(f"{where}: {text!r} is not a period; write seconds, a duration such as '90s', or 'never'")
+    return grace
 
 
 def requirement(read: schema.Expression) -> Requirement:

@@ -1,5 +1,7 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
+from datetime import UTC, datetime
+from math import ceil
 from typing import Any
 
 from phalanx.core.decision import Decisions, Eviction, Outcome
@@ -84,4 +86,12 @@ def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
-    return [{"type": item.type, "status": item.status, "reason": item.reason, "message": item.message} for item in conditions]
+    return [_condition(item) for item in conditions]
+
+
+def _condition(item: Condition) -> dict[str, str]:
+    """Return a condition; the time of its last change, if it is known, in whole seconds and never too early."""
+    entry = {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message}
+    if not item.since:
+        return entry
+    return entry | {"lastTransitionTime": f"{datetime.fromtimestamp(ceil(item.since), UTC):%Y-%m-%dT%H:%M:%SZ}"}

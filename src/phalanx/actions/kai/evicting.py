@@ -1,7 +1,6 @@
 """Consolidation, reclaim, preempt, and the eviction of gangs that are broken for too long."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from phalanx.actions.kai.jobs import JobLine, waiting_jobs
 from phalanx.actions.kai.solver import Solver
@@ -9,6 +8,7 @@ from phalanx.actions.kai.victims import Unit, VictimLine, VictimOrder, holders
 from phalanx.core.podsets import USING, is_preemptible, next_tasks, pod_sets
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
+from phalanx.core.staleness import stale_since
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import Verdict
 from phalanx.kai.figures import ZERO, Figures, plus
@@ -16,8 +16,6 @@ from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
 from phalanx.kai.shares import QueueShare
 from phalanx.kubernetes.gpus import SharedGpus
 from phalanx.model.status import Status
-
-STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
 
 
 class _SearchAction:
@@ -251,8 +249,4 @@ def _is_stale(gang: GangState) -> bool:
 
 
 def _stale_since(session: Session, gang: GangState) -> float:
-    stamp = gang.gang.annotations.get(STALE_SINCE, "")
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except ValueError:
-        return session.now
+    return stale_since(gang.gang) or session.now
