@@ -66,11 +66,16 @@ class _Stale:
 
     def text(self) -> str:
         """Say what is short and since when: ``2 of 4 tasks run, below the minimum of 3 for 35 s``."""
+        place = f"{self._lack.part}: " if self._lack.part else ""
+        return f"{place}{self._count()}, below the minimum of {self._lack.minimum} for {self._seconds:.0f} s"
+
+    def _count(self) -> str:
         lack = self._lack
-        total = f"{lack.have} of {len(lack.tasks)} tasks" if lack.noun == "task" else f"{lack.have} {lack.noun}s"
-        verb = "run or have succeeded" if any(task.status is Status.SUCCEEDED for task in lack.tasks) else "run"
-        place = f"{lack.part}: " if lack.part else ""
-        return f"{place}{total} {verb}, below the minimum of {lack.minimum} for {self._seconds:.0f} s"
+        if not lack.counts_tasks:
+            return f"{lack.have} whole"
+        has_succeeded = any(task.status is Status.SUCCEEDED for task in lack.tasks)
+        verb = "runs" if lack.have == 1 else "run"
+        return f"{lack.have} of {len(lack.tasks)} tasks {verb}{' or succeeded' if has_succeeded else ''}"
 
     def outlook(self) -> str:
         """Say what will become of it."""

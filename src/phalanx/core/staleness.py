@@ -27,14 +27,15 @@ class Lack:
     tasks: Sequence[TaskState]
     have: int
     minimum: int
-    noun: str = "task"
+    counts_tasks: bool = True
+    """Otherwise sub-groups are counted."""
     is_vital: bool = True
 
     def since(self, gang: Gang, now: float) -> float:
         """Return when the part became short, as far as anybody knows: never too early, and now if nobody knows."""
         stamp, losses = stale_since(gang), sorted(_losses(self.tasks), reverse=True)
         missing = self.minimum - self.have
-        known = losses[missing - 1] if self.noun == "task" and len(losses) >= missing else 0.0
+        known = losses[missing - 1] if self.counts_tasks and len(losses) >= missing else 0.0
         if stamp:
             return min(max(stamp, known), now)
         newest = max((task.task.created for task in self.tasks if task.task.status is Status.PENDING), default=0.0)
@@ -94,7 +95,7 @@ def _lacks_of(gang: GangState, policy: SubGroup) -> Iterator[Lack]:
         yield Lack(_title(part), part.tasks, _present(part.tally), part.min_member, is_vital=is_vital)
     if is_vital and not broken:
         tasks = [task for part in parts for task in part.tasks]
-        yield Lack(f"sub-group {policy.name}", tasks, whole, policy.min_subgroups, "sub-group")
+        yield Lack(f"sub-groups {policy.name}", tasks, whole, policy.min_subgroups, counts_tasks=False)
 
 
 def _is_broken(part: SubGroupState) -> bool:

@@ -41,9 +41,9 @@ def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
 
 
 def stale_condition(gang: GangState) -> tuple[Condition, ...]:
-    """Return the condition of a gang that runs below a minimum, with the time since when it does; nothing for others."""
+    """Return the condition of a gang that runs below a minimum, with the time since when it does; an eviction ends it."""
     verdict = stale_verdict(gang)
-    if verdict is None:
+    if verdict is None or verdict.numbers["is_evicted"]:
         return ()
     return (Condition(STALE, "True", "BelowMinimum", verdict.message, float(verdict.numbers["since"])),)
 
