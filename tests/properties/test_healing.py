@@ -69,8 +69,8 @@ class Patient:
         return [pair for pair in self.pairs() if self.running(pair) and self.present(pair) < SIZE]
 
     def lacks_pairs(self) -> bool:
-        policies = self.group["spec"].get("subGroupPolicy", [{"minSubGroups": 0}])
-        return sum(self.present(pair) >= SIZE for pair in self.pairs()) < policies[0]["minSubGroups"]
+        needed: int = self.group["spec"].get("subGroupPolicy", [{"minSubGroups": 0}])[0]["minSubGroups"]
+        return sum(self.present(pair) >= SIZE for pair in self.pairs()) < needed
 
     def is_whole(self) -> bool:
         return all(self.present(pods) >= minimum for pods, minimum in self.vital()) and not self.lacks_pairs()

@@ -19,6 +19,15 @@ class Eviction:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimGrant:
+    """What becomes of a resource claim: its devices and users; without either it is free once those who were evicted have left."""
+
+    devices: tuple[tuple[str, str, str, str], ...] = ()
+    """Request, driver, pool and device."""
+    users: tuple[Task, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a session leaves for one gang: its state, and whether somebody guards the gang's minimum."""
 
@@ -39,5 +48,7 @@ class Decisions:
     course: list[CourseEvent] = field(default_factory=list)
     annotations: dict[TaskKey, dict[str, str]] = field(default_factory=dict)
     """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
+    claims: dict[str, ClaimGrant] = field(default_factory=dict)
+    """Resource claims whose allocation changes."""
     errors: dict[str, str] = field(default_factory=dict)
     """Gangs that could not be considered because of a fault, with the sentence."""

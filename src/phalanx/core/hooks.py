@@ -196,6 +196,12 @@ class NodeRoom(Protocol):
     def node_room(self, session: "Session", shape: Shape, nodes: Index | slice) -> Counts: ...
 
 
+class NodeWaits(Protocol):
+    """Which nodes a task of the shape can be promised, but not given yet, because others have to leave first; None for no node."""
+
+    def node_waits(self, session: "Session", shape: Shape) -> Mask | None: ...
+
+
 class NodeScores(Protocol):
     """A score per node, any number; added up in tier order."""
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
-from phalanx.core.decision import Decisions, Eviction, Outcome
+from phalanx.core.decision import ClaimGrant, Decisions, Eviction, Outcome
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
 from phalanx.dialects import kai_status, volcano_status
@@ -34,6 +34,7 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
         "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
         "tasks": dict(sorted(tasks.items())),
         "groups": dict(sorted(groups.items())),
+        "claims": {key: _claim(grant) for key, grant in sorted(decisions.claims.items())},
         "queues": {
             name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
         },
@@ -47,6 +48,17 @@ def course(decisions: Decisions) -> list[dict[str, Any]]:
 
 def _eviction(eviction: Eviction) -> dict[str, str]:
     return {"action": eviction.action, "for": eviction.preemptor, "message": eviction.message}
+
+
+def _claim(grant: ClaimGrant) -> dict[str, Any]:
+    """Return the status of a resource claim as the API has it; empty when its devices are free again."""
+    if not grant.devices:
+        return {}
+    names = ("request", "driver", "pool", "device")
+    return {
+        "allocation": {"devices": {"results": [dict(zip(names, device, strict=True)) for device in grant.devices]}},
+        "reservedFor": [{"resource": "pods", "name": user.name, "uid": user.uid} for user in grant.users],
+    }
 
 
 def _touched_tasks(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
