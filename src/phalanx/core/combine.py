@@ -22,6 +22,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "task_order": ("enableTaskOrder", "first difference"),
     "subgroup_order": ("enabledSubJobOrder", "first difference"),
     "victim_queue_order": (None, "first difference"),
+    "giving_order": (None, "first difference"),
     "gang_valid": (None, "first refusal"),
     "gang_ready": ("enableJobReady", "all agree"),
     "subgroup_ready": ("enabledSubJobReady", "all agree"),

@@ -248,6 +248,12 @@ class VictimQueueOrder(Protocol):
     def victim_queue_order(self, session: "Session", left: Queue, right: Queue, preemptor: Queue) -> int: ...
 
 
+class GivingOrder(Protocol):
+    """Whose tasks go first between queues, as a key: smaller ones do, and a queue that gives never gets a smaller one by that."""
+
+    def giving_order(self, session: "Session", queue: Queue, preemptor: Queue) -> SortKey: ...
+
+
 class HyperNodeGradients(Protocol):
     """Which network domains to try, best group first; None when the plugin has no opinion."""
 

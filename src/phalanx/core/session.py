@@ -397,6 +397,11 @@ class Session:
         answer = combine.first_difference(self._hooks["victim_queue_order"], self, first, second, self.queues[preemptor])
         return answer or (1 if self.queue_comes_first(first, second) else -1)
 
+    def giving_key(self, queue: str, preemptor: str) -> SortKey:
+        """Return the key that orders queues by who gives first to the preemptor's queue."""
+        pair = self.queues[queue], self.queues[preemptor]
+        return (*combine.answers(self._hooks["giving_order"], self, *pair), queue)
+
     # --- nodes -----------------------------------------------------------------------------------------------------
 
     def is_local(self, shape: Shape) -> bool:

@@ -94,6 +94,7 @@ class CapacityPlugin:
     def open(self, session: Session) -> None:
         """Open an account for each queue and settle what each may use."""
         total = _without_bound_on_devices(session.ledger.allocatable.sum(axis=1, dtype=np.float64), session.snapshot.space)
+        self._total = total
         for queue in session.queues.values():
             self._accounts[queue.name] = self._account(session, queue, session.snapshot.totals.get(queue.name, Totals()))
         if self.counts_devices:
@@ -238,6 +239,13 @@ class CapacityPlugin:
             return 0
         mine = self._accounts[preemptor.name]
         return _shared_depth(self._accounts[right.name], mine) - _shared_depth(self._accounts[left.name], mine)
+
+    def giving_order(self, session: Session, queue: Queue, preemptor: Queue) -> tuple[float, ...]:
+        """Near queues of a tree first, then those that have most of their own, then those that have most."""
+        account = self._accounts[queue.name]
+        depth = _shared_depth(account, self._accounts[preemptor.name]) if self._is_tree else 0
+        share = account.share if account.deserved.any() else np.inf
+        return -depth, -share, -dominant_share(account.allocated, self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, promises included, up to the root."""
