@@ -12,7 +12,7 @@ import numpy as np
 from phalanx.actions.kai.jobs import JobLine
 from phalanx.actions.kai.placing import Placer
 from phalanx.actions.kai.victims import Unit, VictimLine
-from phalanx.core.podsets import is_evicted, is_whole, next_tasks
+from phalanx.core.podsets import is_whole, may_return, next_tasks
 from phalanx.core.session import Session
 from phalanx.core.statement import Kind, Statement
 from phalanx.core.states import GangState, TaskState
@@ -134,7 +134,7 @@ class Solver:
         """Place evicted tasks of a victim again, where they were if that is best; as long as it works the job comes again."""
         tasks = next_tasks(self._session, gang, counts_evicted=True)
         is_back = bool(tasks) and self._has_quota(gang, tasks) and self._placer.place(gang, tasks, statement, nodes)
-        if is_back and any(map(is_evicted, gang.tasks)):
+        if is_back and any(map(may_return, gang.tasks)):
             line.push(gang)
 
     def _has_quota(self, gang: GangState, tasks: list[TaskState]) -> bool:
