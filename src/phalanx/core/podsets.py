@@ -75,7 +75,7 @@ def leaves_in_order(leaves: list[PodSet]) -> list[PodSet]:
 def next_tasks(session: Session, gang: GangState, *, counts_evicted: bool = False) -> list[TaskState]:
     """Return the tasks of the next attempt: what every unsatisfied leaf is short of, or one more task of a whole gang.
 
-    `counts_evicted` takes tasks that this session evicts as waiting ones if they may return, as a search for victims does.
+    `counts_evicted` takes tasks that this session evicts as waiting ones, as a search for victims does.
     """
     leaves = leaves_in_order(pod_sets(gang))
     short = [leaf for leaf in leaves if not leaf.is_satisfied]
@@ -85,7 +85,7 @@ def next_tasks(session: Session, gang: GangState, *, counts_evicted: bool = Fals
 
 
 def _waiting(session: Session, leaf: PodSet, counts_evicted: bool) -> list[TaskState]:
-    return session.sorted_tasks(task for task in leaf.tasks if _waits(task) or (counts_evicted and may_return(task)))
+    return session.sorted_tasks(task for task in leaf.tasks if _waits(task) or (counts_evicted and is_evicted(task)))
 
 
 def _waits(task: TaskState) -> bool:
@@ -95,11 +95,6 @@ def _waits(task: TaskState) -> bool:
 def is_evicted(task: TaskState) -> bool:
     """Tell whether this session asks a task to leave; one that was leaving before is not meant."""
     return task.status is Status.RELEASING and task.task.status is not Status.RELEASING
-
-
-def may_return(task: TaskState) -> bool:
-    """Tell whether an evicted task is placed again in a search for victims; one that was bound in this session is not."""
-    return is_evicted(task) and task.task.status is not Status.PENDING
 
 
 def is_preemptible(gang: GangState) -> bool:

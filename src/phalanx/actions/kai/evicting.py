@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from phalanx.actions.kai.jobs import JobLine, waiting_jobs
+from phalanx.actions.kai.jobs import JobLine, WaitingOrder, waiting_jobs
 from phalanx.actions.kai.solver import Solver
 from phalanx.actions.kai.victims import Unit, VictimLine, VictimOrder, holders
 from phalanx.core.podsets import USING, is_preemptible, next_tasks, pod_sets
@@ -29,10 +29,12 @@ class _SearchAction:
     def run(self, session: Session) -> None:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session))
-        order = VictimOrder(session, _active(session))
+        order, waiting = VictimOrder(session, _active(session)), WaitingOrder(session)
         while (gang := line.pop()) is not None:
             if self.may_try(session, gang):
-                order.update(self.solve(session, gang, order))
+                changed = self.solve(session, gang, order, waiting)
+                order.update({key: victim for key, victim in changed.items() if victim is not gang})
+                waiting.update(changed)
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
@@ -58,10 +60,10 @@ class _SearchAction:
         """Return the queues whose jobs may give."""
         return list(order.by_queue)
 
-    def solve(self, session: Session, gang: GangState, order: VictimOrder) -> dict[str, GangState]:
+    def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> dict[str, GangState]:
         """Search victims for one job and carry out what is found; return the jobs that changed."""
         self.prepare(session, gang)
-        solver = Solver(session, gang, self.name, lambda task: self.message(gang, task))
+        solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
             lambda: VictimLine(
                 session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
@@ -72,7 +74,7 @@ class _SearchAction:
             gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
             return {}
         statement.commit()
-        return {operation.gang.key: operation.gang for operation in statement.operations if operation.gang is not gang}
+        return {operation.gang.key: operation.gang for operation in statement.operations}
 
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
         if victim is gang or not self.may_give(session, gang, victim):
