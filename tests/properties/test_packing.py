@@ -91,7 +91,7 @@ def crowd(chance: Random, *, tasks: int) -> list[Document]:
     total = [sum(size[row] for size in needed) for row in (0, 1)]
     offers = [{"cpu": int(total[0] * 1.3 / nodes) + 1, "memory": int(total[1] * 1.3 / nodes) + 1} for _ in range(nodes)]
     for number, offer in enumerate(offers):
-        found.append(build.node(f"node-{number}", **offer))
+        found.append(build.node(f"node-{number}", labels={}, spec={}, **offer))
         left, pod = dict(offer), 0
         while pod < 10:
             asks = {kind: chance.randint(1, max(most // 6, 1)) for kind, most in offer.items()}
@@ -100,7 +100,7 @@ def crowd(chance: Random, *, tasks: int) -> list[Document]:
             left = {kind: left[kind] - amount for kind, amount in asks.items()}
             name = f"old-{number}-{pod}"
             found += [build.pod_group(name, queue="blue", phase="Running", priorityClassName="low")]
-            found += [build.pod(name, group=name, on=f"node-{number}", **asks)]
+            found += [build.pod(name, group=name, on=f"node-{number}", spec={}, **asks)]
             pod += 1
     group = build.pod_group("new", min_member=tasks, queue="blue", priorityClassName="high")
     return [*found, group, *(build.pod(f"new-{n}", group="new", cpu=cpu, memory=memory) for n, (cpu, memory) in enumerate(needed))]

@@ -268,3 +268,20 @@ def test_a_victim_gets_its_minimum_back_and_no_more() -> None:
     cycle = cluster.submit(elastic, other, urgent, blocked).run_cycle()
     assert cycle.pipelined == [("elastic-0", "node-2"), ("urgent-0", "node-0")]
     assert sorted(cycle.answer["evictions"]) == ["default/elastic-0", "default/elastic-1", "default/elastic-2"]
+
+
+def test_a_gang_that_grows_task_by_task_is_judged_by_the_tasks_so_far() -> None:
+    """Its first task stays within the quota of its queue, so it may take a gang's core; for both the order of queues decides."""
+    queues = [
+        kai.queue("a", quota=1, weight=2),
+        kai.queue("b", quota=1, weight=3, priority=50),
+        kai.queue("c", quota=1, weight=0, priority=150),
+    ]
+    cluster = kai.cluster(nodes=3, gpus=2, actions="reclaim").submit(queues, kai.queue("spare", quota=1, weight=3))
+    core = kai.gang("core", tasks=2, gpus=1, on="node-0", queue="a", priorityClassName="build-preemptible")
+    elastic = kai.gang("elastic", tasks=2, min_member=1, gpus=2, on=["node-2", "node-1"], queue="c")
+    cycle = cluster.submit(core, elastic, kai.gang("new", tasks=2, gpus=1, queue="b")).run_cycle()
+    assert cycle.pipelined == [
+        ("core-0", "node-1"), ("core-1", "node-1"), ("elastic-0", "node-0"), ("new-0", "node-2"), ("new-1", "node-2"),
+    ]  # fmt: skip
+    assert "default/elastic-1" in cycle.answer["evictions"]

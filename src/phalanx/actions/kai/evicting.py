@@ -1,6 +1,7 @@
 """Consolidation, reclaim, preempt, and the eviction of gangs that are broken for too long."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from phalanx.actions.kai.jobs import JobLine, WaitingOrder, waiting_jobs
 from phalanx.actions.kai.solver import Solver
@@ -45,8 +46,8 @@ class _SearchAction:
         """Tell whether a job may give to another."""
         raise NotImplementedError
 
-    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
-        """Tell whether these units may go."""
+    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
+        """Tell whether these units may go for these tasks."""
         return True
 
     def message(self, gang: GangState, task: TaskState) -> str:
@@ -68,7 +69,7 @@ class _SearchAction:
             lambda: VictimLine(
                 session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
             ),
-            lambda units: self._spares_cores(session, gang, units) and self.judge(session, gang, units),
+            lambda units, tasks: self._spares_cores(session, gang, units) and self.judge(session, units, tasks),
         )
         if statement is None:
             gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
@@ -123,7 +124,7 @@ class ConsolidationAction(_SearchAction):
         self._moved.add(victim.key)
         return True
 
-    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
         """Everybody must have found a new place."""
         return not units
 
@@ -194,7 +195,7 @@ class ReclaimAction(_SearchAction):
         self._standing = session.instance("proportion").tree.standing()
         self._asking = self._reclaimer(session, gang)
 
-    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
         """Ask the arithmetic of queues."""
         proportion = session.instance("proportion")
         released: dict[QueueShare, list[Figures]] = {}
@@ -204,7 +205,8 @@ class ReclaimAction(_SearchAction):
                 released.setdefault(leaf, []).append(_sum(session, unit))
         if self._asking is None:
             return False
-        return victims_verdict(self._asking, released, self._standing, multiplier=proportion.multiplier).ok
+        asking = replace(self._asking, chunk=proportion.chunk(session, tasks))
+        return victims_verdict(asking, released, self._standing, multiplier=proportion.multiplier).ok
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """In KAI's words."""

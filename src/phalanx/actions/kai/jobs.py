@@ -97,9 +97,16 @@ class JobLine:
     In a simulation there are others in line, which are never given. Their tasks and those that are evicted wait too.
     """
 
-    def __init__(self, session: Session, jobs: list[GangState], *, others: WaitingOrder | None = None) -> None:
-        """Line the jobs up by queue; `others` make it a simulation."""
-        self._session, self._number, self._others = session, count(), others
+    def __init__(
+        self,
+        session: Session,
+        jobs: list[GangState],
+        *,
+        others: WaitingOrder | None = None,
+        chunks: Mapping[str, Figures] | None = None,
+    ) -> None:
+        """Line the jobs up by queue; `others` make it a simulation, `chunks` say what some jobs would get."""
+        self._session, self._number, self._others, self._chunks = session, count(), others, chunks or {}
         self._proportion = session.instance("proportion")
         self._own = {gang.key for gang in jobs}
         self._places: dict[str, int] = {}
@@ -151,7 +158,12 @@ class JobLine:
             return self._others.chunk(other), queue.name
         if not line:
             return None
-        return self._proportion.next_chunk(self._session, line[0][-1], counts_evicted=self._others is not None), queue.name
+        return self._chunk(line[0][-1]), queue.name
+
+    def _chunk(self, gang: GangState) -> Figures:
+        known = self._chunks.get(gang.key)
+        next_one: Figures = known or self._proportion.next_chunk(self._session, gang, counts_evicted=self._others is not None)
+        return next_one
 
     # --- others in line ----------------------------------------------------------------------------------------------------
 

@@ -17,12 +17,13 @@ from phalanx.core.podsets import is_whole, next_tasks
 from phalanx.core.session import Session
 from phalanx.core.statement import Kind, Statement
 from phalanx.core.states import GangState, TaskState
+from phalanx.kai.figures import Figures
 from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
 from phalanx.model.status import Status
 from phalanx.placement import Mask
 
-Judge = Callable[[list[Unit]], bool]
-"""Says whether the units that really have to go may go."""
+Judge = Callable[[list[Unit], list[TaskState]], bool]
+"""Says whether the units that really have to go may go for these tasks."""
 
 
 class Solver:
@@ -97,7 +98,7 @@ class Solver:
             chosen = self._on_node(potential, node)
             self._evict(statement, chosen)
             units = [*recorded, *chosen]
-            if self._place_everybody(tasks, units, statement) and judge(self._gone(units)):
+            if self._place_everybody(tasks, units, statement) and judge(self._gone(units), tasks):
                 return statement
             statement.rollback(mark)
         statement.discard()
@@ -122,7 +123,7 @@ class Solver:
         """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
         nodes = self._nodes(tasks, units)
         jobs = {unit[0].gang.key: unit[0].gang for unit in units}
-        line = JobLine(self._session, [self._gang, *jobs.values()], others=self._others)
+        line = JobLine(self._session, [self._gang, *jobs.values()], others=self._others, chunks=self._chunks(tasks))
         has_place = False
         while (gang := line.pop()) is not None:
             if gang is self._gang:
@@ -132,6 +133,11 @@ class Solver:
             else:
                 self._bring_back(gang, statement, nodes)
         return has_place
+
+    def _chunks(self, tasks: list[TaskState]) -> dict[str, Figures]:
+        """Return what counts for the turn of the job's queue: the tasks that the problem has grown to."""
+        proportion = self._session.instance("proportion")
+        return {} if proportion is None else {self._gang.key: proportion.chunk(self._session, tasks)}
 
     def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask) -> None:
         """Place evicted tasks of a victim again, where they were if that is best: its minimum, or one task of a job that has it."""
