@@ -200,3 +200,11 @@ def test_a_gang_with_a_protected_pod_is_left_alone(kind: str) -> None:
 def test_a_failed_pod_that_was_replaced_long_ago_does_not_date_a_new_loss() -> None:
     cycle = full(broken(ago=5), failed(build.pod("train-4", group="train", on="node-0", cpu=2), ago=900)).run_cycle(now=NOW)
     assert "below the minimum of 3 for 5 s" in cycle.why("train")
+
+
+def test_a_leaf_of_which_nothing_runs_any_more_breaks_the_group_since_its_loss() -> None:
+    leaves = [{"name": "decode", "minMember": 1}, {"name": "prefill", "minMember": 1}]
+    pods = [kai.pod(f"train-{number}", "train", on="node-0", part="prefill" if number else "decode") for number in range(2)]
+    group = kai.pod_group("train", min_member=1, queue="default", subGroups=leaves)
+    cycle = full(group, pods[0], failed(pods[1], ago=61)).run_cycle(now=NOW)
+    assert list(cycle.answer["evictions"]) == ["default/train-0"]

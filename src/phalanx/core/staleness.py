@@ -87,19 +87,22 @@ def _lacks(gang: GangState) -> Iterator[Lack]:
 
 
 def _lacks_of(gang: GangState, policy: SubGroup) -> Iterator[Lack]:
-    """Yield the sub-groups of one policy that are short; if none of them is, but too few are there, all of them."""
+    """Yield the sub-groups of one policy that are short.
+
+    If others could make up for some of them, or if they are not there at all, nobody can tell which loss was one too many: then the
+    number of sub-groups is what is short.
+    """
     parts = [part for part in gang.subgroups.values() if part.policy is policy]
-    whole = sum(part.is_pipelined for part in parts)
-    is_vital, broken = whole < policy.min_subgroups, [part for part in parts if _is_broken(part)]
-    for part in broken:
-        yield Lack(_title(part), part.tasks, _present(part.tally), part.min_member, is_vital=is_vital)
-    if is_vital and not broken:
+    short = [part for part in parts if not part.is_pipelined]
+    missing = policy.min_subgroups - (len(parts) - len(short))
+    if missing <= 0:
+        short = [part for part in short if part.tally.total(HOLDING)]
+    if missing <= 0 or missing == len(short):
+        for part in short:
+            yield Lack(_title(part), part.tasks, _present(part.tally), part.min_member, is_vital=missing > 0)
+    else:
         tasks = [task for part in parts for task in part.tasks]
-        yield Lack(f"sub-groups {policy.name}", tasks, whole, policy.min_subgroups, counts_tasks=False)
-
-
-def _is_broken(part: SubGroupState) -> bool:
-    return not part.is_pipelined and part.tally.total(HOLDING) > 0
+        yield Lack(f"sub-groups {policy.name}", tasks, len(parts) - len(short), policy.min_subgroups, counts_tasks=False)
 
 
 def _title(part: SubGroupState) -> str:
