@@ -8,13 +8,12 @@ import numpy as np
 
 from phalanx.actions.eviction import Siege
 from phalanx.actions.units import Unit, Units
-from phalanx.core.hooks import SortKey
 from phalanx.core.session import Session
 from phalanx.core.states import TaskState
 from phalanx.placement import Amounts, Mask
 
-Cost = tuple[int, int, int, SortKey]
-UNKNOWN: Cost = (-1, 0, 0, ())
+Cost = tuple[int, int, int, int]
+UNKNOWN: Cost = (-1, 0, 0, 0)
 """Below every real cost: the node has to be looked at before it is chosen."""
 
 
@@ -32,7 +31,7 @@ class Offer:
         """Fewest gangs broken first, then the least important victims, then the fewest tasks, then who gives first."""
         broken = sum(unit.is_whole for unit in self.units)
         highest = max((unit.gang.gang.priority for unit in self.units), default=-(1 << 62))
-        tasks, last = sum(len(unit.tasks) for unit in self.units), max((unit.giving_key for unit in self.units), default=())
+        tasks, last = sum(len(unit.tasks) for unit in self.units), max((unit.turn for unit in self.units), default=0)
         return broken, highest, tasks, last
 
 

@@ -8,13 +8,12 @@ import numpy as np
 
 from phalanx.actions.eviction import is_victim
 from phalanx.actions.places import weight
-from phalanx.core.hooks import SortKey
 from phalanx.core.session import Session
 from phalanx.core.states import GangState, TaskState
 from phalanx.model.status import EVICTABLE, READY, Status
 from phalanx.placement import Amounts
 
-Importance = tuple[bool, int, int, SortKey]
+Importance = tuple[bool, int, int, int]
 _JUST_PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
 
 
@@ -24,7 +23,7 @@ class Unit:
 
     tasks: tuple[TaskState, ...]
     is_whole: bool
-    giving_key: SortKey = ()
+    turn: int = 0
     """The place of its queue among those that give."""
 
     @property
@@ -34,7 +33,7 @@ class Unit:
 
     def importance(self) -> Importance:
         """Order units: spare tasks before whole gangs, then by the priority of the gang, by size and by the queue."""
-        return self.is_whole, self.gang.gang.priority, len(self.tasks), self.giving_key
+        return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn
 
 
 class Units:
@@ -43,6 +42,9 @@ class Units:
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
         """Serve the gang."""
         self._session, self._gang, self._purpose = session, gang, purpose
+        self.givers = tuple(session.givers(session.queues[gang.gang.queue])) if purpose == "reclaim" else ()
+        """The queues that give, in their order when the search began."""
+        self._turns = {name: number for number, name in enumerate(self.givers)}
 
     def on(self, node: int, preemptor: TaskState) -> list[Unit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
@@ -56,22 +58,21 @@ class Units:
         spared = set(map(id, spare))
         gangs = {task.gang.key: task.gang for task in line if id(task) not in spared}
         whole = [unit for gang in gangs.values() if (unit := self._whole(preemptor, gang))]
-        whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.giving_key, unit.gang.key))
+        whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.turn, unit.gang.key))
         yield [self._single(task) for task in spare] + whole
         if any(task.gang.key in gangs for task in spare):
             line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
             yield [self._single(task) for task in spare_of(line)] + whole
 
     def _single(self, task: TaskState) -> Unit:
-        return Unit((task,), False, self._giving_key(task))
+        return Unit((task,), False, self._turn(task))
 
-    def _giving_key(self, task: TaskState) -> SortKey:
-        """Return the place of the task's queue among those that give; inside a queue there is none."""
-        return self._session.giving_key(task.gang.gang.queue, self._gang.gang.queue) if self._purpose == "reclaim" else ()
+    def _turn(self, task: TaskState) -> int:
+        return self._turns.get(task.gang.gang.queue, len(self._turns))
 
-    def _importance(self, task: TaskState) -> tuple[int, int, SortKey, float, str]:
+    def _importance(self, task: TaskState) -> tuple[int, int, int, float, str]:
         """Order victims: lower gang priority, lower task priority, whose queue gives first, started last, then by key."""
-        return task.gang.gang.priority, task.task.priority, self._giving_key(task), -task.task.started, task.task.key
+        return task.gang.gang.priority, task.task.priority, self._turn(task), -task.task.started, task.task.key
 
     def _allowed(self, preemptor: TaskState, candidates: list[TaskState]) -> list[TaskState]:
         """Return the tasks that may go, each for itself: together they may be too many."""
@@ -110,7 +111,7 @@ class Units:
             return None
         if len(self._session.evictable(preemptor, tasks, self._purpose)) < len(tasks):
             return None
-        return Unit(tuple(tasks), True, self._giving_key(tasks[0]))
+        return Unit(tuple(tasks), True, self._turn(tasks[0]))
 
 
 def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:

@@ -249,9 +249,9 @@ class VictimQueueOrder(Protocol):
 
 
 class GivingOrder(Protocol):
-    """Whose tasks go first between queues, as a key: smaller ones do, and a queue that gives never gets a smaller one by that."""
+    """Whose tasks go first between queues, as a key: smaller ones do; None for a queue that gives nothing."""
 
-    def giving_order(self, session: "Session", queue: Queue, preemptor: Queue) -> SortKey: ...
+    def giving_order(self, session: "Session", queue: Queue, preemptor: Queue) -> SortKey | None: ...
 
 
 class HyperNodeGradients(Protocol):

@@ -139,8 +139,7 @@ class Session:
 
     def node_subsets(self, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask) -> list[Mask]:
         """Return the sets of nodes to try for a part of a gang, best first."""
-        answers = combine.answers(self._hooks["node_subsets"], self, gang, subgroup, tasks, offered)
-        return next(answers, [offered])
+        return next(combine.answers(self._hooks["node_subsets"], self, gang, subgroup, tasks, offered), [offered])
 
     def plugin(self, name: str) -> PluginPolicy | None:
         """Return the settings of a plugin that is loaded."""
@@ -397,10 +396,11 @@ class Session:
         answer = combine.first_difference(self._hooks["victim_queue_order"], self, first, second, self.queues[preemptor])
         return answer or (1 if self.queue_comes_first(first, second) else -1)
 
-    def giving_key(self, queue: str, preemptor: str) -> SortKey:
-        """Return the key that orders queues by who gives first to the preemptor's queue."""
-        pair = self.queues[queue], self.queues[preemptor]
-        return (*combine.answers(self._hooks["giving_order"], self, *pair), queue)
+    def givers(self, preemptor: Queue) -> list[str]:
+        """Return the queues that may give to the preemptor's queue, in the order in which they do."""
+        others = (self.queues[name] for name in self.snapshot.totals if name in self.queues and name != preemptor.name)
+        asked = ((list(combine.answers(self._hooks["giving_order"], self, queue, preemptor)), queue.name) for queue in others)
+        return [name for _, name in sorted(entry for entry in asked if entry[0])]
 
     # --- nodes -----------------------------------------------------------------------------------------------------
 

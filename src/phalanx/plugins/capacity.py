@@ -240,11 +240,13 @@ class CapacityPlugin:
         mine = self._accounts[preemptor.name]
         return _shared_depth(self._accounts[right.name], mine) - _shared_depth(self._accounts[left.name], mine)
 
-    def giving_order(self, session: Session, queue: Queue, preemptor: Queue) -> tuple[float, ...]:
-        """Near queues of a tree first, then those that have most of their own, then those that have most."""
+    def giving_order(self, session: Session, queue: Queue, preemptor: Queue) -> tuple[float, ...] | None:
+        """Near queues of a tree first, then those that have most of their own, then those that have most; none within its share."""
         account = self._accounts[queue.name]
+        share = _plenty(account, session.snapshot.space)
+        if share <= 1:
+            return None
         depth = _shared_depth(account, self._accounts[preemptor.name]) if self._is_tree else 0
-        share = account.share if account.deserved.any() else np.inf
         return -depth, -share, -dominant_share(account.allocated, self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
@@ -261,6 +263,14 @@ def _without_bound_on_devices(total: Vector, space: ResourceSpace) -> Vector:
         if DEVICE_CLASS in name:
             total[row] = np.inf
     return total
+
+
+def _plenty(account: Account, space: ResourceSpace) -> float:
+    """Return the largest part of what it deserves that a queue has, without bound for what it has and does not deserve."""
+    rows = account.allocated > 0
+    rows[space.row_by_name[PODS]] = False
+    parts = [held / due if due else np.inf for held, due in zip(account.allocated[rows], account.deserved[rows], strict=True)]
+    return float(max(parts, default=0.0))
 
 
 def _closed(queue: Queue) -> Verdict:
