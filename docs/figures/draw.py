@@ -80,13 +80,17 @@ class Drawing:
     def svg(self) -> str:
         """Return the file."""
         width, height = self._size
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
+        )
         return "\n".join([head, f"<title>{escape(self._about)}</title>", f"<style>{STYLE}</style>", *self._parts, "</svg>\n"])
 
 
 def deadlock() -> Drawing:
     """Two gangs of three on three GPUs, pod by pod and as gangs."""
-    drawing = Drawing(720, 190, "Pod by pod two gangs block each other; as gangs one runs and the other waits without holding anything")
+    drawing = Drawing(
+        720, 190, "Pod by pod two gangs block each other; as gangs one runs and the other waits without holding anything"
+    )
     for x, title in ((40, "pod by pod"), (400, "with Phalanx")):
         drawing.text(x, 36, title, "head")
         drawing.text(x, 124, "gpu-1", "small quiet")
@@ -103,7 +107,9 @@ def deadlock() -> Drawing:
 
 def session() -> Drawing:
     """From a snapshot to decisions."""
-    drawing = Drawing(760, 310, "A session is opened on a snapshot; actions ask plugins and change books; decisions and verdicts come out")
+    drawing = Drawing(
+        760, 310, "A session is opened on a snapshot; actions ask plugins and change books; decisions and verdicts come out"
+    )
     drawing.box(20, 110, 110, 64, "box", "snapshot\nand policy")
     drawing.arrow((130, 142), (168, 142))
     drawing.box(170, 20, 420, 270, "box")
@@ -133,7 +139,9 @@ def session() -> Drawing:
 
 def statement() -> Drawing:
     """A statement that is kept and one that is undone."""
-    drawing = Drawing(720, 250, "A statement places task after task; if the gang is whole it is committed, otherwise the books are as before")
+    drawing = Drawing(
+        720, 250, "A statement places task after task; if the gang is whole it is committed, otherwise the books are as before"
+    )
     for x, title, taken in ((20, "before", 0), (200, "task 1", 1), (380, "task 2", 2)):
         drawing.text(x, 32, title, "head")
         drawing.slots(x, 44, [("blue", "A") if number < taken else ("box", "") for number in range(3)])
@@ -152,13 +160,13 @@ def statement() -> Drawing:
     drawing.arrow((430, 190), (556, 190))
     drawing.text(560, 156, "discard", "head")
     drawing.slots(560, 168, [("box", "")] * 3)
-    drawing.text(560, 232, "equal to before, bit for bit", "small quiet")
+    drawing.text(560, 232, "as before, bit for bit", "small quiet")
     return drawing
 
 
 def evictions() -> Drawing:
     """Units of victims, and the fewest of them."""
-    drawing = Drawing(720, 330, "Three nodes before and after room is made for a gang of two tasks of three GPUs each")
+    drawing = Drawing(720, 350, "Three nodes before and after room is made for a gang of two tasks of three GPUs each")
     rows = (
         ("dgx-1", "blue S,blue S,blue S,blue S", "orange L,orange L,orange L,blue S"),
         ("dgx-2", "green B,green B,green B,green B", "green B,green B,green B,green B"),
@@ -175,7 +183,8 @@ def evictions() -> Drawing:
     drawing.text(30, 240, "llama (L) is urgent and needs two tasks of three GPUs each.")
     drawing.text(30, 262, "sweep (S) has four tasks of one GPU and needs one: it can spare any three, one by one.")
     drawing.text(30, 284, "bert (B) needs both of its tasks: it could only go as a whole.")
-    drawing.text(30, 306, "Three tasks of sweep go and dgx-3 was free. Put any one of the three back and llama has no place.")
+    drawing.text(30, 306, "Three tasks of sweep go, and dgx-3 was free.")
+    drawing.text(30, 328, "Put any one of the three back and llama has no place.")
     return drawing
 
 
@@ -204,7 +213,9 @@ def shares() -> Drawing:
 
 def arrays() -> Drawing:
     """One row per resource, one column per node."""
-    drawing = Drawing(720, 270, "Room is a table of resources by nodes; a request is compared row by row, and one answer per node comes out")
+    drawing = Drawing(
+        720, 270, "Room is a table of resources by nodes; a request is compared row by row, and one answer per node comes out"
+    )
     table = (("cpu", [40, 8, 96, 64, 12]), ("memory", [512, 64, 900, 200, 96]), ("gpu", [4, 0, 8, 1, 2]))
     drawing.text(130, 34, "room on each node", "head")
     drawing.text(560, 34, "a task asks for", "head")

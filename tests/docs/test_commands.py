@@ -1,6 +1,6 @@
 """Every command in the documentation is run as its reader would type it, and shows what the page shows.
 
-A page's ```console blocks are one sitting in one shell, in a copy of the project in which `phalanx` is the one under test:
+A page's ```console blocks are typed one after the other in a copy of the project in which `phalanx` is the one under test:
 
     $ phalanx schedule -f jobs.yaml     a command; lines that begin with > go on with it
     $ phalanx ...  # exit status 3      ends with this status, otherwise with 0
@@ -101,8 +101,8 @@ def title(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-class Shell:
-    """One shell in a copy of the project."""
+class Desk:
+    """Where a reader sits: a copy of the project, with the program installed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -124,38 +124,50 @@ class Shell:
     def type(self, command: Command) -> None:
         """Run a command; it shows what it should and ends as it should."""
         if command.is_beside:
-            return self._start(command)
-        end = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            done = self._run(command.text)
-            missing = first_missing(command.shown, done.stdout)
-            if missing is None or not command.asks_a_cluster or time.monotonic() > end:
-                break
-            time.sleep(0.2)
-        assert missing is None, f"$ {command.text}\nshould show: {missing}\nand shows:\n{done.stdout}"
-        assert done.returncode == command.status, f"$ {command.text}\nended with {done.returncode}:\n{done.stdout}"
-        return None
+            self._start(command)
+            return
+        status, output = self._run_until_shown(command)
+        missing = first_missing(command.shown, output)
+        assert missing is None, f"$ {command.text}\nshould show: {missing}\nand shows:\n{output}"
+        assert status == command.status, f"$ {command.text}\nended with {status}:\n{output}"
 
-    def _run(self, text: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["bash", "-c", text], timeout=PATIENCE_SECONDS, check=False, **self._surroundings())
+    def _run_until_shown(self, command: Command) -> tuple[int, str]:
+        end = time.monotonic() + PATIENCE_SECONDS
+        status, output = self._run(command.text)
+        while command.asks_a_cluster and first_missing(command.shown, output) is not None and time.monotonic() < end:
+            time.sleep(0.2)
+            status, output = self._run(command.text)
+        return status, output
+
+    def _run(self, text: str) -> tuple[int, str]:
+        with self._open(["bash", "-c", text]) as process:
+            output, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        return process.returncode, output
 
     def _start(self, command: Command) -> None:
-        process = subprocess.Popen(shlex.split(command.text.removesuffix(" &")), **self._surroundings())
+        process = self._open(shlex.split(command.text.removesuffix(" &")))
         self._beside.append(process)
         assert process.stdout is not None
         for line in command.shown:
             assert first_missing([line], process.stdout.readline()) is None, line
 
-    def _surroundings(self) -> dict[str, object]:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return {"cwd": self._folder, "env": self._environment, "text": True, **streams}
+    def _open(self, arguments: list[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            arguments,
+            cwd=self._folder,
+            env=self._environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
 
 def _copy_project(folder: Path) -> None:
     """Copy what commands read, with a `.venv` in which the program under test is installed."""
     for name in COPIED:
-        source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / name)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        copy(ROOT / name, folder / name)
     programs = folder / ".venv" / "bin"
     programs.mkdir(parents=True)
     for name, text in {"phalanx": f'exec {sys.executable} -m phalanx "$@"', "python": f'exec {sys.executable} "$@"'}.items():
@@ -179,11 +191,11 @@ def commands_of(page: Path) -> list[Command]:
     return [command for block in blocks(page) if block.language == "console" for command in block.commands()]
 
 
-@pytest.mark.parametrize("page", list(filter(commands_of, PAGES)), ids=title)
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_of(page)], ids=title)
 def test_the_commands_of_a_page_show_what_it_says(page: Path, tmp_path: Path) -> None:
-    with Shell(tmp_path) as shell:
+    with Desk(tmp_path) as desk:
         for command in commands_of(page):
-            shell.type(command)
+            desk.type(command)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=title)
@@ -221,7 +233,7 @@ def configurations_of(page: Path) -> list[str]:
     return [text for text in texts if re.search("^(profile|actions|tiers):", text, re.MULTILINE)]
 
 
-@pytest.mark.parametrize("page", list(filter(configurations_of, PAGES)), ids=title)
+@pytest.mark.parametrize("page", [page for page in PAGES if configurations_of(page)], ids=title)
 def test_the_configurations_of_a_page_are_valid(page: Path) -> None:
     for text in configurations_of(page):
         assert policy_of(yaml.safe_load(text)).actions
@@ -231,7 +243,7 @@ def python_of(page: Path) -> str:
     return "\n".join(line for block in blocks(page) if block.language == "python" for line in [*block.lines, ""])
 
 
-@pytest.mark.parametrize("page", list(filter(python_of, PAGES)), ids=title)
+@pytest.mark.parametrize("page", [page for page in PAGES if python_of(page)], ids=title)
 def test_the_python_of_a_page_runs(page: Path) -> None:
     exec(compile(python_of(page), title(page), "exec"), {"__name__": "page"})
 
@@ -246,5 +258,5 @@ def test_output_is_compared_line_by_line_and_in_order() -> None:
 
 
 def test_a_command_that_ends_otherwise_is_found(tmp_path: Path) -> None:
-    with Shell(tmp_path) as shell, pytest.raises(AssertionError, match="ended with 3"):
-        shell.type(Command("phalanx schedule -f examples/deadlock"))
+    with Desk(tmp_path) as desk, pytest.raises(AssertionError, match="ended with 3"):
+        desk.type(Command("phalanx schedule -f examples/deadlock"))

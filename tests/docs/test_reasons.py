@@ -1,0 +1,80 @@
+"""The page on reason codes has every code that the program gives, and none that it does not."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "phalanx"
+PAGE = (ROOT / "docs" / "reference" / "reasons.md").read_text()
+CODE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
+PLACE_OF_REASON = {"refuse": 1, "reject": 1, "_refuse": 0}
+"""Who gives a verdict, and which argument has the code; `_refuse` is the name of short cuts for it."""
+TOLD = ("dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "runtime/events.py")
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {file: ast.parse(file.read_text()) for file in sorted(SOURCE.rglob("*.py")) if file.parent.name != "testing"}
+
+
+@cache
+def constants() -> dict[str, str]:
+    """Return the codes that have a name."""
+    lines = [node for tree in trees().values() for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    pairs = [(node.targets[0] if isinstance(node, ast.Assign) else node.target, node.value) for node in lines]
+    return {name.id: code for name, value in pairs if isinstance(name, ast.Name) for code in written(value)}
+
+
+def written(value: ast.AST | None) -> Iterator[str]:
+    """Yield the code that a literal is."""
+    if isinstance(value, ast.Constant) and isinstance(value.value, str) and CODE.fullmatch(value.value):
+        yield value.value
+
+
+def codes_given() -> Iterator[str]:
+    for call in (node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        place = PLACE_OF_REASON.get(name, len(call.args))
+        for part in ast.walk(call.args[place]) if place < len(call.args) else ():
+            yield from written(part)
+            if isinstance(part, ast.Name) and part.id in constants():
+                yield constants()[part.id]
+
+
+def rows(title: str) -> list[list[str]]:
+    """Return the cells of the table below a title."""
+    table = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| `")]
+
+
+def codes_of(title: str) -> list[str]:
+    return [row[0].strip("`") for row in rows(title)]
+
+
+def test_every_verdict_is_on_the_page_and_nothing_else() -> None:
+    assert codes_of("Verdicts") == sorted(set(codes_given()))
+
+
+def test_conditions_and_events_on_the_page_are_written_by_the_code() -> None:
+    words = {code for file in TOLD for node in ast.walk(trees()[SOURCE / file]) for code in written(node)}
+    assert set(codes_of("Conditions")) | set(codes_of("Events")) <= words
+
+
+@pytest.mark.parametrize("file", ["dialects/kai_events.py", "runtime/events.py"])
+def test_every_event_is_on_the_page(file: str) -> None:
+    calls = [node for node in ast.walk(trees()[SOURCE / file]) if isinstance(node, ast.Call)]
+    made = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) in ("Event", "_write")]
+    codes = {code for call in made for part in call.args[2:4] for code in written(part)}
+    assert codes
+    assert codes <= set(codes_of("Events"))
+
+
+@pytest.mark.parametrize("title", ["Verdicts", "Conditions", "Events"])
+def test_every_code_has_a_sentence_and_stands_in_order(title: str) -> None:
+    assert codes_of(title) == sorted(codes_of(title))
+    assert all(row[2].endswith(".") for row in rows(title))
