@@ -1,7 +1,6 @@
 """How the documentation is built: `make docs`."""
 
 project = "Phalanx"
-copyright = "the Phalanx authors, Apache 2.0"
 language = "en"
 
 extensions = ["myst_parser"]
@@ -11,6 +10,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "Phalanx"
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 
 highlight_language = "none"
