@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "changelog.d" / "README.md",
-    *sorted(ROOT.glob("examples/*/README.md")),
-]
+EXAMPLES = sorted(ROOT.glob("examples/*/README.md"))
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "changelog.d" / "README.md", *EXAMPLES]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
