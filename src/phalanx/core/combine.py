@@ -4,6 +4,7 @@ A hook is asked only of plugins whose switch for it is on (no switch: always). P
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -55,6 +56,12 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "victim_tasks": ("enabledVictim", "first tier together"),
     "changed": (None, "told"),
 }
+
+
+@cache
+def hooks_of(plugin: Any) -> tuple[tuple[str, str | None], ...]:
+    """Return the hooks that a plugin answers, each with the switch that turns it off."""
+    return tuple((hook, flag) for hook, (flag, _) in RULES.items() if hasattr(plugin, hook))
 
 
 class Asked(Protocol):

@@ -13,7 +13,7 @@ from phalanx.core.course import Course, note_votes
 from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
 from phalanx.core.located import locate_gang
-from phalanx.core.nodes import request_of
+from phalanx.core.nodes import request_of, vector_of
 from phalanx.core.order import tasks_in_order
 from phalanx.core.outlook import Outlook, Valuation
 from phalanx.core.policy import PluginPolicy, Policy
@@ -85,17 +85,19 @@ class Session:
         self.plugins = [
             (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(policy.tiers) for plugin in plugins
         ]
-        self._hooks = {hook: self._collect(hook, flag) for hook, (flag, _) in combine.RULES.items()}
+        self._hooks = self._collect()
         for _, _, plugin in self.plugins:
             if hasattr(plugin, "open"):
                 plugin.open(self)
 
-    def _collect(self, hook: str, flag: str | None) -> combine.Tiers:
-        tiers: list[list[combine.Asked]] = [[] for _ in self.policy.tiers]
+    def _collect(self) -> dict[str, combine.Tiers]:
+        """Return the methods of all plugins by hook, tier by tier; a tier that has none is left out."""
+        found: dict[str, dict[int, list[combine.Asked]]] = {hook: {} for hook in combine.RULES}
         for tier, plugin, instance in self.plugins:
-            if hasattr(instance, hook) and (flag is None or flag in plugin.enabled):
-                tiers[tier].append(getattr(instance, hook))
-        return [tier for tier in tiers if tier]
+            for hook, flag in combine.hooks_of(type(instance)):
+                if flag is None or flag in plugin.enabled:
+                    found[hook].setdefault(tier, []).append(getattr(instance, hook))
+        return {hook: [tiers[number] for number in sorted(tiers)] for hook, tiers in found.items()}
 
     def _read_gangs(self) -> None:
         for key in self.snapshot.active:
@@ -159,9 +161,9 @@ class Session:
             request = self._requests[id(shape)] = request_of(shape.request, self.snapshot.space, shape.booked_request)
         return request
 
-    def vector(self, resources: Resources | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def vector(self, resources: Resources | None) -> Vector:
         """Return amounts as a row vector of floats."""
-        return request_of(resources or {}, self.snapshot.space).amounts.astype(np.float64)
+        return vector_of(resources or {}, self.snapshot.space)
 
     def statement(self) -> Statement:
         """Begin a transaction."""
