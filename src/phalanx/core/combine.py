@@ -4,7 +4,6 @@ A hook is asked only of plugins whose switch for it is on (no switch: always). P
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -58,10 +57,14 @@ RULES: dict[str, tuple[str | None, Rule]] = {
 }
 
 
-@cache
-def hooks_of(plugin: Any) -> tuple[tuple[str, str | None], ...]:
-    """Return the hooks that a plugin answers, each with the switch that turns it off."""
-    return tuple((hook, flag) for hook, (flag, _) in RULES.items() if hasattr(plugin, hook))
+def hooks_of(plugin: Any) -> Sequence[tuple[str, str | None]]:
+    """Return the hooks that a class of plugins answers, each with the switch that turns it off."""
+    if plugin not in _HOOKS:
+        _HOOKS[plugin] = [(hook, flag) for hook, (flag, _) in RULES.items() if hasattr(plugin, hook)]
+    return _HOOKS[plugin]
+
+
+_HOOKS: dict[Any, list[tuple[str, str | None]]] = {}
 
 
 class Asked(Protocol):
