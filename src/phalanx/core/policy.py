@@ -150,7 +150,8 @@ def _reject_clashes(policy: Policy) -> None:
 
 def setting_error(plugin: str, key: str, known: Sequence[str]) -> ConfigError:
     """Return the error for an argument that the plugin does not have."""
-    return ConfigError(f"plugin {plugin!r}, argument {key!r}: unknown setting{_nearest(key, known)}")
+    hint = _nearest(key, known) if known else "; it takes no arguments"
+    return ConfigError(f"plugin {plugin!r}, argument {key!r}: unknown setting{hint}")
 
 
 def _mapping(value: object, where: str) -> Mapping[str, object]:

@@ -1,5 +1,6 @@
 """Jobs in the order in which they are tried: down a tree of queues, each with its own line of jobs."""
 
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
@@ -7,15 +8,38 @@ from typing import Any
 from phalanx.core.podsets import can_be_whole
 from phalanx.core.session import Session
 from phalanx.core.states import GangState
+from phalanx.core.verdict import Verdict
 from phalanx.kai.order import Contender, comes_first
 from phalanx.kai.shares import QueueShare
 from phalanx.model.status import Status
 
 
-def waiting_jobs(session: Session) -> list[GangState]:
-    """Return the jobs that can be tried: enough tasks to be whole, one of them waiting, in a leaf queue."""
+def waiting_jobs(session: Session, action: str) -> list[GangState]:
+    """Return the jobs that can be tried: enough tasks to be whole, one of them waiting, in a leaf queue.
+
+    Of each queue only as many as `queueDepthPerAction` allows, the first ones in order; the others are told so.
+    """
     tree = session.instance("proportion").tree if session.instance("proportion") else None
-    return [gang for gang in session.gangs.values() if _is_waiting(gang) and (tree is None or tree.leaf(gang.gang.queue))]
+    jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (tree is None or tree.leaf(gang.gang.queue))]
+    depth = _depth(session, action)
+    return jobs if depth < 0 else _first_ones(session, jobs, action, depth)
+
+
+def _depth(session: Session, action: str) -> int:
+    """Return how many jobs of a queue an action tries; -1 for all."""
+    depths = session.policy.options.get("queueDepthPerAction")
+    return int(depths.get(action, -1)) if isinstance(depths, Mapping) else -1
+
+
+def _first_ones(session: Session, jobs: list[GangState], action: str, depth: int) -> list[GangState]:
+    lines: dict[str, list[GangState]] = {}
+    for gang in sorted(jobs, key=session.gang_key):
+        lines.setdefault(gang.gang.queue, []).append(gang)
+    text = f"not tried by {action}: it takes {depth} of the jobs of queue {{!r}} (queueDepthPerAction) and others come first"
+    for name, line in lines.items():
+        for gang in line[depth:]:
+            gang.verdicts.append(Verdict.refuse(action, "QueueDepth", text.format(name), queue=name, depth=depth))
+    return [gang for line in lines.values() for gang in line[:depth]]
 
 
 def _is_waiting(gang: GangState) -> bool:

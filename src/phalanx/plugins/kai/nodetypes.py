@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from phalanx.core.hooks import Layer
-from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
+from phalanx.core.settings import PlainPlugin
 from phalanx.core.states import TaskState
 from phalanx.core.verdict import YES, Verdict
 from phalanx.kubernetes.gpus import GPU
@@ -18,14 +18,10 @@ STRATEGY, QUEUE = "nvidia.com/mig.strategy", "kai.scheduler/queue"
 MIG = "nvidia.com/mig-"
 
 
-class NodeTypesPlugin:
+class NodeTypesPlugin(PlainPlugin):
     """Keeps MIG devices and whole GPUs apart, and claims of another queue out."""
 
     name = "nodetypes"
-
-    def __init__(self, policy: PluginPolicy) -> None:
-        """There are no settings."""
-        self.policy = policy
 
     def prefilter(self, session: Session, task: TaskState) -> Verdict:
         """Refuse old-style MIG pods, and shared claims on GPUs that belong to another queue."""

@@ -28,8 +28,8 @@ class ProportionPlugin:
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings."""
         settings = Arguments(self.name, policy.arguments)
-        self._k_value = settings.number("kValue", 1.0)
-        self.multiplier = max(settings.number("relcaimerSaturationMultiplier", 1.0), 1.0)
+        self._k_value = settings.at_least("kValue", 1.0, 0.0)
+        self.multiplier = settings.at_least("relcaimerSaturationMultiplier", 1.0, 1.0)
         settings.done()
         self.tree: QueueTree = build_tree([])
         self.total: Figures = ZERO
