@@ -58,6 +58,8 @@ class Condition:
     status: str
     reason: str = ""
     message: str = ""
+    node_pool: str = ""
+    """The pool of nodes that it is about, where there are pools."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +83,12 @@ class Gang:
     allocated_hypernode: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "volcano"
+    node_pool: str = ""
+    """Label that says to which nodes it belongs; empty without one."""
+    tries_pool_once: bool = False
+    """After one failure in a pool it waits until somebody moves it to another."""
+    marks_pods: bool = True
+    """Its pods are told when they cannot be placed."""
 
     @property
     def namespace(self) -> str:
