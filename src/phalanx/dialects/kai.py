@@ -1,18 +1,22 @@
 """KAI's objects: PodGroup v2alpha2, Queue v2, Topology."""
 
-from phalanx.dialects.parts import key_of, seconds
+from msgspec import field
+
+from phalanx.dialects.parts import integer, key_of, seconds
 from phalanx.dialects.schema import Meta, Read
 from phalanx.errors import SnapshotError
-from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.quantity import LARGEST
 from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.selectors import LabelSelector
+from phalanx.model.shard import NODE_POOL
 from phalanx.model.task import GangKey
 from phalanx.model.topology import LabelTree
 
 SUBGROUP = "kai.scheduler/subgroup-name"
 UNLIMITED = -1.0
 BYTES_PER_MEMORY_UNIT = 10**6
+NO_BACKOFF, ONE_ATTEMPT = -1, 1
 
 
 class ConstraintRead(Read):
@@ -41,6 +45,25 @@ class PodGroupSpecRead(Read):
     preemptibility: str | None = None
     topology_constraint: ConstraintRead | None = None
     sub_groups: list[SubGroupRead] | None = None
+    scheduling_backoff: int | None = None
+    mark_unschedulable: bool | None = None
+
+
+class SchedulingConditionRead(Read):
+    """What a scheduler said about a group in one node pool."""
+
+    type: str = ""
+    status: str = ""
+    node_pool: str = ""
+    reason: str = ""
+    message: str = ""
+    transition_id: str = field(default="", name="transitionID")
+
+
+class PodGroupStatusRead(Read):
+    """What became of a PodGroup."""
+
+    scheduling_conditions: list[SchedulingConditionRead] | None = None
 
 
 class PodGroupRead(Read):
@@ -48,6 +71,7 @@ class PodGroupRead(Read):
 
     metadata: Meta
     spec: PodGroupSpecRead | None = None
+    status: PodGroupStatusRead | None = None
 
 
 class BoundRead(Read):
@@ -115,8 +139,28 @@ def gang(read: PodGroupRead) -> Gang:
         subgroups=tuple(_subgroup(part) for part in parts), topology=_constraint(spec.topology_constraint),
         priority_class=spec.priority_class_name or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
         is_preemptable=None if not spec.preemptibility else spec.preemptibility == "preemptible",
-        annotations=meta.annotations or {}, dialect="kai",
+        annotations=meta.annotations or {}, dialect="kai", node_pool=(meta.labels or {}).get(NODE_POOL, ""),
+        conditions=_conditions(read.status), tries_pool_once=_tries_pool_once(spec),
+        marks_pods=spec.mark_unschedulable is not False,
     )  # fmt: skip
+
+
+def _tries_pool_once(spec: PodGroupSpecRead) -> bool:
+    if spec.scheduling_backoff not in (None, NO_BACKOFF, ONE_ATTEMPT):
+        raise SnapshotError(
+            f"spec.schedulingBackoff: {spec.scheduling_backoff} is unknown; write 1 to be tried once in a node pool, or -1"
+        )
+    return spec.scheduling_backoff == ONE_ATTEMPT
+
+
+def _conditions(read: PodGroupStatusRead | None) -> tuple[Condition, ...]:
+    """Return what schedulers said, the latest last."""
+    found = sorted((read and read.scheduling_conditions) or (), key=_transition)
+    return tuple(Condition(item.type, item.status, item.reason, item.message, item.node_pool) for item in found)
+
+
+def _transition(read: SchedulingConditionRead) -> int:
+    return integer(read.transition_id or "0", where="status.schedulingConditions: transitionID")
 
 
 def _check_tree(parts: list[SubGroupRead]) -> None:

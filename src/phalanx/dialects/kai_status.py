@@ -13,6 +13,7 @@ from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import GroupStatus, PodCondition
 from phalanx.model.gang import Condition, TopologyConstraint
 from phalanx.model.resources import CPU, MEMORY, PODS
+from phalanx.model.shard import DEFAULT_POOL
 from phalanx.model.status import COMPLETED, READY, Status
 
 UNSCHEDULABLE = "UnschedulableOnNodePool"
@@ -25,6 +26,8 @@ INSUFFICIENT = "Insufficient "
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound")
 """Refusals of a whole job that KAI tells; others explain why a search for victims came to nothing."""
+UNTOUCHED = ("BackedOff", "NoShard")
+"""Refusals of jobs that no scheduler looks at: nobody writes a new condition on them."""
 _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
 
 
@@ -47,8 +50,12 @@ def phase_of(gang: GangState) -> str:
 def _condition(gang: GangState) -> Condition | None:
     if not gang.tally.counts[Status.PENDING] or gang.tally.total(ACTIVE):
         return None
+    verdict, pool = _job_verdict(gang), gang.gang.node_pool or DEFAULT_POOL
+    if verdict is not None and verdict.reason in UNTOUCHED:
+        return gang.gang.conditions[-1] if gang.gang.conditions else None
     reason, message = job_error(gang)
-    return Condition(UNSCHEDULABLE, "True", reason, message)
+    prefix = f"Node-Pool '{pool}': " if gang.gang.tries_pool_once else ""
+    return Condition(UNSCHEDULABLE, "True", reason, prefix + message, pool)
 
 
 def job_error(gang: GangState) -> tuple[str, str]:
@@ -56,6 +63,8 @@ def job_error(gang: GangState) -> tuple[str, str]:
     verdict = _job_verdict(gang)
     if verdict is not None and verdict.reason == "QueueNotFound":
         return NO_QUEUE, f"Queue {gang.gang.queue} does not exist"
+    if verdict is not None and verdict.reason in UNTOUCHED:
+        return verdict.reason, verdict.message
     if not can_be_whole(gang):
         return NOT_READY, _not_ready(gang)
     if verdict is not None:
@@ -68,7 +77,7 @@ def job_error(gang: GangState) -> tuple[str, str]:
 
 
 def _job_verdict(gang: GangState) -> Verdict | None:
-    return next((verdict for verdict in gang.verdicts if verdict.reason in ("QueueNotFound", *JOB_VERDICTS)), None)
+    return next((verdict for verdict in gang.verdicts if verdict.reason in ("QueueNotFound", *UNTOUCHED, *JOB_VERDICTS)), None)
 
 
 def _not_ready(gang: GangState) -> str:

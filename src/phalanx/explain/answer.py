@@ -1,8 +1,11 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from phalanx.core.decision import Decisions, Eviction, Outcome
+from phalanx.core.parts import Part, together
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
 from phalanx.dialects import kai_status, volcano_status
@@ -32,10 +35,21 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
         "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
         "tasks": dict(sorted(tasks.items())),
         "groups": dict(sorted(groups.items())),
-        "queues": {
-            name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
-        },
+        "queues": _queues(decisions),
     }
+
+
+def _queues(decisions: Decisions) -> dict[str, Any]:
+    return {name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())}
+
+
+def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return what several schedulers decided as one answer; figures of a queue stand under ``shard/queue``."""
+    if len(parts) == 1:
+        return answer(parts[0].snapshot, parts[0].decisions)
+    answers = [answer(part.snapshot, replace(part.decisions, queues={})) for part in parts]
+    found = {key: dict(sorted(item for each in answers for item in each[key].items())) for key in answers[0]}
+    return {**found, "queues": _queues(together(parts))}
 
 
 def course(decisions: Decisions) -> list[dict[str, Any]]:
@@ -56,7 +70,7 @@ def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
     entry = _task(state.task, state.status, names[state.node] if state.node >= 0 else state.task.node)
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
-    if state.status in WAITING and not state.task.is_gated:
+    if state.status in WAITING and not state.task.is_gated and state.gang.gang.marks_pods:
         dialect = kai_status if state.gang.gang.dialect == "kai" else volcano_status
         condition = dialect.pod_condition(state, names)
         entry |= {"reason": condition.reason, "message": condition.message}
@@ -84,4 +98,9 @@ def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
-    return [{"type": item.type, "status": item.status, "reason": item.reason, "message": item.message} for item in conditions]
+    return [_condition(item) for item in conditions]
+
+
+def _condition(item: Condition) -> dict[str, str]:
+    pool = {"nodePool": item.node_pool} if item.node_pool else {}
+    return {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message, **pool}
