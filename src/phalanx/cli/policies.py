@@ -130,7 +130,8 @@ def _unwrapped(document: Located) -> object:
 def _try_out(policy: Policy, catalogue: Catalogue) -> None:
     for number, tier in enumerate(policy.tiers):
         for place, plugin in enumerate(tier):
-            _make(partial(catalogue.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin {plugin.name!r}")
+            where = f"plugins.{plugin.name}" if policy.family == "kai" else f"tiers[{number}].plugins[{place}]"
+            _make(partial(catalogue.plugins[plugin.name], plugin), f"{where}: plugin {plugin.name!r}")
     for name in dict.fromkeys((*policy.actions, *policy.arguments_by_action)):
         arguments = policy.arguments_by_action.get(name, {})
         _make(partial(catalogue.actions[name], arguments), f"configurations: action {name!r}")

@@ -101,7 +101,7 @@ def _decide(asked: Options) -> bool:
     """Decide and write the answer; tell whether every gang has its minimum."""
     from phalanx.cli import output
     from phalanx.cli.inputs import notes_on, take_in
-    from phalanx.cli.shards import FileUsage, decide
+    from phalanx.cli.shards import FileUsage, decide, notes_on_pools
     from phalanx.core.parts import together
     from phalanx.explain.answer import course, whole_answer
     from phalanx.explain.standing import all_rows
@@ -110,7 +110,7 @@ def _decide(asked: Options) -> bool:
     intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners)
     intake.cluster.put_history(FileUsage(asked.usage).read())
     snapshot = intake.cluster.snapshot(now)
-    for text in notes_on(intake, snapshot):
+    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
         output.note(text)
     parts = decide(snapshot, policy, course_level=int(asked.verbosity or 0))
     if asked.form == "table":

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from phalanx.cli.inputs import read_documents
+from phalanx.cli.inputs import MOST_SHOWN, read_documents
 from phalanx.cli.policies import policy_of_pool_shard, says_more_than
 from phalanx.core.cycle import run_cycle
 from phalanx.core.parts import Part, unseen
@@ -12,7 +12,8 @@ from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.usage import history
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.model.shard import DEFAULT_POOL, PoolShard
+from phalanx.explain.phrases import counted
+from phalanx.model.shard import DEFAULT_POOL, NODE_POOL, PoolShard
 from phalanx.model.usage import QueueHistory
 from phalanx.runtime.catalogue import connected_catalogue
 
@@ -24,9 +25,27 @@ def decide(snapshot: Snapshot, policy: Policy, *, course_level: int = 0) -> list
     for name, own in _schedulers(snapshot, policy):
         seen = seen_by(own, snapshot)
         parts.append(Part(name, seen, run_cycle(seen, own, catalogue, course_level=course_level)))
-    is_whole = len(parts) > 1 or (parts[0].shard and not policy.flags.shard_name)
-    rest = unseen(snapshot, {shard.node_pool for shard in _shards(snapshot).values()}) if is_whole else None
+    rest = unseen(snapshot, _pools(snapshot)) if _is_by_shards(snapshot, policy) else None
     return [*parts, rest] if rest is not None else parts
+
+
+def notes_on_pools(snapshot: Snapshot, policy: Policy) -> Iterator[str]:
+    """Say which nodes nobody uses, where every shard decides."""
+    if not _is_by_shards(snapshot, policy):
+        return
+    idle = [node.name for node in snapshot.nodes.nodes if node.labels.get(NODE_POOL, "") not in _pools(snapshot)]
+    if idle:
+        names = ", ".join(idle[:MOST_SHOWN]) + (" and others" if len(idle) > MOST_SHOWN else "")
+        yield f"no SchedulingShard takes the node pool of {counted(len(idle), 'node')}: {names}"
+
+
+def _is_by_shards(snapshot: Snapshot, policy: Policy) -> bool:
+    """Tell whether every shard of the input decides."""
+    return policy.family == "kai" and bool(_shards(snapshot)) and not policy.flags.shard_name
+
+
+def _pools(snapshot: Snapshot) -> set[str]:
+    return {shard.node_pool for shard in _shards(snapshot).values()}
 
 
 def _shards(snapshot: Snapshot) -> dict[str, PoolShard]:
