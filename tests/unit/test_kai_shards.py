@@ -231,7 +231,7 @@ def test_without_shards_everything_belongs_to_one_scheduler(tmp_path: Path) -> N
 
 
 def test_each_shard_decides_by_its_own_policy(folder: Path) -> None:
-    (folder / "more.yaml").write_text(
+    (folder / "z.yaml").write_text(
         yaml.safe_dump_all([kai.shard("default", placementStrategy={"gpu": "spread"}), *kai.gang("second", gpus=1)])
     )
     found = decided(folder, "--shard", "default")["binds"]
@@ -307,7 +307,7 @@ def test_a_job_that_failed_in_its_pool_and_tries_once_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("backoff", [{}, {"schedulingBackoff": -1}])
-def test_a_job_is_tried_again_unless_it_says_otherwise(backoff: dict[str, int]) -> None:
+def test_a_job_is_tried_again_unless_it_says_otherwise(backoff: dict[str, Any]) -> None:
     assert len(waiting(FAILED, **backoff).run_cycle().binds) == 1
 
 
@@ -337,7 +337,7 @@ def test_pods_are_told_unless_the_group_does_not_want_that() -> None:
 
 
 def test_a_backoff_that_is_none_is_refused() -> None:
-    with pytest.raises(SnapshotError, match="spec.schedulingBackoff: 3 is unknown; write 1 to be tried once in a node pool, or -1"):
+    with pytest.raises(SnapshotError, match=r"spec\.schedulingBackoff: 3 is unknown; write 1 to be tried once"):
         waiting(schedulingBackoff=3)
 
 
