@@ -344,3 +344,52 @@ def test_a_backoff_that_is_none_is_refused() -> None:
 def test_a_transition_that_is_no_number_is_refused() -> None:
     with pytest.raises(SnapshotError, match="transitionID: 'x' is not a whole number"):
         waiting({**FAILED, "transitionID": "x"})
+
+
+# --- usage from files ----------------------------------------------------------------------------------------------------
+
+
+def two_teams() -> list[Document]:
+    """Two equal queues that both want all 8 GPUs of a node."""
+    jobs = [document for name in "ab" for document in kai.gang(f"job-{name}", tasks=8, min_member=1, gpus=1, queue=name)]
+    queues = [kai.queue("default", parent="", quota=-1), kai.queue("a"), kai.queue("b")]
+    return [build.node("n0", gpus=8, cpu=64), *queues, *jobs]
+
+
+def samples(amount: float) -> list[list[object]]:
+    return [["2026-01-01T00:00:00Z", amount], ["2026-01-01T11:59:00Z", amount]]
+
+
+def prometheus(amount: float) -> dict[str, Any]:
+    values = [[1767225600, str(amount)], [1767268740, str(amount)]]
+    series = {"metric": {"__name__": "kai_queue_allocated_gpus", "queue_name": "a"}, "values": values}
+    return {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
+
+
+@pytest.mark.parametrize("document", [{"queues": {"a": {"gpu": samples(8.0)}}}, prometheus(8.0)], ids=["own form", "prometheus"])
+def test_usage_is_read_from_a_file(tmp_path: Path, document: dict[str, Any]) -> None:
+    (tmp_path / "objects").mkdir()
+    (tmp_path / "objects" / "all.yaml").write_text(yaml.safe_dump_all(two_teams()))
+    (tmp_path / "usage.json").write_text(json.dumps(document))
+    config = tmp_path / "kai.yaml"
+    config.write_text(yaml.safe_dump({"profile": "kai", "options": {"usage": {"windowSize": "12h"}}}))
+    options = ["--config", str(config), "--usage", str(tmp_path / "usage.json"), "-o", "json"]
+    queues = json.loads(schedule(tmp_path / "objects", *options).stdout)["queues"]
+    assert (queues["a"]["fair_share"]["gpu"], queues["b"]["fair_share"]["gpu"]) == (0, 8)
+
+
+def test_a_file_of_usage_that_cannot_be_read_is_named(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("usage") / "usage.yaml"
+    file.write_text(yaml.safe_dump({"queues": {"a": {"tpu": []}}}))
+    result = schedule(folder, "--profile", "kai", "--usage", str(file))
+    assert result.exit_code == 1
+    assert f"{file}, document 1: queues.a.tpu: unknown resource; known: cpu, memory, gpu" in result.stderr
+
+
+def test_a_batch_request_brings_its_usage() -> None:
+    now, usage = "2026-01-01T12:00:00Z", {"queues": {"a": {"gpu": samples(8.0)}}, "capacity": {"gpu": samples(8.0)}}
+    request = {"id": 1, "now": now, "config": {"profile": "kai"}, "objects": two_teams(), "usage": usage}
+    found = answer_line(json.dumps(request).encode())
+    assert found["queues"]["a"]["fair_share"]["gpu"] == 0
+    bad = answer_line(json.dumps({**request, "usage": 5}).encode())
+    assert bad["error"].startswith("usage: expected a mapping, got int")
