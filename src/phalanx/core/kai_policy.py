@@ -1,6 +1,7 @@
 """Configurations of the profile kai: actions in order, plugins that are switched or set, options of the process."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from phalanx.core.policy import PluginPolicy, Policy, read_flags
 from phalanx.core.usage import read_window
@@ -33,12 +34,12 @@ def read_kai_policy(config: Mapping[str, object], *, actions: Sequence[str], plu
             raise ConfigError(f"actions: unknown action {name!r}; known: {', '.join(actions)}")
     tier = _read_plugins(_section(config, "plugins"), plugins)
     options = read_options(_section(config, "options"), actions, "options")
-    return kai_policy(names, tier, options=options, flags=read_flags(config.get("flags") or {}))
+    return replace(kai_policy(names, tier, options), flags=read_flags(config.get("flags") or {}))
 
 
-def kai_policy(actions: tuple[str, ...], plugins: tuple[PluginPolicy, ...], **more: object) -> Policy:
+def kai_policy(actions: tuple[str, ...], plugins: tuple[PluginPolicy, ...], options: Mapping[str, object]) -> Policy:
     """Return a policy of the family kai."""
-    return Policy(actions, (plugins,), family="kai", victim_rule="all-agree", **more)  # type: ignore[arg-type]  # fields by name
+    return Policy(actions, (plugins,), family="kai", victim_rule="all-agree", options=options)
 
 
 def read_options(given: Mapping[str, object], actions: Sequence[str], where: str) -> Mapping[str, object]:

@@ -5,6 +5,7 @@ priority. `arguments` of a plugin replace those that other fields of the shard g
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from phalanx.core.duration import seconds_of
 from phalanx.core.kai_policy import INERT_PLUGINS, check_plugin, kai_policy, read_options
@@ -49,10 +50,9 @@ def _policy(shard: PoolShard, actions: Sequence[str], plugins: Sequence[str]) ->
     for name in shard.actions:
         if name not in actions:
             raise ConfigError(f"spec.actions.{name}: unknown action; known: {', '.join(actions)}")
-    return kai_policy(
-        tuple(_by_priority(_default_actions(strategies), ACTION_PRIORITIES, shard.actions)),
-        tuple(_plugins(shard, strategies)), options=_options(shard, actions), node_pool=shard.node_pool,
-    )  # fmt: skip
+    names = _by_priority(_default_actions(strategies), ACTION_PRIORITIES, shard.actions)
+    policy = kai_policy(tuple(names), tuple(_plugins(shard, strategies)), _options(shard, actions))
+    return replace(policy, node_pool=shard.node_pool)
 
 
 def _strategy(shard: PoolShard, kind: str) -> str:

@@ -96,7 +96,7 @@ def build_tree(queues: Iterable[QueueShare]) -> QueueTree:
 
 
 def with_parents(usage: Mapping[str, Figures], parents: Mapping[str, str]) -> dict[str, Figures]:
-    """Add the usage of queues that were not measured themselves: what was measured directly below them, together."""
+    """Add the usage of queues that were not measured themselves: what was measured nearest below them, together."""
     found = dict(usage)
     for name, used in usage.items():
         line = [name]

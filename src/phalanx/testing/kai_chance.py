@@ -36,7 +36,12 @@ def config(chance: Random) -> dict[str, Any]:
         plugins["nodeplacement"] = {"arguments": {"gpu": "spread", "cpu": chance.choice(("binpack", "spread"))}}
     if chance.random() < 0.3:
         plugins["minruntime"] = {"arguments": {"defaultPreemptMinRuntime": "60s", "defaultReclaimMinRuntime": "60s"}}
-    options = {"maxConsolidationPreemptees": chance.choice((-1, 0, 16)), "stalenessGracePeriodSeconds": chance.choice((-1, 0, 60))}
+    options: dict[str, Any] = {
+        "maxConsolidationPreemptees": chance.choice((-1, 0, 16)), "stalenessGracePeriodSeconds": chance.choice((-1, 0, 60)),
+        "allowConsolidatingReclaim": chance.random() < 0.7,
+    }  # fmt: skip
+    if chance.random() < 0.2:
+        options["queueDepthPerAction"] = {chance.choice(ORDER[:4]): chance.randint(0, 3)}
     return {"actions": actions, "plugins": plugins, "options": options}
 
 

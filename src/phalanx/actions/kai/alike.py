@@ -31,13 +31,13 @@ class FailedJobs:
         if not self._is_on or gang.tally.total(USING):
             return attempt()
         self._forget_if_changed()
-        if self._failures and (failure := self._failures.get(self._signature(gang))) is not None:
+        blank, told = self._blank(gang), len(gang.verdicts)
+        if self._failures and (failure := self._failures.get((self._signature(gang), blank))) is not None:
             self._tell(gang, *failure)
             return False
-        told = len(gang.verdicts)
         if attempt():
             return True
-        self._failures[self._signature(gang)] = (gang, gang.verdicts[told:])
+        self._failures[self._signature(gang), blank] = (gang, gang.verdicts[told:])
         return False
 
     def _forget_if_changed(self) -> None:
@@ -45,6 +45,10 @@ class FailedJobs:
             self._version = self._session.version
             self._failures.clear()
             self._lines = None
+
+    def _blank(self, gang: GangState) -> tuple[bool, ...]:
+        """Mark the tasks that have not been told anything: a search tells only those."""
+        return () if self._holders is None else tuple(task.error is None for task in next_tasks(self._session, gang))
 
     def _signature(self, gang: GangState) -> Hashable:
         noun, tasks = gang.gang, next_tasks(self._session, gang)
