@@ -221,7 +221,7 @@ def test_a_reservation_belongs_to_the_shard_of_its_node(folder: Path) -> None:
     user = kai.pod("half-0", "half", share=0.5, on="fast-0", device="d0")
     used = [*kai.in_pool("h100", [kai.pod_group("half", queue="a")]), user, kai.reservation("d0", on="fast-0")]
     (folder / "more.yaml").write_text(yaml.safe_dump_all(used))
-    nothing = {"create": [], "delete": [], "unreserved": []}
+    nothing: dict[str, list[str]] = {"create": [], "delete": [], "unreserved": []}
     assert decided(folder)["gpuReservations"] == decided(folder, "--shard", "default")["gpuReservations"] == nothing
 
 
