@@ -57,6 +57,16 @@ RULES: dict[str, tuple[str | None, Rule]] = {
 }
 
 
+def hooks_of(plugin: Any) -> Sequence[tuple[str, str | None]]:
+    """Return the hooks that a class of plugins answers, each with the switch that turns it off."""
+    if plugin not in _HOOKS:
+        _HOOKS[plugin] = [(hook, flag) for hook, (flag, _) in RULES.items() if hasattr(plugin, hook)]
+    return _HOOKS[plugin]
+
+
+_HOOKS: dict[Any, list[tuple[str, str | None]]] = {}
+
+
 class Asked(Protocol):
     """A method of a plugin."""
 

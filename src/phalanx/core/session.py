@@ -9,11 +9,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from phalanx.core import combine
+from phalanx.core.candidates import sort_out
 from phalanx.core.course import Course, note_votes
 from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
 from phalanx.core.located import locate_gang
-from phalanx.core.nodes import request_of
+from phalanx.core.nodes import request_of, vector_of
 from phalanx.core.order import tasks_in_order
 from phalanx.core.outlook import Outlook, Valuation
 from phalanx.core.policy import PluginPolicy, Policy
@@ -61,8 +62,6 @@ class Session:
         self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
         self.decisions = Decisions(family=policy.family, options=policy.options)
         self.queues = snapshot.queues
-        self.left_out: list[GangState] = []
-        self.gangs: dict[GangKey, GangState] = {}
         self._voters: list[Any] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
         self._on_node: dict[int, list[TaskState]] = {}
@@ -79,32 +78,25 @@ class Session:
         self._outlook_keys: dict[int, Hashable] = {}
         self._local: dict[int, bool] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
-        self._read_gangs()
+        self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self.queues)
         for state in self.gangs.values():
             locate_gang(state, snapshot.hypernodes)
         self.plugins = [
             (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(policy.tiers) for plugin in plugins
         ]
-        self._hooks = {hook: self._collect(hook, flag) for hook, (flag, _) in combine.RULES.items()}
+        self._hooks = self._collect()
         for _, _, plugin in self.plugins:
             if hasattr(plugin, "open"):
                 plugin.open(self)
 
-    def _collect(self, hook: str, flag: str | None) -> combine.Tiers:
-        tiers: list[list[combine.Asked]] = [[] for _ in self.policy.tiers]
+    def _collect(self) -> dict[str, combine.Tiers]:
+        """Return the methods of all plugins by hook, tier by tier; a tier that has none is left out."""
+        found: dict[str, dict[int, list[combine.Asked]]] = {hook: {} for hook in combine.RULES}
         for tier, plugin, instance in self.plugins:
-            if hasattr(instance, hook) and (flag is None or flag in plugin.enabled):
-                tiers[tier].append(getattr(instance, hook))
-        return [tier for tier in tiers if tier]
-
-    def _read_gangs(self) -> None:
-        for key in self.snapshot.active:
-            state = self._make_gang(key)
-            if state.gang.queue in self.queues:
-                self.gangs[key] = state
-            else:
-                state.verdicts.append(Verdict.refuse("", "QueueNotFound", f"queue {state.gang.queue!r} does not exist"))
-                self.left_out.append(state)
+            for hook, flag in combine.hooks_of(type(instance)):
+                if flag is None or flag in plugin.enabled:
+                    found[hook].setdefault(tier, []).append(getattr(instance, hook))
+        return {hook: [tiers[number] for number in sorted(tiers)] for hook, tiers in found.items()}
 
     def _make_gang(self, key: GangKey) -> GangState:
         numbers = self.snapshot.nodes.number_by_name
@@ -159,9 +151,9 @@ class Session:
             request = self._requests[id(shape)] = request_of(shape.request, self.snapshot.space, shape.booked_request)
         return request
 
-    def vector(self, resources: Resources | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def vector(self, resources: Resources | None) -> Vector:
         """Return amounts as a row vector of floats."""
-        return request_of(resources or {}, self.snapshot.space).amounts.astype(np.float64)
+        return vector_of(resources or {}, self.snapshot.space)
 
     def statement(self) -> Statement:
         """Begin a transaction."""
