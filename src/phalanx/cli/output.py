@@ -84,6 +84,12 @@ def write_tables(parts: Sequence[Part], screen: Screen) -> None:
     click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
 
 
+def write_refused(refused: Sequence[tuple[str, str]]) -> None:
+    """Write what could not be understood, each object with its place and the reason."""
+    if refused:
+        click.echo("\n".join(["", "REFUSED", *(text for _, text in refused)]))
+
+
 def lines_of(parts: Sequence[Part], screen: Screen) -> Iterator[str]:
     """Return what `write_tables` writes."""
     rows, snapshot, decisions = all_rows(parts), parts[0].snapshot, together(parts)

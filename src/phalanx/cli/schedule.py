@@ -20,7 +20,7 @@ Exit status:
   0  decided, and every gang has its minimum
   1  failed: the input or the configuration is wrong
   2  wrong usage
-  3  decided, and some gang has to wait
+  3  decided, and some gang has to wait, or some object was refused
 """
 
 FORMS = ("table", "json", "yaml")
@@ -103,11 +103,11 @@ def _decide(asked: Options) -> bool:
     from phalanx.cli.inputs import notes_on, take_in
     from phalanx.cli.shards import FileUsage, decide, notes_on_pools
     from phalanx.core.parts import together
-    from phalanx.explain.answer import course, whole_answer
+    from phalanx.explain.answer import course, whole_answer, with_refused
     from phalanx.explain.standing import all_rows
 
     now, policy = _now(asked.now), _policy(asked)
-    intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners)
+    intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners, goes_on=True)
     intake.cluster.put_history(FileUsage(asked.usage).read())
     snapshot = intake.cluster.snapshot(now)
     for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
@@ -116,10 +116,11 @@ def _decide(asked: Options) -> bool:
     if asked.form == "table":
         output.write_course(together(parts))
         output.write_tables(parts, output.Screen.of_stdout())
+        output.write_refused(intake.refused)
     else:
         steps = {"course": course(together(parts))} if asked.verbosity else {}
-        output.write_data({**whole_answer(parts), **steps}, asked.form)
-    return all(row.standing.has_minimum for row in all_rows(parts))
+        output.write_data({**with_refused(whole_answer(parts), intake.refused), **steps}, asked.form)
+    return not intake.refused and all(row.standing.has_minimum for row in all_rows(parts))
 
 
 def _policy(asked: Options) -> "Policy":

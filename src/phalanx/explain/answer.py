@@ -60,6 +60,20 @@ def _members(part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
     return tasks, groups
 
 
+def with_refused(found: dict[str, Any], refused: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Add the objects that could not be understood, each with the reason; a PodGroup among them waits and says so."""
+    if not refused:
+        return found
+    groups = {name.removeprefix("PodGroup "): _refused(text) for name, text in refused if name.startswith("PodGroup ")}
+    objects = [{"object": name, "message": text} for name, text in refused]
+    return {**found, "groups": dict(sorted({**found["groups"], **groups}.items())), "refused": objects}
+
+
+def _refused(text: str) -> dict[str, Any]:
+    condition = Condition("Refused", "True", "Invalid", text)
+    return {"phase": "Pending", "conditions": [_condition(condition)], "why": f"refused: {text}"}
+
+
 def course(decisions: Decisions) -> list[dict[str, Any]]:
     """Return the recorded course of the session, step by step."""
     return [{"level": step.level, "event": step.event, "text": step.text, **step.fields} for step in decisions.course]
