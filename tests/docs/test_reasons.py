@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +12,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "phalanx"
 PAGE = (ROOT / "docs" / "reference" / "reasons.md").read_text()
 CODE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
-PLACE_OF_REASON = {"refuse": 1, "reject": 1, "_refuse": 0}
+VERDICTS = {"refuse": 1, "reject": 1, "_refuse": 0}
 """Who gives a verdict, and which argument has the code; `_refuse` is the name of short cuts for it."""
-TOLD = ("dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "runtime/events.py")
+CONDITIONS = {"Condition": 2, "PodCondition": 0}
+EVENTS = {"Event": 3, "_write": 2}
+TOLD = ("dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "runtime/events.py", "explain/answer.py")
 
 
 @cache
@@ -36,10 +38,11 @@ def written(value: ast.AST | None) -> Iterator[str]:
         yield value.value
 
 
-def codes_given() -> Iterator[str]:
+def codes_given(place_by_name: Mapping[str, int]) -> Iterator[str]:
+    """Yield the codes in calls of these functions, each at its place among the arguments."""
     for call in (node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.Call)):
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        place = PLACE_OF_REASON.get(name, len(call.args))
+        place = place_by_name.get(name, len(call.args))
         for part in ast.walk(call.args[place]) if place < len(call.args) else ():
             yield from written(part)
             if isinstance(part, ast.Name) and part.id in constants():
@@ -57,21 +60,19 @@ def codes_of(title: str) -> list[str]:
 
 
 def test_every_verdict_is_on_the_page_and_nothing_else() -> None:
-    assert codes_of("Verdicts") == sorted(set(codes_given()))
+    assert codes_of("Verdicts") == sorted(set(codes_given(VERDICTS)))
+
+
+@pytest.mark.parametrize(("title", "place_by_name"), [("Conditions", CONDITIONS), ("Events", EVENTS)])
+def test_every_condition_and_event_is_on_the_page(title: str, place_by_name: dict[str, int]) -> None:
+    codes = set(codes_given(place_by_name))
+    assert codes
+    assert codes <= set(codes_of(title))
 
 
 def test_conditions_and_events_on_the_page_are_written_by_the_code() -> None:
     words = {code for file in TOLD for node in ast.walk(trees()[SOURCE / file]) for code in written(node)}
     assert set(codes_of("Conditions")) | set(codes_of("Events")) <= words
-
-
-@pytest.mark.parametrize("file", ["dialects/kai_events.py", "runtime/events.py"])
-def test_every_event_is_on_the_page(file: str) -> None:
-    calls = [node for node in ast.walk(trees()[SOURCE / file]) if isinstance(node, ast.Call)]
-    made = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) in ("Event", "_write")]
-    codes = {code for call in made for part in call.args[2:4] for code in written(part)}
-    assert codes
-    assert codes <= set(codes_of("Events"))
 
 
 @pytest.mark.parametrize("title", ["Verdicts", "Conditions", "Events"])
