@@ -4,6 +4,7 @@ Curves are steps: a value holds from its time to the next one, the last to the e
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
@@ -92,14 +93,14 @@ def heat(result: Result) -> Packed:
     """Return per cent held, in even columns of time and rows of one node or several neighbours; -1 where there was no node."""
     nodes = result["nodes"]
     if not nodes["names"] or not nodes["times"]:
-        return {"rows": [], "step": 0, "values": []}
+        return {"rows": [], "values": []}
     held = np.array(nodes["held"], dtype=np.float64)
     columns = even_columns(np.array(nodes["times"], dtype=np.float64), held, result["seconds"], HEAT_COLUMNS)
     edges = np.linspace(0, len(held), min(HEAT_ROWS, len(held)) + 1).round().astype(int)
-    rows = [_mean_rows(columns[begin:end]) for begin, end in zip(edges[:-1], edges[1:], strict=True)]
-    labels = [_row_label(nodes["names"][begin:end]) for begin, end in zip(edges[:-1], edges[1:], strict=True)]
-    values = [np.where(np.isnan(row), -1, np.round(row * 100)).astype(int).tolist() for row in rows]
-    return {"rows": labels, "step": _short(result["seconds"] / columns.shape[1]), "values": values}
+    rows = [_mean_rows(columns[begin:end]) for begin, end in pairwise(edges)]
+    labels = [_row_label(nodes["names"][begin:end]) for begin, end in pairwise(edges)]
+    values = [np.where(np.isnan(row), -1, np.round(np.clip(row, 0, 1) * 100)).astype(int).tolist() for row in rows]
+    return {"rows": labels, "values": values}
 
 
 def _row_label(names: Sequence[str]) -> str:

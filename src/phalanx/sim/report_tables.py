@@ -92,7 +92,10 @@ def comparison(results: Sequence[Result]) -> str:
         return ""
     rows = (_compared(figure, results) for figure in FIGURES)
     head = _row(["Figure", *titles(results)], "th", 'scope="col"')
-    note = "★ marks the best. Waits are compared only between results that started the most gangs, makespans between those that finished the most."
+    note = (
+        "★ marks the best. Waits are compared only between results that started the most gangs,"
+        " makespans between those that finished the most."
+    )
     return (
         f'<section aria-labelledby="comparison"><h2 id="comparison">Comparison</h2>'
         f"{_scrolled('Comparison of results', head, rows, 'scroll')}<p class='note'>{note}</p></section>"

@@ -49,7 +49,7 @@ def counted(count: float, noun: str) -> str:
 
 def resource_noun(result: Result) -> str:
     """Return what one unit of the counted resource is called."""
-    return _RESOURCES.get(result["resource"], result["resource"])
+    return _RESOURCES.get(result["resource"], str(result["resource"]))
 
 
 def resource_word(result: Result) -> str:
@@ -84,19 +84,20 @@ def headline(result: Result) -> str:
 
 
 def _scope(result: Result) -> str:
-    return f"{duration(result['seconds'])} of virtual time from {result['start']}, decided in {counted(result['metrics']['sessions'], 'session')}."
+    sessions = counted(result["metrics"]["sessions"], "session")
+    return f"{duration(result['seconds'])} of virtual time from {result['start']}, decided in {sessions}."
 
 
 def _fate(result: Result) -> str:
     metrics = result["metrics"]
     if not metrics["gangs"]:
         return "No gang was submitted."
-    waiting = (
-        f"{number(metrics['waiting'])} still {'waits' if metrics['waiting'] == 1 else 'wait'}"
-        if metrics["waiting"]
-        else "none waits"
-    )
-    return f"{counted(metrics['gangs'], 'gang')} came: {number(metrics['started'])} started, {number(metrics['finished'])} finished, {waiting}."
+    came, started, finished = counted(metrics["gangs"], "gang"), number(metrics["started"]), number(metrics["finished"])
+    return f"{came} came: {started} started, {finished} finished, {_still_waiting(metrics['waiting'])}."
+
+
+def _still_waiting(count: int) -> str:
+    return f"{number(count)} still {'waits' if count == 1 else 'wait'}" if count else "none waits"
 
 
 def _use(result: Result) -> str:
