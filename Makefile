@@ -56,7 +56,8 @@ conformance: $(RUNTIME)  ## Compare our decisions with those of established sche
 	@$(BIN)/python scripts/conformance
 
 browser: $(TOOLS)  ## Look at our pages with a real Chromium, which is installed with apt if it is missing
-	@command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
+	@$(BIN)/python -c 'from phalanx.testing.browser import chromium; raise SystemExit(chromium() is None)' \
+		|| { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	$(BIN)/pytest tests/browser
 
 fuzz: $(TOOLS)  ## Try the properties on examples that no run had before

@@ -63,7 +63,7 @@ def _gang(gang: Packed, index_by_queue: dict[str, int], marks: list[float], stuc
     return [*plain, spans, marks, stuck_span(spans, stuck_since)]
 
 
-def stuck_span(spans: Sequence[Sequence[float]], since: float | None) -> list[float | None] | None:
+def stuck_span(spans: list[list[Any]], since: float | None) -> list[float | None] | None:  # Any: JSON
     """Return from when to when a deadlock held a gang: until it became whole after all, or to the end (None)."""
     if since is None:
         return None

@@ -61,9 +61,3 @@ export function tipFollows(canvas, textAt) {
 export function announce(text) {
   document.getElementById("said").textContent = text;
 }
-
-export function mixed(low, high, part) {
-  const channel = (text, index) => parseInt(text.slice(1 + 2 * index, 3 + 2 * index), 16);
-  const mix = [0, 1, 2].map((index) => Math.round(channel(low, index) * (1 - part) + channel(high, index) * part));
-  return `rgb(${mix.join(",")})`;
-}

@@ -4,7 +4,6 @@ import { announce, create } from "./canvas.js";
 import { countWords, durationWords, numberWords } from "./words.js";
 
 const PAGE_ROWS = 100;
-const COLUMNS = ["Gang", "Queue", "Priority", "Tasks", "Minimum", "Asks for", "Submitted", "Waited", "Ran", "Pods evicted", "State"];
 
 export function unpackGangs(result) {
   return result.gangs.map((row) => {
@@ -41,10 +40,14 @@ export function describeGang(gang) {
   return [...lines, stateOf(gang)].join("\n");
 }
 
-function cellsOf(gang, resource) {
+function columnsOf(resource) {
+  return ["Gang", "Queue", "Priority", "Tasks", "Minimum", resource, "Submitted", "Waited", "Ran", "Pods evicted", "State"];
+}
+
+function cellsOf(gang) {
   return [
     gang.name, queueName(gang.queue), numberWords(gang.priority), numberWords(gang.tasks), numberWords(gang.minimum),
-    `${numberWords(gang.amount)} ${resource}`, durationWords(gang.submitted), durationWords(gang.wait), durationWords(gang.run),
+    numberWords(gang.amount), durationWords(gang.submitted), durationWords(gang.wait), durationWords(gang.run),
     numberWords(gang.evicted), stateOf(gang),
   ];
 }
@@ -60,8 +63,8 @@ function tableOf(gangs, resource) {
   const table = create("table");
   const head = create("thead");
   const body = create("tbody");
-  head.append(rowOf(COLUMNS, "th"));
-  body.append(...gangs.map((gang) => rowOf(cellsOf(gang, resource), "td")));
+  head.append(rowOf(columnsOf(resource), "th"));
+  body.append(...gangs.map((gang) => rowOf(cellsOf(gang), "td")));
   table.append(head, body);
   box.append(table);
   return box;

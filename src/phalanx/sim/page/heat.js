@@ -1,6 +1,6 @@
 // The heat map of nodes: one row for a node or several neighbours, one column for a piece of time.
 
-import { AXIS_HEIGHT, clipped, colour, mixed, pen, sayEmpty, tipFollows } from "./canvas.js";
+import { AXIS_HEIGHT, clipped, colour, pen, sayEmpty, tipFollows } from "./canvas.js";
 import { drawTimeAxis, timeScale } from "./times.js";
 import { durationWords } from "./words.js";
 
@@ -59,15 +59,20 @@ function pictureOf({ rows, values }) {
   picture.width = values[0].length;
   picture.height = rows.length;
   const context = picture.getContext("2d");
-  const colours = paletteOf();
-  values.forEach((row, y) => row.forEach((held, x) => {
-    context.fillStyle = colours[held + 1];
-    context.fillRect(x, y, 1, 1);
-  }));
+  const pixels = context.createImageData(picture.width, picture.height);
+  const palette = paletteOf();
+  values.flat().forEach((held, index) => pixels.data.set(palette[held + 1], 4 * index));
+  context.putImageData(pixels, 0, 0);
   return picture;
 }
 
+// First the colour of a node that is not there, then those of 0 to 100 per cent.
 function paletteOf() {
-  const [low, high] = [colour("heat-low"), colour("heat-high")];
-  return [colour("none"), ...Array.from({ length: 101 }, (_, held) => mixed(low, high, held / 100))];
+  const [none, low, high] = ["none", "heat-low", "heat-high"].map((name) => channelsOf(colour(name)));
+  const mixed = (part) => low.map((channel, index) => Math.round(channel * (1 - part) + high[index] * part));
+  return [none, ...Array.from({ length: 101 }, (_, held) => mixed(held / 100))];
+}
+
+function channelsOf(hex) {
+  return [...[1, 3, 5].map((index) => parseInt(hex.slice(index, index + 2), 16)), 255];
 }

@@ -17,8 +17,7 @@ export function startShares(place, result) {
     return () => {};
   }
   const drawn = [...result.shares].sort((one, other) => highest(other) - highest(one)).slice(0, DRAWN_QUEUES);
-  const left = result.shares.length - drawn.length;
-  if (left) place.querySelector("[data-part=note]").textContent = `The ${DRAWN_QUEUES} largest of ${result.shares.length} queues are drawn; the table has them all.`;
+  if (result.shares.length > DRAWN_QUEUES) place.querySelector("[data-part=note]").textContent = `The ${DRAWN_QUEUES} largest of ${result.shares.length} queues are drawn; the table has them all.`;
   const draws = drawn.map((share) => addShare(multiples, share, result));
   return () => draws.forEach((draw) => draw());
 }

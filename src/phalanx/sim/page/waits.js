@@ -19,9 +19,10 @@ export function startWaits(place, gangs) {
     sayEmpty(place, canvas, gangs.length ? "No gang started." : "No gang was submitted.");
     return () => {};
   }
-  const draw = () => drawWaitCurves(place, canvas, curvesOf(gangs, by.value));
+  const curves = { queue: curvesOf(gangs, "queue"), size: curvesOf(gangs, "size") };
+  const draw = () => drawWaitCurves(place, canvas, curves[by.value]);
   by.addEventListener("change", draw);
-  tipFollows(canvas, (x, y) => tipOfWaits(canvas, gangs, by.value, x, y));
+  tipFollows(canvas, (x, y) => tipOfWaits(canvas, curves[by.value].drawn, x, y));
   return draw;
 }
 
@@ -43,7 +44,7 @@ function curvesOf(gangs, by) {
   curves.forEach((curve) => curve.waits.sort((one, other) => one - other));
   const drawn = curves.slice(0, LINES);
   if (by === "size") drawn.sort((one, other) => one.tasks - other.tasks);
-  return { drawn, left: curves.length - drawn.length };
+  return { drawn, count: curves.length };
 }
 
 function waitScale(longest, width) {
@@ -64,13 +65,13 @@ function heightOf(part) {
   return HEIGHT - AXIS_HEIGHT - part * (HEIGHT - AXIS_HEIGHT - TOP);
 }
 
-function drawWaitCurves(place, canvas, { drawn, left }) {
+function drawWaitCurves(place, canvas, { drawn, count }) {
   const paper = pen(canvas, HEIGHT);
   const scale = waitScale(longestOf(drawn), paper.width);
   drawWaitAxes(paper, scale);
   drawn.forEach((curve, index) => drawCurve(paper, scale, curve, index));
   fillLegend(place.querySelector("[data-part=legend]"), drawn);
-  const others = left ? ` The ${LINES} groups with the most gangs are drawn, ${left} more are not.` : "";
+  const others = count > LINES ? ` Of ${count} groups, the ${LINES} with the most gangs are drawn.` : "";
   place.querySelector("[data-part=note]").textContent = `Gangs that still wait keep a line below 100 %. Waits under 1 s stand at 1 s.${others}`;
   canvas.dataset.drawn = String(drawn.length);
 }
@@ -129,9 +130,8 @@ function drawSample(context, index) {
   context.stroke();
 }
 
-function tipOfWaits(canvas, gangs, by, x, y) {
+function tipOfWaits(canvas, drawn, x, y) {
   if (x < LEFT || y > HEIGHT - AXIS_HEIGHT) return "";
-  const { drawn } = curvesOf(gangs, by);
   const wait = waitScale(longestOf(drawn), canvas.clientWidth).wait(x);
   const lines = drawn.map((curve) => `${curve.label}: ${Math.round((100 * startedWithin(curve.waits, wait)) / curve.count)} %`);
   return [`started within ${durationWords(wait)}`, ...lines].join("\n");
