@@ -91,7 +91,7 @@ def test_a_gang_is_told_about_where_the_pointer_is(show: Show) -> None:
         "research/left",
         "queue research, priority 0",
         "4 tasks, at least 4",
-        "not started, ran –",
+        "has waited 10 min, ran –",
         "in a deadlock: 2 of 4 tasks have a place; 2 more GPUs are needed",
     ]
 

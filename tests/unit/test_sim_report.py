@@ -91,9 +91,10 @@ def test_the_headline_says_what_became_of_the_gangs() -> None:
     words = headline(results.result(gangs, evictions=[results.eviction("a/one", 20.0)]))
     assert words == (
         "10 min of virtual time from 2026-01-01T00:00:00Z, decided in 60 sessions."
-        " 2 gangs came: 1 started, 1 finished, 1 still waits."
-        " On average 81 % of all GPUs were held. Of those that started, half did so within 10 s and nine of ten within 10 s;"
-        " the longest wait was 10 s. 1 pod of 1 gang was evicted; 1.5 GPU hours of work were lost."
+        " 2 gangs came: 1 started, 1 finished, 1 waits at the end."
+        " On average 81 % of all GPUs were held, 78 % by gangs that were whole."
+        " Half of the gangs waited 5 min 5 s at most, nine of ten 9 min 1 s at most, and the longest wait was 10 min."
+        " 1 pod of 1 gang was evicted; 1.5 GPU hours of work were lost."
     )
 
 
@@ -102,9 +103,10 @@ def test_a_headline_about_nothing_is_short() -> None:
     assert words.endswith("decided in 60 sessions. No gang was submitted. Nothing was evicted.")
 
 
-def test_gangs_that_all_wait_are_no_average() -> None:
-    assert "1 gang came: 0 started, 0 finished, 1 still waits." in headline(results.result([results.gang("a/b", wait=None)]))
-    assert "No gang started." in headline(results.result([results.gang("a/b", wait=None)]))
+def test_gangs_that_start_at_once_are_said_in_fewer_words() -> None:
+    words = headline(results.result([results.gang("a/b")]))
+    assert "1 gang came: 1 started, 1 finished, none waits at the end." in words
+    assert "No gang had to wait." in words
 
 
 def test_a_deadlock_is_told_with_who_and_what() -> None:
@@ -144,8 +146,8 @@ def test_equals_share_a_mark_and_nobody_is_best_when_all_are_equal() -> None:
     assert best("allocation", metrics(allocation=None), low) == set()
 
 
-def test_shorter_waits_of_fewer_gangs_are_not_better() -> None:
-    quick, slow, slower = (metrics(wait={"mean": mean}, started=started) for mean, started in ((1, 5), (8, 9), (9, 9)))
+def test_shorter_waits_where_fewer_gangs_start_are_not_better() -> None:
+    quick, slow, slower = (metrics(wait={"count": 9, "mean": mean}, started=started) for mean, started in ((1, 5), (8, 9), (9, 9)))
     assert best("wait.mean", quick, slow, slower) == {1}
     assert best("wait.mean", quick, slow) == set()
 
@@ -171,12 +173,13 @@ def cells(table: str) -> list[list[str]]:
 def test_waits_stand_by_queue_and_by_size() -> None:
     table = cells(waits(results.result([results.gang("a/b", wait=5.0), results.gang("a/c", queue="ops", wait=None, tasks=1)])))
     assert [row[:3] for row in table[1:]] == [
-        ["All", "1", "5 s"],
-        ["Queue ops", "0", "–"],
+        ["All", "2", "5 min 3 s"],
+        ["Queue ops", "1", "10 min"],
         ["Queue research", "1", "5 s"],
-        ["Size 1", "0", "–"],
+        ["Size 1", "1", "10 min"],
         ["Size 4", "1", "5 s"],
     ]
+    assert cells(waits(results.result([])))[1] == ["All", "0", "–", "–", "–", "–", "–"]
 
 
 def test_only_the_first_evictions_are_listed() -> None:
@@ -251,6 +254,20 @@ def test_a_curve_begins_where_it_is_known() -> None:
     assert pack(results.result([], queues={"a": curve}))["shares"] == [
         {"queue": "a", "times": [300], "held": [8], "deserved": [None]}
     ]
+
+
+def test_a_queue_that_never_heard_what_it_deserves_has_a_curve_all_the_same() -> None:
+    result = results.result([], queues={"a": {"times": [0.0, 5.0], "held": [1.0, 2.0], "deserved": []}})
+    assert pack(result)["shares"][0]["deserved"] == [None, None]
+    assert cells(queues(result))[1:] == [["a", "1.99", "–", "2"]]
+
+
+def test_a_gang_belongs_to_the_size_that_its_tasks_reach() -> None:
+    gangs = [results.gang(f"a/{tasks}", tasks=tasks) for tasks in (1, 2, 4, 5, 200)]
+    result = results.result(gangs, metrics={"waitBySize": {name: {"count": 1} for name in ("1", "2-4", "5-8", "129+")}})
+    packed = pack(result)
+    sizes = {row[0]: packed["sizes"][row[packed["fields"].index("size")]] for row in packed["gangs"]}
+    assert sizes == {"a/1": "1", "a/2": "2-4", "a/4": "2-4", "a/5": "5-8", "a/200": "129+"}
 
 
 def test_a_curve_has_no_more_points_than_can_be_seen() -> None:

@@ -3,6 +3,7 @@
 Curves are steps: a value holds from its time to the next one, the last to the end of the simulation.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from math import isfinite
@@ -30,7 +31,7 @@ FIELDS = (
     "run",
     "why",
 )
-"""Of a gang, as they are; spans, marks of evictions and the span of a deadlock follow."""
+"""Of a gang, as they are; its size, spans, marks of evictions and the span of a deadlock follow."""
 
 Packed = dict[str, Any]  # becomes JSON
 Numbers = NDArray[np.float64]
@@ -43,7 +44,8 @@ def pack(result: Result) -> Packed:
         "seconds": _short(result["seconds"]),
         "resource": resource_word(result),
         "queues": queues,
-        "fields": [*FIELDS, "spans", "marks", "stuck"],
+        "sizes": list(result["metrics"]["waitBySize"]),
+        "fields": [*FIELDS, "size", "spans", "marks", "stuck"],
         "gangs": _gangs(result, {queue: index for index, queue in enumerate(queues)}),
         "heat": heat(result),
         "shares": [_share(name, curve, result["seconds"]) for name, curve in result["queues"].items()],
@@ -51,16 +53,27 @@ def pack(result: Result) -> Packed:
 
 
 def _gangs(result: Result, index_by_queue: dict[str, int]) -> list[list[Any]]:
-    marks, stuck = _marks(result), _stuck_since(result)
+    marks, stuck, sizes = _marks(result), _stuck_since(result), _least_tasks(result)
     ordered = sorted(result["gangs"], key=lambda gang: (gang["queue"], gang["submitted"], gang["name"]))
-    return [_gang(gang, index_by_queue, marks.get(gang["name"], []), stuck.get(gang["name"])) for gang in ordered]
+    return [
+        [
+            *_plain(gang, index_by_queue),
+            bisect_right(sizes, gang["tasks"]) - 1,
+            spans := [_shortened(span) for span in gang["spans"]],
+            marks.get(gang["name"], []),
+            stuck_span(spans, stuck.get(gang["name"])),
+        ]
+        for gang in ordered
+    ]
 
 
-def _gang(gang: Packed, index_by_queue: dict[str, int], marks: list[float], stuck_since: float | None) -> list[Any]:
-    spans = [[_short(begin), _short(end)] for begin, end in gang["spans"]]
-    plain = [_short(gang[field]) for field in FIELDS]
-    plain[FIELDS.index("queue")] = index_by_queue[gang["queue"]]
-    return [*plain, spans, marks, stuck_span(spans, stuck_since)]
+def _plain(gang: Packed, index_by_queue: dict[str, int]) -> list[Any]:
+    return [index_by_queue[gang[field]] if field == "queue" else _short(gang[field]) for field in FIELDS]
+
+
+def _least_tasks(result: Result) -> list[int]:
+    """Return the least number of tasks of each size, ascending; the name of a size begins with it: "2-4"."""
+    return [int(name.rstrip("+").partition("-")[0]) for name in result["metrics"]["waitBySize"]]
 
 
 def stuck_span(spans: list[list[Any]], since: float | None) -> list[float | None] | None:  # Any: JSON
@@ -148,13 +161,15 @@ def _areas_until(moments: Numbers, times: Numbers, values: Numbers) -> Numbers:
 
 def curve_mean(curve: Packed, key: str, seconds: float) -> float | None:
     """Return the mean of a queue's curve over the whole simulation; None where it was never known."""
-    if not curve["times"]:
+    if not curve["times"] or not curve[key]:
         return None
     mean = even_columns(np.array(curve["times"], dtype=np.float64), _values(curve[key])[np.newaxis], seconds, 1)[0, 0]
     return _known(float(mean))
 
 
 def _share(name: str, curve: Packed, seconds: float) -> Packed:
+    """Return the curves of a queue; one that is empty was never known."""
+    curve = {key: values or [None] * len(curve["times"]) for key, values in curve.items()}
     if len(curve["times"]) <= CURVE_POINTS:
         return {
             "queue": name,

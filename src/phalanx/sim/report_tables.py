@@ -22,7 +22,7 @@ class Figure:
     write: Callable[[Result, float | None], str]
     better: Literal["more", "less"] | None = None
     of_most: str = ""
-    """Only results that are highest in this number are compared: who starts fewer gangs has shorter waits."""
+    """Only results that are highest in this number are compared: where fewer gangs start, the end may cut waits short."""
 
     def value(self, result: Result) -> float | None:
         """Return the number; None where there is none."""
@@ -33,6 +33,8 @@ def _look_up(result: Result, path: str) -> float | None:
     if path == "deadlocks":
         return len(result["deadlocks"])
     found = result["metrics"]
+    if path.startswith("wait.") and not found["wait"]["count"]:
+        return None
     for name in path.split("."):
         found = found.get(name) if found else None
     return None if found is None else float(found)
@@ -54,7 +56,7 @@ FIGURES = (
     Figure("Gangs submitted", "gangs", _as_number),
     Figure("Started", "started", _as_number, "more"),
     Figure("Finished", "finished", _as_number, "more"),
-    Figure("Still waiting", "waiting", _as_number, "less"),
+    Figure("Waiting at the end", "waiting", _as_number, "less"),
     Figure("Deadlocks", "deadlocks", _as_number, "less"),
     Figure("Allocation", "allocation", _as_percent, "more"),
     Figure("Occupancy", "occupancy", _as_percent, "more"),
@@ -126,8 +128,11 @@ def waits(result: Result) -> str:
     groups = [("All", metrics["wait"])]
     groups += [(f"Queue {name}", stats) for name, stats in metrics["waitByQueue"].items()]
     groups += [(f"Size {name}", stats) for name, stats in metrics["waitBySize"].items()]
-    rows = ([name, number(stats["count"]), *(duration(stats[key]) for key in _STATISTICS)] for name, stats in groups)
-    return _table("Waits of gangs that started", ["Gangs", "Started", "Mean", "Median", "90 %", "99 %", "Longest"], rows)
+    rows = (
+        [name, number(stats["count"]), *(duration(stats[key] if stats["count"] else None) for key in _STATISTICS)]
+        for name, stats in groups
+    )
+    return _table("Waits of gangs", ["Which", "Gangs", "Mean", "Median", "90 %", "99 %", "Longest"], rows)
 
 
 _STATISTICS = ("mean", "p50", "p90", "p99", "max")

@@ -93,30 +93,29 @@ def _fate(result: Result) -> str:
     if not metrics["gangs"]:
         return "No gang was submitted."
     came, started, finished = counted(metrics["gangs"], "gang"), number(metrics["started"]), number(metrics["finished"])
-    return f"{came} came: {started} started, {finished} finished, {_still_waiting(metrics['waiting'])}."
+    return f"{came} came: {started} started, {finished} finished, {_waiting_at_end(metrics['waiting'])}."
 
 
-def _still_waiting(count: int) -> str:
-    return f"{number(count)} still {'waits' if count == 1 else 'wait'}" if count else "none waits"
+def _waiting_at_end(count: int) -> str:
+    return f"{number(count)} {'waits' if count == 1 else 'wait'} at the end" if count else "none waits at the end"
 
 
 def _use(result: Result) -> str:
     metrics = result["metrics"]
     if metrics["allocation"] is None:
         return ""
-    return f"On average {percent(metrics['allocation'])} of all {resource_word(result)} were held."
+    held, useful = percent(metrics["allocation"]), percent(metrics["occupancy"])
+    return f"On average {held} of all {resource_word(result)} were held, {useful} by gangs that were whole."
 
 
 def _waiting(result: Result) -> str:
     wait = result["metrics"]["wait"]
     if not wait["count"]:
-        return "No gang started." if result["metrics"]["gangs"] else ""
+        return ""
     if not wait["max"]:
-        return "Every gang that started did so at once."
-    return (
-        f"Of those that started, half did so within {duration(wait['p50'])} and nine of ten within {duration(wait['p90'])};"
-        f" the longest wait was {duration(wait['max'])}."
-    )
+        return "No gang had to wait."
+    usual, long, longest = (duration(wait[key]) for key in ("p50", "p90", "max"))
+    return f"Half of the gangs waited {usual} at most, nine of ten {long} at most, and the longest wait was {longest}."
 
 
 def _losses(result: Result) -> str:

@@ -27,10 +27,10 @@ def eviction(of: str, time: float, message: str = "room is needed for a gang of 
     return {"time": time, "pod": f"{of}-0", "gang": of, "action": "preempt", "for": "research/urgent", "message": message}
 
 
-def statistics(waits: list[float]) -> dict[str, float | None]:
+def statistics(waits: list[float]) -> dict[str, float]:
     """Return the figures of some waits."""
     if not waits:
-        return {"count": 0, "mean": None, "p50": None, "p90": None, "p99": None, "max": None}
+        return dict.fromkeys(("count", "mean", "p50", "p90", "p99", "max"), 0.0)
     parts = quantiles(waits, n=100, method="inclusive") if len(waits) > 1 else waits * 99
     return {"count": len(waits), "mean": mean(waits), "p50": parts[49], "p90": parts[89], "p99": parts[98], "max": max(waits)}
 
@@ -43,7 +43,7 @@ def result(gangs: list[Gang], seconds: float = 600.0, **other: Any) -> Result:
         "start": "2026-01-01T00:00:00Z",
         "seconds": seconds,
         "resource": "nvidia.com/gpu",
-        "gangs": gangs,
+        "gangs": [gang | {"wait": seconds - gang["submitted"]} if gang["started"] is None else gang for gang in gangs],
         "evictions": [],
         "deadlocks": [],
         "nodes": {"names": [], "times": [], "held": []},
@@ -74,10 +74,10 @@ def _metrics(whole: Result) -> dict[str, Any]:
 
 
 def _waits(gangs: list[Gang]) -> list[float]:
-    return [gang["wait"] for gang in gangs if gang["wait"] is not None]
+    return [gang["wait"] for gang in gangs]
 
 
-def _waits_by(gangs: list[Gang], key: str) -> dict[str, dict[str, float | None]]:
+def _waits_by(gangs: list[Gang], key: str) -> dict[str, dict[str, float]]:
     return {
         str(value): statistics(_waits([gang for gang in gangs if gang[key] == value]))
         for value in sorted({gang[key] for gang in gangs})

@@ -29,7 +29,7 @@ export function stateOf(gang) {
 }
 
 export function describeGang(gang) {
-  const wait = gang.wait === null ? "not started" : `waited ${durationWords(gang.wait)}`;
+  const wait = `${gang.started === null ? "has waited" : "waited"} ${durationWords(gang.wait)}`;
   const lines = [
     gang.name,
     `queue ${queueName(gang.queue)}, priority ${gang.priority}`,

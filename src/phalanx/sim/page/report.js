@@ -14,7 +14,7 @@ function startResult(section, result) {
     startGantt(chart("gantt"), result, gangs),
     startHeat(chart("heat"), result),
     startShares(chart("shares"), result),
-    startWaits(chart("waits"), gangs),
+    startWaits(chart("waits"), result, gangs),
   ];
 }
 

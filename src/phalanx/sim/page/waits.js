@@ -12,38 +12,43 @@ const SHORTEST_WAIT = 1;
 const TICKS = [1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000, 31536000];
 const DASHES = [[], [8, 3], [2, 2], [10, 3, 2, 3], [5, 5], [14, 4], [1, 4], [8, 3, 2, 3, 2, 3]];
 
-export function startWaits(place, gangs) {
+export function startWaits(place, result, gangs) {
   const canvas = place.querySelector("canvas");
   const by = place.querySelector("[data-control=by]");
-  if (!gangs.some((gang) => gang.wait !== null)) {
-    sayEmpty(place, canvas, gangs.length ? "No gang started." : "No gang was submitted.");
+  if (!gangs.length) {
+    sayEmpty(place, canvas, "No gang was submitted.");
     return () => {};
   }
-  const curves = { queue: curvesOf(gangs, "queue"), size: curvesOf(gangs, "size") };
+  const curves = {
+    queue: curvesOf(gangs, (gang) => queueName(gang.queue)),
+    size: bySize(curvesOf(gangs, (gang) => sizeName(result.sizes[gang.size]))),
+  };
   const draw = () => drawWaitCurves(place, canvas, curves[by.value]);
   by.addEventListener("change", draw);
   tipFollows(canvas, (x, y) => tipOfWaits(canvas, curves[by.value].drawn, x, y));
   return draw;
 }
 
-function sizeLabel(tasks) {
-  const most = 2 ** Math.ceil(Math.log2(Math.max(tasks, 1)));
-  return most <= 2 ? countWords(most, "task") : `${most / 2 + 1} to ${most} tasks`;
+function sizeName(size) {
+  return `${size} ${size === "1" ? "task" : "tasks"}`;
 }
 
-function curvesOf(gangs, by) {
+function bySize({ drawn, count }) {
+  return { drawn: drawn.sort((one, other) => one.size - other.size), count };
+}
+
+function curvesOf(gangs, labelOf) {
   const groups = new Map();
   for (const gang of gangs) {
-    const label = by === "queue" ? queueName(gang.queue) : sizeLabel(gang.tasks);
-    if (!groups.has(label)) groups.set(label, { label, tasks: gang.tasks, count: 0, waits: [] });
+    const label = labelOf(gang);
+    if (!groups.has(label)) groups.set(label, { label, size: gang.size, count: 0, waits: [] });
     const group = groups.get(label);
     group.count += 1;
-    if (gang.wait !== null) group.waits.push(gang.wait);
+    if (gang.started !== null) group.waits.push(gang.wait);
   }
   const curves = [...groups.values()].sort((one, other) => other.count - one.count);
   curves.forEach((curve) => curve.waits.sort((one, other) => one - other));
   const drawn = curves.slice(0, LINES);
-  if (by === "size") drawn.sort((one, other) => one.tasks - other.tasks);
   return { drawn, count: curves.length };
 }
 
@@ -72,7 +77,7 @@ function drawWaitCurves(place, canvas, { drawn, count }) {
   drawn.forEach((curve, index) => drawCurve(paper, scale, curve, index));
   fillLegend(place.querySelector("[data-part=legend]"), drawn);
   const others = count > LINES ? ` Of ${count} groups, the ${LINES} with the most gangs are drawn.` : "";
-  place.querySelector("[data-part=note]").textContent = `Gangs that still wait keep a line below 100 %. Waits under 1 s stand at 1 s.${others}`;
+  place.querySelector("[data-part=note]").textContent = `Gangs that never started keep a line below 100 %. Waits under 1 s stand at 1 s.${others}`;
   canvas.dataset.drawn = String(drawn.length);
 }
 
