@@ -118,7 +118,10 @@ def test_a_deadlock_is_told_with_who_and_what() -> None:
 
 def test_a_deadlock_of_very_many_names_some_of_them() -> None:
     found = [{"since": 0.0, "gangs": [f"a/{number}" for number in range(20)], "holds": 1.0}]
-    assert "a/6, a/7 and 12 other gangs hold 1 GPU together" in deadlocks(results.result([], deadlocks=found))[0]
+    assert (
+        "From the start on, a/0, a/1, a/2, a/3, a/4, a/5, a/6, a/7 and 12 other gangs hold 1 GPU together"
+        in deadlocks(results.result([], deadlocks=found))[0]
+    )
 
 
 def test_no_deadlock_is_said_too() -> None:

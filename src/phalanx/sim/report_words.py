@@ -139,7 +139,8 @@ def _deadlock(result: Result, deadlock: dict[str, Any]) -> str:  # plain data
     noun = resource_noun(result) if deadlock["holds"] == 1 else resource_word(result)
     who = f"{_list(gangs)} {'holds' if len(gangs) == 1 else 'hold'} {number(deadlock['holds'])} {noun}"
     cause = "and cannot start" if len(gangs) == 1 else "together and keep each other from starting"
-    return f"From {duration(deadlock['since'])} on, {who} {cause}: none gives back what it has, and what is free is not enough."
+    since = duration(deadlock["since"]) if deadlock["since"] else "the start"
+    return f"From {since} on, {who} {cause}: none gives back what it has, and what is free is not enough."
 
 
 def _list(names: list[str]) -> str:
