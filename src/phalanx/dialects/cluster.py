@@ -41,6 +41,13 @@ class ObjectCluster:
         for name in ("default", ROOT):
             self.state.put_queue(Queue(name))
 
+    def know_volcano(self) -> None:
+        """Let the queues that always exist in Volcano take part in KAI's division too: somebody uses them."""
+        for name in ("default", ROOT):
+            queue = self.state.queue(name)
+            if queue is not None and queue.bounds is None:
+                self.state.put_queue(volcano.with_bounds(queue))
+
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
         return self.state.snapshot(now)
@@ -232,8 +239,14 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
         cluster.remove_entry("capacity_drivers", read.metadata.name)
 
 
+def _put_group(cluster: ObjectCluster, document: Document) -> None:
+    cluster.state.put_gang(volcano.gang(_convert(document, schema.PodGroup)))
+    cluster.know_volcano()
+
+
 def _put_queue(cluster: ObjectCluster, document: Document) -> None:
     cluster.state.put_queue(volcano.queue(_convert(document, schema.QueueRead)))
+    cluster.know_volcano()
 
 
 def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
@@ -246,7 +259,7 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("", "Node"): _Handler(ObjectCluster.put_node, ObjectCluster.remove_node),
     _CLASSES: _Handler(_put_priority, lambda cluster, document: cluster.state.drop_priority(_name(document))),
     ("scheduling.volcano.sh", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.state.put_gang(volcano.gang(_convert(document, schema.PodGroup))),
+        _put_group,
         lambda cluster, document: cluster.state.drop_gang(GangKey(_key(document))),
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
