@@ -4,13 +4,13 @@ It is made the same way from a world that has come to its end and from one that 
 start. Gangs that have not started count with the time they have waited until the end.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from phalanx.explain.phrases import as_counted
 from phalanx.sim import curves
 from phalanx.sim.curves import Changes, Numbers
 from phalanx.sim.deadlocks import deadlocks
@@ -153,7 +153,7 @@ def distribution(values: Iterable[float]) -> dict[str, float]:
 def _node_changes(recorder: Recorder) -> tuple[Changes, Changes, list[str]]:
     """Return what is held and what is offered on nodes, and their names in the order of the rows."""
     names = {name for _, name, _ in recorder.capacity_changes} | {change.node for change in recorder.changes}
-    ordered = sorted(names, key=_as_counted)
+    ordered = sorted(names, key=as_counted)
     rows = {name: row for row, name in enumerate(ordered)}
     held = Changes.of(
         [change.moment for change in recorder.changes], [rows[change.node] for change in recorder.changes],
@@ -164,11 +164,6 @@ def _node_changes(recorder: Recorder) -> tuple[Changes, Changes, list[str]]:
          [level for _, _, level in recorder.capacity_changes])
     )  # fmt: skip
     return held, curves.steps(moments, places, levels), ordered
-
-
-def _as_counted(name: str) -> list[tuple[int, str]]:
-    """Return a key that puts node-2 before node-10."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _edges(end: float) -> Numbers:

@@ -4,7 +4,15 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from random import Random
 
+from phalanx.core.duration import seconds_of
+
 FOREVER = float("inf")
+
+
+def seconds_in(text: str) -> float | None:
+    """Return the seconds of a duration such as 90s, 2h30m or a plain number of seconds; None when it is none of these."""
+    found = seconds_of(text)
+    return float(text) if found is None and text.isascii() and text.replace(".", "", 1).isdigit() else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,10 @@ class World:
             self.store.delete(KIND_BY_DIALECT[gang.dialect], *_parts(key))
         self.work.forget(key)
 
+    def pods_of(self, gang: str) -> list[str]:
+        """Return the pods of a gang."""
+        return sorted(self.cluster.state.members(GangKey(gang)))
+
     def reasons(self) -> dict[str, str]:
         """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
         snapshot, decisions = self.scheduling.look()

@@ -1,0 +1,61 @@
+"""Lets a simulated cluster live until its end: a moment that was asked for, a stop from outside, or when nothing more can happen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from phalanx.sim.world import World
+
+QUIET_SECONDS = 86_400.0
+"""Sessions that change nothing for so long will not change anything later."""
+
+
+class End(StrEnum):
+    """Why a simulation is over."""
+
+    REACHED = "reached"
+    """It is the moment that was asked for."""
+    DONE = "done"
+    """Nothing is planned any more."""
+    HOPELESS = "hopeless"
+    """Some gangs wait, and for a day nothing has changed for anybody."""
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How and when a simulation ended, in seconds from its start."""
+
+    end: End
+    seconds: float
+    is_quiet: bool
+    """Nothing would happen any more but sessions."""
+
+
+def play(world: World, until: float | None, goes_on: Callable[[float], bool]) -> Ending:
+    """Let time pass; `goes_on` is asked before each moment at which something happens, and may take its time to answer."""
+    while True:
+        due = world.next_time()
+        end = _end(world, due, until)
+        if end is None and due is not None and goes_on(due - world.start):
+            world.advance(due)
+            continue
+        return _ending(world, end or End.INTERRUPTED, until)
+
+
+def _end(world: World, due: float | None, until: float | None) -> End | None:
+    """Tell whether it is over before the next moment comes."""
+    if until is not None:
+        return End.REACHED if due is None or due > world.start + until else None
+    if due is None:
+        return End.DONE
+    is_hopeless = due - world.last_change > QUIET_SECONDS and world.kernel.next_deed() is None
+    return End.HOPELESS if is_hopeless else None
+
+
+def _ending(world: World, end: End, until: float | None) -> Ending:
+    if end is End.REACHED and until is not None:
+        world.advance(world.start + until)
+        return Ending(end, until, world.kernel.next_deed() is None)
+    moment = world.now if end is End.INTERRUPTED else world.last_change
+    return Ending(end, moment - world.start, end is not End.INTERRUPTED)
