@@ -45,11 +45,12 @@ def short_time(seconds: float | None) -> str:
 def ending_text(shown: Shown) -> str:
     """Say when and why a simulation ended."""
     waiting = shown.result["metrics"]["waiting"]
+    who = f"{counted(waiting, 'gang')} still {'waits' if waiting == 1 else 'wait'}" if waiting else "pods beyond their gang's minimum still wait"
     after = f"{shown.result['profile']}: ended after {short_time(shown.ending.seconds)}"
     texts = {
         End.REACHED: "as long as was asked for",
         End.DONE: "nothing more can happen",
-        End.HOPELESS: f"{counted(waiting, 'gang')} still {'waits' if waiting == 1 else 'wait'}, and for a day nothing changed",
+        End.HOPELESS: f"{who}, and for a day nothing has changed",
         End.INTERRUPTED: "interrupted; this is what was known by then",
     }
     return f"{after}: {texts[shown.ending.end]}"

@@ -22,7 +22,7 @@ from phalanx.cli.simulated import Shown, ending_text, short_time, write_comparis
 from phalanx.core.policy import Policy
 from phalanx.errors import ConfigError
 from phalanx.runtime.catalogue import connected_catalogue
-from phalanx.sim.playing import End, play
+from phalanx.sim.playing import play
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.scheduling import Mind
@@ -32,6 +32,8 @@ from phalanx.sim.workloads import read_workload
 from phalanx.sim.world import World
 
 SOLO_PROFILE = "default-scheduler"
+FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 600.0, "heartbeat": 600.0}
+"""Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
 SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
 
 
@@ -156,7 +158,7 @@ def _simulated(given: Input, name: str, policy: Policy, pace: "Pace") -> Shown:
 def _world(given: Input, name: str, policy: Policy) -> World:
     settings = given.scenario.settings
     if given.workload is not None:
-        settings = replace(settings, removes_finished=True, settling=60.0, parks_up_to=600.0)
+        settings = replace(settings, **FOR_WEEKS)
     mind = Mind(policy, connected_catalogue(policy.family))
     world = World(mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE)
     if given.workload is not None:
@@ -174,7 +176,8 @@ class Pace:
         self._shows = sys.stderr.isatty()
         self._begun, self._last_line = 0.0, 0.0
         self._world: World | None = None
-        self._name, self._until = "", None if factor is None else factor
+        self._name = ""
+        self._until: float | None = None
         self.is_over = False
 
     @contextmanager

@@ -57,5 +57,5 @@ def _ending(world: World, end: End, until: float | None) -> Ending:
     if end is End.REACHED and until is not None:
         world.advance(world.start + until)
         return Ending(end, until, world.kernel.next_deed() is None)
-    moment = world.now if end is End.INTERRUPTED else world.last_change
+    moment = world.last_change if end is End.DONE else world.now
     return Ending(end, moment - world.start, end is not End.INTERRUPTED)
