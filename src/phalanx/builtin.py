@@ -4,6 +4,7 @@ from phalanx.actions.allocate import AllocateAction
 from phalanx.actions.backfill import BackfillAction
 from phalanx.actions.enqueue import EnqueueAction
 from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
+from phalanx.actions.heal import HealAction
 from phalanx.actions.kai import allocate as kai_allocate
 from phalanx.actions.kai import evicting as kai_evicting
 from phalanx.actions.preempt import PreemptAction
@@ -47,7 +48,7 @@ CATALOGUE = Catalogue(
         action.name: action
         for action in (
             EnqueueAction, AllocateAction, BackfillAction, PreemptAction, ReclaimAction, GangPreemptAction, GangReclaimAction,
-            ShuffleAction,
+            ShuffleAction, HealAction,
         )
     },
     plugins={

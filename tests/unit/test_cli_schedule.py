@@ -51,7 +51,7 @@ def test_the_table_shows_gangs_placements_and_reasons() -> None:
 def test_json_and_yaml_hold_the_same_answer() -> None:
     answer = json.loads(stdin(BOTH, "-o", "json").stdout)
     assert yaml.safe_load(stdin(BOTH, "-o", "yaml").stdout) == answer
-    assert list(answer) == ["binds", "pipelined", "evictions", "tasks", "groups", "queues"]
+    assert list(answer) == ["binds", "pipelined", "evictions", "tasks", "groups", "claims", "queues"]
     assert answer["binds"] == {"default/a-0": "node-0", "default/a-1": "node-0"}
 
 

@@ -169,7 +169,7 @@ def test_nothing_is_decided_twice_while_requests_are_worked_off() -> None:
 
 def test_other_profiles_answer_as_before() -> None:
     cycle = build.cluster().submit(build.gang("train")).run_cycle()
-    assert set(cycle.answer) == {"binds", "pipelined", "evictions", "tasks", "groups", "queues"}
+    assert set(cycle.answer) == {"binds", "pipelined", "evictions", "tasks", "groups", "claims", "queues"}
     assert set(cycle.answer["groups"]["default/train"]) == {"phase", "conditions", "why"}
 
 

@@ -245,3 +245,43 @@ def test_one_broken_sub_group_makes_the_whole_gang_stale() -> None:
     ]
     found = kai.cluster(actions="stalegangeviction").submit(kai.queue("a", quota=4), group, pods)
     assert evicted(found.run_cycle(now=NOW)) == ["l-0", "w-0"]
+
+
+def test_nobody_reclaims_what_the_next_session_would_give_to_another_queue() -> None:
+    cluster = kai.cluster(gpus=4).submit(kai.queue("a", quota=2, weight=2), kai.queue("b", quota=2, weight=2))
+    cluster.submit(kai.gang("big", gpus=2, on="node-0", queue="a"), kai.gang("old", gpus=1, on="node-0", queue="a"))
+    cluster.submit(kai.gang("mine", gpus=1, on="node-0", queue="b"), kai.gang("small", gpus=1, queue="b"))
+    assert cluster.run_cycle().pipelined == [("small-0", "node-0")]
+    # With a large job before it, queue b comes after queue a: the room would go back to the victim.
+    first = kai.gang("large", gpus=3, queue="b")
+    first[0]["spec"]["priorityClassName"] = "build-preemptible"
+    cycle = cluster.submit(first).run_cycle()
+    assert (cycle.pipelined, cycle.decisions.evictions) == ([], {})
+
+
+def test_a_victim_gets_its_minimum_back_and_no_more() -> None:
+    cluster = kai.cluster(nodes=3, gpus=2, actions="preempt").submit(kai.queue("a", quota=6))
+    elastic = kai.gang("elastic", tasks=3, min_member=1, gpus=1, on=["node-0", "node-0", "node-1"])
+    other = kai.gang("other", gpus=1, on="node-1", priorityClassName="inference")
+    urgent = kai.gang("urgent", gpus=2, priorityClassName="build")
+    blocked = kai.gang("blocked", gpus=1, on="node-2", priorityClassName="inference")
+    cycle = cluster.submit(elastic, other, urgent, blocked).run_cycle()
+    assert cycle.pipelined == [("elastic-0", "node-2"), ("urgent-0", "node-0")]
+    assert sorted(cycle.answer["evictions"]) == ["default/elastic-0", "default/elastic-1", "default/elastic-2"]
+
+
+def test_a_gang_that_grows_task_by_task_is_judged_by_the_tasks_so_far() -> None:
+    """Its first task stays within the quota of its queue, so it may take a gang's core; for both the order of queues decides."""
+    queues = [
+        kai.queue("a", quota=1, weight=2),
+        kai.queue("b", quota=1, weight=3, priority=50),
+        kai.queue("c", quota=1, weight=0, priority=150),
+    ]
+    cluster = kai.cluster(nodes=3, gpus=2, actions="reclaim").submit(queues, kai.queue("spare", quota=1, weight=3))
+    core = kai.gang("core", tasks=2, gpus=1, on="node-0", queue="a", priorityClassName="build-preemptible")
+    elastic = kai.gang("elastic", tasks=2, min_member=1, gpus=2, on=["node-2", "node-1"], queue="c")
+    cycle = cluster.submit(core, elastic, kai.gang("new", tasks=2, gpus=1, queue="b")).run_cycle()
+    assert cycle.pipelined == [
+        ("core-0", "node-1"), ("core-1", "node-1"), ("elastic-0", "node-0"), ("new-0", "node-2"), ("new-1", "node-2"),
+    ]  # fmt: skip
+    assert "default/elastic-1" in cycle.answer["evictions"]

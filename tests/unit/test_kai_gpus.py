@@ -150,3 +150,9 @@ def test_no_memory_of_a_device_is_refused(text: str) -> None:
     pod["metadata"]["annotations"]["gpu-memory"] = text
     with pytest.raises(SnapshotError, match="gpu-memory"):
         cluster().submit(group, pod)
+
+
+def test_a_pod_without_gpus_is_drawn_to_a_node_with_a_shared_device() -> None:
+    cluster = kai.cluster(nodes=2, actions="allocate", gpus=2).submit(kai.queue("a", quota=4), build.node("cpus", cpu=64))
+    cluster.submit(kai.gang("part", share=0.5, device="g0", on="node-1"), kai.gang("plain"))
+    assert cluster.run_cycle().binds == [("plain-0", "node-1")]

@@ -17,6 +17,7 @@ from phalanx.core.heap import Heap
 from phalanx.core.order import pending_tasks
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
+from phalanx.core.staleness import is_short
 from phalanx.core.states import GangState
 from phalanx.model.queue import Queue
 
@@ -32,6 +33,7 @@ class AllocateAction:
         enabled = settings.switch("predicateErrorCacheEnable", True)
         self.remembers_failed_roles = settings.switch("enablePredicateErrorCache", enabled)
         self._keeps_promises = settings.switch("promisedFirst", False)
+        self._completes_broken = settings.switch("brokenFirst", False)
         settings.done()
 
     def run(self, session: Session) -> None:
@@ -47,6 +49,8 @@ class AllocateAction:
         turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
         if self._keeps_promises:
             turn.keep_promises(gangs_by_queue)
+        if self._completes_broken:
+            turn.complete_broken(gangs_by_queue)
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue)
@@ -104,6 +108,15 @@ class _Turn:
             gangs[:] = [entry for entry in gangs if entry[1] not in served]
             heapify(gangs)
 
+    def complete_broken(self, gangs_by_queue: dict[str, list[Any]]) -> None:
+        """Try gangs that run below a minimum before those that have not started, be it their queue's turn or not."""
+        for entry in sorted(entry for gangs in gangs_by_queue.values() for entry in gangs if is_short(entry[-1])):
+            queue = self._session.queues[entry[-1].gang.queue]
+            if self._session.queue_overused(queue).ok:
+                gangs_by_queue[queue.name].remove(entry)
+                heapify(gangs_by_queue[queue.name])
+                self._try(entry[-1], gangs_by_queue[queue.name], queue)
+
     def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
         """Keep the promise to a gang; it stays in line if that fails or if it has more tasks to place."""
         if not keep_promise(self._session, gang, queue):
@@ -111,7 +124,9 @@ class _Turn:
         return self._session.gang_ready(gang).ok and self._placer.has_tasks_left(gang)
 
     def take(self, gangs: list[Any], queue: Queue) -> None:
-        gang: GangState = heappop(gangs)[-1]
+        self._try(heappop(gangs)[-1], gangs, queue)
+
+    def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
         self._session.course.note(3, "gang", f"try gang {gang.key} of queue {queue.name}", gang=gang.key, queue=queue.name)
         if uses_domains(gang):
             committed = self._domains.allocate(gang, queue)

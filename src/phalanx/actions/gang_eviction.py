@@ -260,10 +260,14 @@ def _missing_roles(gang: GangState) -> dict[str, int]:
     }
 
 
+def _could_be_whole(subgroup: SubGroupState, waiting: list[TaskState]) -> bool:
+    return sum(task.subgroup is subgroup for task in waiting) >= subgroup.shortfall() - subgroup.tally.waiting
+
+
 def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
-    """Return the waiting tasks that make the gang whole: those that roles need, then others; all in a gang of sub-groups."""
+    """Return the waiting tasks that make the gang whole: those that roles need, then others; of sub-groups all tasks."""
     if gang.has_subgroups:
-        return waiting
+        return [task for task in waiting if _could_be_whole(task.subgroup, waiting)]
     chosen: list[TaskState] = []
     for role, missing in _missing_roles(gang).items():
         chosen += [task for task in waiting if task.task.role == role][:missing]

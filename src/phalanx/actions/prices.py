@@ -12,8 +12,8 @@ from phalanx.core.session import Session
 from phalanx.core.states import TaskState
 from phalanx.placement import Amounts, Mask
 
-Cost = tuple[int, int, int]
-UNKNOWN: Cost = (-1, 0, 0)
+Cost = tuple[int, int, int, int]
+UNKNOWN: Cost = (-1, 0, 0, 0)
 """Below every real cost: the node has to be looked at before it is chosen."""
 
 
@@ -28,10 +28,11 @@ class Offer:
         return any(unit.is_whole for unit in self.units)
 
     def cost(self) -> Cost:
-        """Fewest gangs broken first, then the least important victims, then the fewest tasks."""
+        """Fewest gangs broken first, then the least important victims, then the fewest tasks, then who gives first."""
         broken = sum(unit.is_whole for unit in self.units)
         highest = max((unit.gang.gang.priority for unit in self.units), default=-(1 << 62))
-        return broken, highest, sum(len(unit.tasks) for unit in self.units)
+        tasks, last = sum(len(unit.tasks) for unit in self.units), max((unit.turn for unit in self.units), default=0)
+        return broken, highest, tasks, last
 
 
 class OfferMaker:

@@ -13,7 +13,7 @@ from itertools import combinations, islice
 from phalanx.actions.eviction import Siege
 from phalanx.actions.places import Places, is_alone
 from phalanx.actions.prices import UNKNOWN, OfferMaker, PriceBoard, PriceList
-from phalanx.actions.units import Unit, Units, is_whole, spare_of
+from phalanx.actions.units import Importance, Unit, Units, is_whole, spare_of
 from phalanx.core.session import Session
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState, TaskState
@@ -117,7 +117,13 @@ class RoomMaker:
         """Return the price list of the task's class; tasks that other pods matter to have one of their own."""
         if not is_alone(self._session, task):
             return PriceList(nodes)
-        key = (self._session.class_of(task.task.shape), self._queue.name, self._gang.gang.priority, nodes.tobytes())
+        key = (
+            self._session.class_of(task.task.shape),
+            self._queue.name,
+            self._units.givers,
+            self._gang.gang.priority,
+            nodes.tobytes(),
+        )
         prices = self._board.prices(key, nodes)
         if self._held:
             prices.keep()
@@ -168,7 +174,9 @@ class RoomMaker:
 
     def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[Unit]:
         """Yield units, the least important of all nodes first, each after the one before is gone."""
-        heap = [((False, -(1 << 62), 0), node) for node in range(len(self._session.snapshot.nodes))]
+        heap: list[tuple[Importance, int]] = [
+            ((False, -(1 << 62), 0, 0), node) for node in range(len(self._session.snapshot.nodes))
+        ]
         while heap:
             importance, node = heappop(heap)
             unit = min(self._units.on(node, tasks[0]), key=Unit.importance, default=None)
@@ -178,7 +186,7 @@ class RoomMaker:
                 heappush(heap, (unit.importance(), node))
                 continue
             yield unit
-            heappush(heap, (unit.importance() if unit in self._held else (True, 1 << 62, 0), node))
+            heappush(heap, (unit.importance() if unit in self._held else (True, 1 << 62, 0, 0), node))
 
     def _make_quota(self, places: Places) -> bool:
         """Evict from the queue, or from queues beside it, until the quota has room for the tasks."""
@@ -249,12 +257,12 @@ class RoomMaker:
             units = [unit for unit in self._held if unit.gang is gang]
             if len(units) > 1:
                 self._release(units)
-                self._evict(Unit(tuple(task for unit in units for task in unit.tasks), True))
+                self._evict(Unit(tuple(task for unit in units for task in unit.tasks), True, units[0].turn))
 
     def _spare_a_part(self, whole: Unit, places: Places) -> None:
         """Put back so much of a gang that it stays whole, if the rest is enough."""
         self._release([whole])
-        parts = [Unit((task,), False) for task in whole.tasks]
+        parts = [Unit((task,), False, whole.turn) for task in whole.tasks]
         is_spared = self._keep_what_is_needed(parts, places) or self._keep_a_few(parts, places) if spare_of(whole.tasks) else False
         if not is_spared:
             self._evict(whole)

@@ -13,6 +13,7 @@ from phalanx.core.states import GangState, TaskState
 from phalanx.model.status import EVICTABLE, READY, Status
 from phalanx.placement import Amounts
 
+Importance = tuple[bool, int, int, int]
 _JUST_PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
 
 
@@ -22,15 +23,17 @@ class Unit:
 
     tasks: tuple[TaskState, ...]
     is_whole: bool
+    turn: int = 0
+    """The place of its queue among those that give."""
 
     @property
     def gang(self) -> GangState:
         """The gang that gives."""
         return self.tasks[0].gang
 
-    def importance(self) -> tuple[bool, int, int]:
-        """Order units: spare tasks before whole gangs, then by the priority of the gang, then by size."""
-        return self.is_whole, self.gang.gang.priority, len(self.tasks)
+    def importance(self) -> Importance:
+        """Order units: spare tasks before whole gangs, then by the priority of the gang, by size and by the queue."""
+        return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn
 
 
 class Units:
@@ -40,6 +43,9 @@ class Units:
         """Serve the gang."""
         self._session, self._gang, self._purpose = session, gang, purpose
         self._wholes: dict[tuple[str, int], tuple[int, Unit | None]] = {}
+        self.givers = tuple(session.givers(session.queues[gang.gang.queue])) if purpose == "reclaim" else ()
+        """The queues that give, in their order when the search began."""
+        self._turns = {name: number for number, name in enumerate(self.givers)}
 
     def on(self, node: int, preemptor: TaskState) -> list[Unit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
@@ -48,16 +54,26 @@ class Units:
     def lines(self, node: int, preemptor: TaskState) -> Iterator[list[Unit]]:
         """Yield the same, and once more with large tasks first if a gang can spare this task or that one, but not both."""
         candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
-        line = sorted(self._allowed(preemptor, candidates), key=_importance)
+        line = sorted(self._allowed(preemptor, candidates), key=self._importance)
         spare = spare_of(line)
         spared = set(map(id, spare))
         gangs = {task.gang.key: task.gang for task in line if id(task) not in spared}
         whole = [unit for gang in gangs.values() if (unit := self._whole(preemptor, gang))]
-        whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.gang.key))
-        yield [Unit((task,), False) for task in spare] + whole
+        whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.turn, unit.gang.key))
+        yield [self._single(task) for task in spare] + whole
         if any(task.gang.key in gangs for task in spare):
             line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
-            yield [Unit((task,), False) for task in spare_of(line)] + whole
+            yield [self._single(task) for task in spare_of(line)] + whole
+
+    def _single(self, task: TaskState) -> Unit:
+        return Unit((task,), False, self._turn(task))
+
+    def _turn(self, task: TaskState) -> int:
+        return self._turns.get(task.gang.gang.queue, len(self._turns))
+
+    def _importance(self, task: TaskState) -> tuple[int, int, int, float, str]:
+        """Order victims: lower gang priority, lower task priority, whose queue gives first, started last, then by key."""
+        return task.gang.gang.priority, task.task.priority, self._turn(task), -task.task.started, task.task.key
 
     def _allowed(self, preemptor: TaskState, candidates: list[TaskState]) -> list[TaskState]:
         """Return the tasks that may go, each for itself: together they may be too many."""
@@ -103,12 +119,7 @@ class Units:
             return None
         if len(self._session.evictable(preemptor, tasks, self._purpose)) < len(tasks):
             return None
-        return Unit(tuple(tasks), True)
-
-
-def _importance(task: TaskState) -> tuple[int, int, float, str]:
-    """Order victims: lower gang priority, lower task priority, started last, then by key."""
-    return task.gang.gang.priority, task.task.priority, -task.task.started, task.task.key
+        return Unit(tuple(tasks), True, self._turn(tasks[0]))
 
 
 def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:

@@ -10,6 +10,8 @@ import numpy as np
 from phalanx.core.binding import BindRequests
 from phalanx.core.nodes import NodeTable
 from phalanx.core.snapshot import EMPTY, Snapshot, Surroundings, Totals
+from phalanx.core.staleness import is_short
+from phalanx.core.states import GangState
 from phalanx.core.topology import HyperTree
 from phalanx.model.binding import BindRequest
 from phalanx.model.gang import Gang
@@ -255,7 +257,10 @@ def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
         return gang.phase == "Completed"
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
     ready = sum(status in READY for status in statuses)
-    return gang.phase == "Running" and "Scheduled" in types and ready >= gang.min_member
+    if gang.phase != "Running" or "Scheduled" not in types or ready < gang.min_member:
+        return False
+    has_parts = bool(gang.subgroups or gang.role_minima)
+    return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))
 
 
 class _Books:

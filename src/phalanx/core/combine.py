@@ -3,7 +3,7 @@
 A hook is asked only of plugins whose switch for it is on (no switch: always). Plugins are asked tier by tier, in order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +24,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "task_order": ("enableTaskOrder", "first difference"),
     "subgroup_order": ("enabledSubJobOrder", "first difference"),
     "victim_queue_order": (None, "first difference"),
+    "giving_order": (None, "first difference"),
     "gang_valid": (None, "first refusal"),
     "gang_ready": ("enableJobReady", "all agree"),
     "subgroup_ready": ("enabledSubJobReady", "all agree"),
@@ -40,6 +41,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "screen": ("enablePredicate", "collected"),
     "task_screen": ("enablePredicate", "collected"),
     "node_room": ("enablePredicate", "smallest"),
+    "node_waits": ("enablePredicate", "collected"),
     "node_scores": ("enableNodeOrder", "sum"),
     "batch_scores": ("enableNodeOrder", "sum"),
     "task_scores": ("enableNodeOrder", "sum"),
@@ -53,6 +55,16 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "victim_tasks": ("enabledVictim", "first tier together"),
     "changed": (None, "told"),
 }
+
+
+def hooks_of(plugin: Any) -> Sequence[tuple[str, str | None]]:
+    """Return the hooks that a class of plugins answers, each with the switch that turns it off."""
+    if plugin not in _HOOKS:
+        _HOOKS[plugin] = [(hook, flag) for hook, (flag, _) in RULES.items() if hasattr(plugin, hook)]
+    return _HOOKS[plugin]
+
+
+_HOOKS: dict[Any, list[tuple[str, str | None]]] = {}
 
 
 class Asked(Protocol):
@@ -70,6 +82,11 @@ Tiers = Sequence[Sequence[Asked]]
 def flat(tiers: Tiers) -> Iterable[Asked]:
     """Return every method in order."""
     return (method for tier in tiers for method in tier)
+
+
+def answers(tiers: Tiers, *question: Any) -> Iterator[Any]:
+    """Yield what those say that have a say, in order; nobody is asked before the answer is wanted."""
+    return (answer for method in flat(tiers) if (answer := method(*question)) is not None)
 
 
 def first_refusal(tiers: Tiers, *question: object) -> Verdict:

@@ -20,6 +20,14 @@ class Eviction:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimGrant:
+    """What becomes of a resource claim: its devices and users; without either it is free once those who were evicted have left."""
+
+    devices: tuple[GrantedDevice, ...] = ()
+    users: tuple[Task, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a session leaves for one gang: its state, and whether somebody guards the gang's minimum."""
 
@@ -40,13 +48,13 @@ class Decisions:
     course: list[CourseEvent] = field(default_factory=list)
     annotations: dict[TaskKey, dict[str, str]] = field(default_factory=dict)
     """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
-    grants: Mapping[str, tuple[GrantedDevice, ...]] = field(default_factory=dict)
-    """Devices that claims get, by the keys of the claims."""
     stamps: dict[GangKey, dict[str, str | None]] = field(default_factory=dict)
     """Annotations of groups to write, and with None to remove."""
     family: str = "volcano"
     """Whose words the answer speaks besides its own: volcano or kai."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options of the policy that whoever carries the decisions out has to know."""
+    claims: dict[str, ClaimGrant] = field(default_factory=dict)
+    """Resource claims whose allocation changes."""
     errors: dict[str, str] = field(default_factory=dict)
     """Gangs that could not be considered because of a fault, with the sentence."""

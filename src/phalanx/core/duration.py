@@ -1,10 +1,14 @@
 """Durations as Kubernetes objects and configurations write them: ``1h30m``, ``90s``, ``500ms``."""
 
 import re
+from math import inf, isnan
 
 _PART = re.compile(r"(\d++(?:\.\d*+)?|\.\d++)(ns|us|µs|ms|s|m|h)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+NEVER = "never"
 
 
 def seconds_of(text: str) -> float | None:
@@ -13,3 +17,15 @@ def seconds_of(text: str) -> float | None:
     if not _WHOLE.fullmatch(text):
         return 0.0 if text == "0" else None
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+
+
+def grace_of(text: str) -> float | None:
+    """Return a period, given as a duration or as a number of seconds: `inf` for ``never`` and below 0, None when it is none."""
+    text = text.strip()
+    if text.lower() == NEVER:
+        return inf
+    try:
+        seconds = float(text)
+    except ValueError:
+        return inf if text.startswith("-") and seconds_of(text[1:]) else seconds_of(text)
+    return None if isnan(seconds) else (inf if seconds < 0 else seconds)

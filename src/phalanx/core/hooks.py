@@ -202,6 +202,12 @@ class NodeRoom(Protocol):
     def node_room(self, session: "Session", shape: Shape, nodes: Index | slice) -> Counts: ...
 
 
+class NodeWaits(Protocol):
+    """Which nodes a task of the shape can be promised, but not given yet, because others have to leave first; None for no node."""
+
+    def node_waits(self, session: "Session", shape: Shape) -> Mask | None: ...
+
+
 class NodeScores(Protocol):
     """A score per node, any number; added up in tier order."""
 
@@ -229,7 +235,7 @@ class Victims(Protocol):
 
 
 class Evictable(Protocol):
-    """The same for the gang-aware actions; `purpose` is preempt or reclaim."""
+    """The same for the gang-aware actions; `purpose` is preempt, reclaim or heal: then the preemptor is one of the candidates."""
 
     def evictable(
         self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
@@ -252,6 +258,12 @@ class VictimQueueOrder(Protocol):
     """Whose tasks go first when several queues can give: negative when the left one does."""
 
     def victim_queue_order(self, session: "Session", left: Queue, right: Queue, preemptor: Queue) -> int: ...
+
+
+class GivingOrder(Protocol):
+    """Whose tasks go first between queues, as a key: smaller ones do; None for a queue that gives nothing."""
+
+    def giving_order(self, session: "Session", queue: Queue, preemptor: Queue) -> SortKey | None: ...
 
 
 class HyperNodeGradients(Protocol):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from phalanx.model.node import Node
 from phalanx.model.resources import PODS, Resources, ResourceSpace
 from phalanx.model.shape import Taint
-from phalanx.placement import Amounts, Mask
+from phalanx.placement import Amounts, Mask, Vector
 from phalanx.placement.ledger import Request
 
 
@@ -100,3 +100,11 @@ def request_of(resources: Resources, space: ResourceSpace, scored: tuple[int, in
     for name, amount in resources.items():
         amounts[space.row_by_name[name]] = amount
     return Request(amounts, scored)
+
+
+def vector_of(resources: Resources, space: ResourceSpace) -> Vector:
+    """Return amounts as a row vector of floats."""
+    amounts = np.zeros(len(space))
+    for name, amount in resources.items():
+        amounts[space.row_by_name[name]] = amount
+    return amounts

@@ -117,6 +117,8 @@ class Outlook:
         self._allowed[nodes] = allowed
         self._future_room[nodes] = room
         self._idle_room[nodes] = np.minimum(room, copies(ledger.idle, self.request, nodes))
+        for waits in session.node_waits(self.shape):
+            self._idle_room[waits] = 0
 
     def groups(self, *, within: Mask | None = None) -> list[tuple[bool, Mask]]:
         """Return the nodes that can take a task as groups, best first; true beside a group means: now, not once others left.

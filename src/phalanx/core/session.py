@@ -13,7 +13,7 @@ from phalanx.core.course import Course, note_votes
 from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
 from phalanx.core.located import locate_gang
-from phalanx.core.nodes import request_of
+from phalanx.core.nodes import request_of, vector_of
 from phalanx.core.order import tasks_in_order
 from phalanx.core.outlook import Outlook, Valuation
 from phalanx.core.policy import PluginPolicy, Policy
@@ -85,17 +85,19 @@ class Session:
         self.plugins = [
             (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(policy.tiers) for plugin in plugins
         ]
-        self._hooks = {hook: self._collect(hook, flag) for hook, (flag, _) in combine.RULES.items()}
+        self._hooks = self._collect()
         for _, _, plugin in self.plugins:
             if hasattr(plugin, "open"):
                 plugin.open(self)
 
-    def _collect(self, hook: str, flag: str | None) -> combine.Tiers:
-        tiers: list[list[combine.Asked]] = [[] for _ in self.policy.tiers]
+    def _collect(self) -> dict[str, combine.Tiers]:
+        """Return the methods of all plugins by hook, tier by tier; a tier that has none is left out."""
+        found: dict[str, dict[int, list[combine.Asked]]] = {hook: {} for hook in combine.RULES}
         for tier, plugin, instance in self.plugins:
-            if hasattr(instance, hook) and (flag is None or flag in plugin.enabled):
-                tiers[tier].append(getattr(instance, hook))
-        return [tier for tier in tiers if tier]
+            for hook, flag in combine.hooks_of(type(instance)):
+                if flag is None or flag in plugin.enabled:
+                    found[hook].setdefault(tier, []).append(getattr(instance, hook))
+        return {hook: [tiers[number] for number in sorted(tiers)] for hook, tiers in found.items()}
 
     def _read_gangs(self) -> None:
         for key in self.snapshot.active:
@@ -140,11 +142,7 @@ class Session:
 
     def node_subsets(self, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask) -> list[Mask]:
         """Return the sets of nodes to try for a part of a gang, best first."""
-        for method in combine.flat(self._hooks["node_subsets"]):
-            answer: list[Mask] | None = method(self, gang, subgroup, tasks, offered)
-            if answer is not None:
-                return answer
-        return [offered]
+        return next(combine.answers(self._hooks["node_subsets"], self, gang, subgroup, tasks, offered), [offered])
 
     def plugin(self, name: str) -> PluginPolicy | None:
         """Return the settings of a plugin that is loaded."""
@@ -163,9 +161,9 @@ class Session:
             request = self._requests[id(shape)] = request_of(shape.request, self.snapshot.space, shape.booked_request)
         return request
 
-    def vector(self, resources: Resources | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def vector(self, resources: Resources | None) -> Vector:
         """Return amounts as a row vector of floats."""
-        return request_of(resources or {}, self.snapshot.space).amounts.astype(np.float64)
+        return vector_of(resources or {}, self.snapshot.space)
 
     def statement(self) -> Statement:
         """Begin a transaction."""
@@ -399,6 +397,12 @@ class Session:
         answer = combine.first_difference(self._hooks["victim_queue_order"], self, first, second, self.queues[preemptor])
         return answer or (1 if self.queue_comes_first(first, second) else -1)
 
+    def givers(self, preemptor: Queue) -> list[str]:
+        """Return the queues that may give to the preemptor's queue, in the order in which they do."""
+        others = (self.queues[name] for name in self.snapshot.totals if name in self.queues and name != preemptor.name)
+        asked = ((list(combine.answers(self._hooks["giving_order"], self, queue, preemptor)), queue.name) for queue in others)
+        return [name for _, name in sorted(entry for entry in asked if entry[0])]
+
     # --- nodes -----------------------------------------------------------------------------------------------------
 
     def is_local(self, shape: Shape) -> bool:
@@ -446,8 +450,7 @@ class Session:
 
     def task_screen(self, task: TaskState, nodes: Index | slice) -> list[Sequence[Layer]]:
         """Return the filters that depend on the task itself, plugin by plugin; empty when nobody has a say about it."""
-        parts = (method(self, task, nodes) for method in combine.flat(self._hooks["task_screen"]))
-        return [layers for layers in parts if layers is not None]
+        return list(combine.answers(self._hooks["task_screen"], self, task, nodes))
 
     def node_room(self, shape: Shape, nodes: Index | slice) -> Counts | int:
         """Return how many tasks each node may take beyond what resources allow."""
@@ -455,6 +458,10 @@ class Session:
         for method in combine.flat(self._hooks["node_room"]):
             room = np.minimum(room, method(self, shape, nodes))
         return room
+
+    def node_waits(self, shape: Shape) -> list[Mask]:
+        """Return the nodes that can be promised but not given yet, plugin by plugin."""
+        return list(combine.answers(self._hooks["node_waits"], self, shape))
 
     def value(self, shape: Shape, site: Site) -> tuple[Valuation | None, list[Term]]:
         """Return the scores of the site and the terms that depend on the candidates; None when scoring failed."""
@@ -475,19 +482,14 @@ class Session:
 
     def task_scores(self, task: TaskState) -> Scores | None:
         """Return scores that depend on the task itself; None when nobody has any."""
-        parts = [method(self, task) for method in combine.flat(self._hooks["task_scores"])]
-        known = [part for part in parts if part is not None]
+        known = list(combine.answers(self._hooks["task_scores"], self, task))
         return np.sum(known, axis=0) if known else None
 
     # --- network domains -------------------------------------------------------------------------------------------
 
     def hypernode_gradients(self, scope: Scope, root: int, purpose: str = "allocate") -> list[list[int]]:
         """Return the network domains to try, best group first."""
-        for method in combine.flat(self._hooks["hypernode_gradients"]):
-            answer: list[list[int]] | None = method(self, scope, root, purpose)
-            if answer is not None:
-                return answer
-        return [[root]]
+        return next(combine.answers(self._hooks["hypernode_gradients"], self, scope, root, purpose), [[root]])
 
     def hypernode_scores(self, subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]:
         """Return how well each domain suits the sub-group, and what to add to those that share the highest score."""

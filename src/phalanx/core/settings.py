@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from phalanx.core.duration import seconds_of
+from phalanx.core.duration import grace_of, seconds_of
 from phalanx.core.policy import setting_error
 from phalanx.errors import ConfigError
 
@@ -56,6 +56,14 @@ class Arguments:
         seconds = seconds_of(value)
         if value and seconds is None:
             raise self._wrong(key, value, "a duration; write for example '1h30m'")
+        return seconds
+
+    def grace(self, key: str, default: str) -> float:
+        """Read a period of grace, in seconds; `inf` when it never ends."""
+        value = str(self._get(key, default))
+        seconds = grace_of(value)
+        if seconds is None:
+            raise self._wrong(key, value, "a period; write seconds, a duration such as '90s', or 'never'")
         return seconds
 
     def text(self, key: str, default: str) -> str:

@@ -1,15 +1,16 @@
 """KAI's objects: PodGroup v2alpha2, Queue v2, Topology."""
 
-from phalanx.dialects.parts import key_of, seconds
-from phalanx.dialects.schema import Meta, Read
+from phalanx.dialects.parts import condition, key_of, seconds, staleness_grace
+from phalanx.dialects.schema import ConditionRead, Meta, Read
 from phalanx.errors import SnapshotError
-from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.gang import STALE, Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.quantity import LARGEST
 from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.selectors import LabelSelector
 from phalanx.model.task import GangKey
 from phalanx.model.topology import LabelTree
 
+STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
 SUBGROUP = "kai.scheduler/subgroup-name"
 UNLIMITED = -1.0
 BYTES_PER_MEMORY_UNIT = 10**6
@@ -43,11 +44,18 @@ class PodGroupSpecRead(Read):
     sub_groups: list[SubGroupRead] | None = None
 
 
+class PodGroupStatusRead(Read):
+    """What was written on a PodGroup."""
+
+    conditions: list[ConditionRead] | None = None
+
+
 class PodGroupRead(Read):
     """A PodGroup."""
 
     metadata: Meta
     spec: PodGroupSpecRead | None = None
+    status: PodGroupStatusRead | None = None
 
 
 class BoundRead(Read):
@@ -106,17 +114,34 @@ class TopologyRead(Read):
 def gang(read: PodGroupRead) -> Gang:
     """Read a PodGroup; a sub-group whose parent does not exist, or that is its own ancestor, is refused."""
     meta, spec = read.metadata, read.spec or PodGroupSpecRead()
-    parts = spec.sub_groups or []
+    parts, annotations = spec.sub_groups or [], meta.annotations or {}
     _check_tree(parts)
+    parents = {part.parent for part in parts}
     if spec.preemptibility not in (None, "", "preemptible", "non-preemptible"):
         raise SnapshotError(f"spec.preemptibility: {spec.preemptibility!r} is unknown; write 'preemptible' or 'non-preemptible'")
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), queue=spec.queue, min_member=spec.min_member,
-        subgroups=tuple(_subgroup(part) for part in parts), topology=_constraint(spec.topology_constraint),
+        subgroups=tuple(_subgroup(part, is_leaf=part.name not in parents) for part in parts),
+        topology=_constraint(spec.topology_constraint),
         priority_class=spec.priority_class_name or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
         is_preemptable=None if not spec.preemptibility else spec.preemptibility == "preemptible",
-        annotations=meta.annotations or {}, dialect="kai",
+        conditions=_conditions(read), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations, dialect="kai",
     )  # fmt: skip
+
+
+def _conditions(read: PodGroupRead) -> tuple[Condition, ...]:
+    """Return the conditions of a PodGroup; the stamp that KAI puts on a stale one is read as the condition that says so."""
+    stamp = _stamp((read.metadata.annotations or {}).get(STALE_SINCE))
+    stamped = (Condition(STALE, "True", since=stamp),) if stamp else ()
+    return (*map(condition, (read.status or PodGroupStatusRead()).conditions or ()), *stamped)
+
+
+def _stamp(text: str | None) -> float:
+    """Return a time that KAI noted; one that nobody can read counts as none, as it does there."""
+    try:
+        return seconds(text)
+    except SnapshotError:
+        return 0.0
 
 
 def _check_tree(parts: list[SubGroupRead]) -> None:
@@ -133,13 +158,12 @@ def _check_tree(parts: list[SubGroupRead]) -> None:
             raise SnapshotError(f"spec.subGroups: {name!r} is its own ancestor; parents must form a tree")
 
 
-def _subgroup(read: SubGroupRead) -> SubGroup:
+def _subgroup(read: SubGroupRead, *, is_leaf: bool) -> SubGroup:
+    """Read a sub-group; every leaf is needed."""
     if read.min_member < 0:
         raise SnapshotError(f"spec.subGroups: minMember of {read.name!r} is negative; write 1 or more")
     selector = LabelSelector().plus({SUBGROUP: read.name})
-    return SubGroup(
-        read.name, read.parent or "", read.min_member, topology=_constraint(read.topology_constraint), selector=selector
-    )
+    return SubGroup(read.name, read.parent or "", read.min_member, int(is_leaf), _constraint(read.topology_constraint), selector)
 
 
 def _constraint(read: ConstraintRead | None) -> TopologyConstraint | None:

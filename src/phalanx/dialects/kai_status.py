@@ -11,7 +11,7 @@ from phalanx.core.decision import Outcome
 from phalanx.core.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError, Verdict
-from phalanx.dialects.volcano_status import GroupStatus, PodCondition
+from phalanx.dialects.volcano_status import GroupStatus, PodCondition, stale_condition
 from phalanx.kai.accounts import Account, children_of
 from phalanx.model.gang import Condition, TopologyConstraint
 from phalanx.model.queue import Queue
@@ -35,7 +35,7 @@ def group_status(outcome: Outcome) -> GroupStatus:
     """Return the status after the session."""
     gang = outcome.state
     condition = _condition(gang)
-    return GroupStatus(phase_of(gang), (condition,) if condition is not None else ())
+    return GroupStatus(phase_of(gang), (*((condition,) if condition is not None else ()), *stale_condition(gang)))
 
 
 def resources_status(account: Account) -> dict[str, dict[str, str]]:

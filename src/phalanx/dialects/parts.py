@@ -1,9 +1,15 @@
 """Small parts that several kinds of objects share: keys, times, selectors."""
 
+from collections.abc import Mapping
+
+from phalanx.core.duration import grace_of
 from phalanx.dialects import schema
 from phalanx.errors import SnapshotError
+from phalanx.model.gang import Condition
 from phalanx.model.moment import moment_of
 from phalanx.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+
+STALENESS_GRACE = "phalanx.dev/staleness-grace"
 
 
 def key_of(meta: schema.Meta) -> str:
@@ -19,6 +25,24 @@ def seconds(stamp: str | None, *, where: str = "timestamp") -> float:
     if moment is None:
         raise SnapshotError(f"{where}: {stamp!r} is not a time; write for example '2026-01-01T12:00:00Z'")
     return moment
+
+
+def condition(read: schema.ConditionRead) -> Condition:
+    """Return a condition of a group."""
+    where = f"status.conditions[{read.type}].lastTransitionTime"
+    return Condition(read.type, read.status, read.reason or "", read.message or "", seconds(read.last_transition_time, where=where))
+
+
+def staleness_grace(annotations: Mapping[str, str]) -> float | None:
+    """Return how long a gang may run with too few members, as its group says; None when it says nothing."""
+    text = annotations.get(STALENESS_GRACE)
+    if text is None:
+        return None
+    grace = grace_of(text)
+    if grace is None:
+        where = f"metadata.annotations[{STALENESS_GRACE!r}]"
+        raise SnapshotError(f"{where}: {text!r} is not a period; write seconds, a duration such as '90s', or 'never'")
+    return grace
 
 
 def requirement(read: schema.Expression) -> Requirement:

@@ -76,7 +76,8 @@ class PodReader:
             may_preempt=spec.preemption_policy != "Never", priority_class=spec.priority_class_name or "",
             scheduler=spec.scheduler_name or "",
             started=seconds(status.start_time, where="status.startTime"), scheduled=_scheduled(status),
-            leaving_since=_leaving_since(meta), qos=status.qos_class or _likely_qos(shape), annotations=annotations,
+            finished=_finished(status), leaving_since=_leaving_since(meta),
+            qos=status.qos_class or _likely_qos(shape), annotations=annotations,
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
             failed_binds=failed_binds(annotations),
         )  # fmt: skip
@@ -112,6 +113,13 @@ def _status(meta: schema.Meta, spec: schema.PodSpec, status: schema.PodStatus) -
 def _scheduled(status: schema.PodStatus) -> float:
     stamps = (part.last_transition_time for part in status.conditions or () if (part.type, part.status) == ("PodScheduled", "True"))
     return seconds(next(stamps, None), where="status.conditions[PodScheduled].lastTransitionTime")
+
+
+def _finished(status: schema.PodStatus) -> float:
+    """Return when the last container ended; containers that still run do not count."""
+    states = [part.state.terminated for part in status.container_statuses or () if part.state is not None]
+    where = "status.containerStatuses.state.terminated.finishedAt"
+    return max((seconds(ended.finished_at, where=where) for ended in states if ended is not None), default=0.0)
 
 
 def _leaving_since(meta: schema.Meta) -> float:

@@ -189,12 +189,25 @@ class PodCondition(Read):
     last_transition_time: str | None = None
 
 
+class Terminated(Read):
+    finished_at: str | None = None
+
+
+class ContainerState(Read):
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Read):
+    state: ContainerState | None = None
+
+
 class PodStatus(Read):
     phase: str | None = None
     qos_class: str | None = None
     conditions: list[PodCondition] | None = None
     nominated_node_name: str | None = None
     start_time: str | None = None
+    container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[ClaimStatus] | None = None
 
 
@@ -273,6 +286,7 @@ class ConditionRead(Read):
     status: str = ""
     reason: str | None = None
     message: str | None = None
+    last_transition_time: str | None = None
 
 
 class PodGroupSpec(Read):

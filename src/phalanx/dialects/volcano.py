@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 
 from phalanx.dialects import schema
-from phalanx.dialects.parts import key_of, label_selector, seconds
+from phalanx.dialects.parts import condition, key_of, label_selector, seconds, staleness_grace
 from phalanx.errors import SnapshotError
-from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
+from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember, Shard
 from phalanx.model.queue import NodeGroupAffinity, Queue, QueueBounds
 from phalanx.model.resources import CPU, MEMORY, Resources, read_resources, scale_of
@@ -31,14 +31,11 @@ def gang(read: schema.PodGroup) -> Gang:
         role_minima=spec.min_task_member or {}, subgroups=tuple(map(_subgroup, spec.sub_group_policy or ())),
         topology=_topology(spec.network_topology), priority_class=spec.priority_class_name or "",
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), min_resources=minimum,
-        phase=status.phase or "Pending", conditions=tuple(map(_condition, status.conditions or ())),
+        phase=status.phase or "Pending", conditions=tuple(map(condition, status.conditions or ())),
         is_preemptable=None if preemptable is None else preemptable.lower() == "true",
-        allocated_hypernode=annotations.get(ALLOCATED_HYPERNODE, ""), annotations=annotations,
+        allocated_hypernode=annotations.get(ALLOCATED_HYPERNODE, ""), staleness_grace_seconds=staleness_grace(annotations),
+        annotations=annotations,
     )  # fmt: skip
-
-
-def _condition(read: schema.ConditionRead) -> Condition:
-    return Condition(read.type, read.status, read.reason or "", read.message or "")
 
 
 def _topology(read: schema.NetworkTopology | None) -> TopologyConstraint | None:

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from phalanx.core.decision import Outcome
+from phalanx.core.staleness import stale_verdict
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError
-from phalanx.model.gang import Condition
+from phalanx.model.gang import STALE, Condition
 from phalanx.model.status import COMPLETED, HOLDING, SCHEDULED, Status
 
 NOT_READY, READY = "pod group is not ready", "pod group is ready"
@@ -34,8 +35,17 @@ class GroupStatus:
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     """Return the status after the session; `names` are the node names by number."""
     fresh = _gang_condition(outcome.state, names) if outcome.is_guarded else None
-    kept = [old for old in outcome.state.gang.conditions if fresh is None or old.type != fresh.type]
-    return GroupStatus(_phase(outcome.state, fresh), (*kept, *([fresh] if fresh else ())))
+    new = (*([fresh] if fresh else ()), *stale_condition(outcome.state))
+    kept = [old for old in outcome.state.gang.conditions if old.type not in {STALE, *(condition.type for condition in new)}]
+    return GroupStatus(_phase(outcome.state, fresh), (*kept, *new))
+
+
+def stale_condition(gang: GangState) -> tuple[Condition, ...]:
+    """Return the condition of a gang that runs below a minimum, with the time since when it does; an eviction ends it."""
+    verdict = stale_verdict(gang)
+    if verdict is None or verdict.numbers["is_evicted"]:
+        return ()
+    return (Condition(STALE, "True", "BelowMinimum", verdict.message, float(verdict.numbers["since"])),)
 
 
 def _gang_condition(gang: GangState, names: list[str]) -> Condition | None:

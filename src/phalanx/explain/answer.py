@@ -1,8 +1,11 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
+from dataclasses import asdict
+from datetime import UTC, datetime
+from math import ceil
 from typing import Any
 
-from phalanx.core.decision import Decisions, Eviction, Outcome
+from phalanx.core.decision import ClaimGrant, Decisions, Eviction, Outcome
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
 from phalanx.dialects import kai_status, volcano_status
@@ -34,6 +37,7 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
         "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
         "tasks": dict(sorted(tasks.items())),
         "groups": dict(sorted(groups.items())),
+        "claims": {key: _claim(grant) for key, grant in sorted(decisions.claims.items())},
         "queues": {
             name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
         },
@@ -48,6 +52,16 @@ def course(decisions: Decisions) -> list[dict[str, Any]]:
 
 def _eviction(eviction: Eviction) -> dict[str, str]:
     return {"action": eviction.action, "for": eviction.preemptor, "message": eviction.message}
+
+
+def _claim(grant: ClaimGrant) -> dict[str, Any]:
+    """Return the status of a resource claim as the API has it; empty when its devices are free again."""
+    if not grant.devices:
+        return {}
+    return {
+        "allocation": {"devices": {"results": [asdict(device) for device in grant.devices]}},
+        "reservedFor": [{"resource": "pods", "name": user.name, "uid": user.uid} for user in grant.users],
+    }
 
 
 def _touched_tasks(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
@@ -89,4 +103,12 @@ def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
-    return [{"type": item.type, "status": item.status, "reason": item.reason, "message": item.message} for item in conditions]
+    return [_condition(item) for item in conditions]
+
+
+def _condition(item: Condition) -> dict[str, str]:
+    """Return a condition; the time of its last change, if it is known, in whole seconds and never too early."""
+    entry = {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message}
+    if not item.since:
+        return entry
+    return entry | {"lastTransitionTime": f"{datetime.fromtimestamp(ceil(item.since), UTC):%Y-%m-%dT%H:%M:%SZ}"}

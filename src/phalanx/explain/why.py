@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from phalanx.core.decision import Outcome
 from phalanx.core.snapshot import Snapshot
+from phalanx.core.staleness import stale_verdict
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import placeable
 from phalanx.explain.membership import has_minimum, is_finished, is_new
 from phalanx.explain.phrases import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
+from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
 from phalanx.model.status import HOLDING, READY, Status
 
@@ -24,6 +26,14 @@ VOLUME_SLOTS = "attachable-volumes-csi-"
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
     gang = outcome.state
+    stale = stale_verdict(gang)
+    if stale is None:
+        return _why_it_waits(gang, snapshot)
+    rest = "" if stale.numbers["is_evicted"] else _why_it_waits(gang, snapshot)
+    return f"{stale.message}; {rest}" if rest else stale.message
+
+
+def _why_it_waits(gang: GangState, snapshot: Snapshot) -> str:
     if is_finished(gang):
         return ""
     if gang.gang.dialect == "kai":
@@ -233,8 +243,12 @@ def _part(number: int, gang: GangState) -> str:
 
 
 def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
-    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _is_cluster_full(verdict, snapshot))
+    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _is_told_elsewhere(verdict, snapshot))
     return list(dict.fromkeys(refusals))[:MOST_CAUSES]
+
+
+def _is_told_elsewhere(verdict: Verdict, snapshot: Snapshot) -> bool:
+    return verdict.reason == STALE or _is_cluster_full(verdict, snapshot)
 
 
 def _refusal(gang: GangState, verdict: Verdict) -> str:

@@ -14,13 +14,13 @@ from phalanx.explain.membership import has_minimum, is_new, minimum_of
 from phalanx.explain.phrases import counted, general_obstacle, node_obstacles, request_text
 from phalanx.kai.capacity import readable
 from phalanx.kai.figures import NAMES
-from phalanx.model.gang import TopologyConstraint
+from phalanx.model.gang import STALE, TopologyConstraint
 from phalanx.model.status import READY, Status
 
 MOST_CAUSES = 2
 UNITS = {"cpu": "cpu", "memory": "GB memory", "gpu": "GPUs"}
-SEARCHES = ("OverFairShare", "NoVictims")
-"""Verdicts of the actions that look for victims; told only if the job was not refused as such."""
+SEARCHES = ("OverFairShare", "NoVictims", STALE)
+"""Verdicts of the actions that evict; told apart from refusals of the job as such."""
 
 
 def why_kai(gang: GangState, snapshot: Snapshot) -> str:

@@ -79,4 +79,4 @@ def _order(snapshot: Snapshot, task: TaskState, decisions: Decisions, most_attem
 
 def _devices(shape: Shape, decisions: Decisions) -> dict[str, tuple[GrantedDevice, ...]]:
     uses = ((use.name, f"{shape.namespace}/{use.claim}") for use in shape.resource_claims)
-    return {name: decisions.grants[claim] for name, claim in uses if claim in decisions.grants}
+    return {name: decisions.claims[claim].devices for name, claim in uses if claim in decisions.claims}

@@ -5,6 +5,10 @@ users to the nodes that reach its devices. Any other claim needs free devices, e
 Placing a task *grants* its claims: the devices are taken for the rest of the session, others that use the claim follow
 it to the same nodes, and the grant ends when the last of them is undone.
 
+Whether evictions *free* devices is a setting. If they do, a claim whose last user is evicted, or was leaving before, is as
+good as not allocated: its devices can be promised to others, but nobody starts on them in this session, and an eviction that is
+taken back takes them again. If they do not, as in kube-scheduler, no eviction helps a task that lacks devices.
+
 A request names a device class and may add expressions of its own, see `cel.py`. An expression without an answer for
 some device spoils the claim on every node, as it does in Kubernetes. Constraints between devices, alternatives,
 partitions, taints and admin access are not looked at.
@@ -12,25 +16,24 @@ partitions, taints and admin access are not looked at.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
+from phalanx.core.decision import ClaimGrant, Decisions
 from phalanx.core.hooks import Layer
-from phalanx.core.nodes import NodeTable
 from phalanx.core.session import Session
-from phalanx.core.snapshot import Surroundings
 from phalanx.core.statement import Kind, Operation
 from phalanx.core.verdict import YES, Verdict
-from phalanx.kubernetes.cel import CelError, CelSyntaxError, compile_selector
-from phalanx.kubernetes.nodeselection import matching_nodes
-from phalanx.model.selectors import NodeSelectorTerm
+from phalanx.kubernetes.devices import DeviceTable, nodes_of
 from phalanx.model.shape import ClaimUse, Shape
-from phalanx.model.storage import DeviceRequest, GrantedDevice, ResourceClaim, ResourceSlice
-from phalanx.model.task import TaskKey
+from phalanx.model.status import Status
+from phalanx.model.storage import DeviceRequest, GrantedDevice, ResourceClaim
+from phalanx.model.task import Task, TaskKey
 from phalanx.placement import Counts, Index, Mask
 
+TOO_FEW = "cannot allocate all claims"
 MOST_CONSUMERS = 256
 """How many pods may share a claim."""
 MOST_OVERLAPPING_KINDS = 10
@@ -40,16 +43,23 @@ MOST_OVERLAPPING_KINDS = 10
 class ClaimBook:
     """What the devices of the cluster allow in this session."""
 
-    def __init__(self, session: Session) -> None:
-        """Read nothing yet: devices are laid out when the first shape with claims asks."""
+    def __init__(self, session: Session, *, evictions_free: bool = False) -> None:
+        """Read nothing yet but who is leaving: devices are laid out when the first shape with claims asks."""
         snapshot = session.snapshot
         self._table, self._world = snapshot.nodes, snapshot.surroundings
         live = (request for key, request in snapshot.bind_requests.items() if key not in snapshot.lost_requests)
         self._promised = {device for request in live for device in request.devices}
-        self._users: dict[str, set[TaskKey]] = {}
+        self._evictions_free = evictions_free
+        self._users: dict[str, dict[TaskKey, Task]] = {}
         self._grants: dict[str, _Grant] = {}
+        self._gone: dict[str, set[str]] = {}
+        self._lapsed: dict[str, _Grant] = {}
         self._choices: dict[tuple[str, tuple[str, ...]], _Choice] = {}
         self._reach_by_claim: dict[str, Mask] = {}
+        if evictions_free and self.is_used:
+            for tasks in session.snapshot.on_node.values():
+                for task in (task for task in tasks.values() if task.status is Status.RELEASING and task.shape.resource_claims):
+                    self._go(task.shape, task)
 
     @property
     def is_used(self) -> bool:
@@ -57,8 +67,8 @@ class ClaimBook:
         return bool(self._world.resource_claims)
 
     @cached_property
-    def _devices(self) -> "_DeviceTable":
-        return _DeviceTable(self._world, self._table, self._promised)
+    def _devices(self) -> "DeviceTable":
+        return DeviceTable(self._world, self._table, self._promised)
 
     def prefilter(self, shape: Shape) -> Verdict:
         """Refuse claims that no node can serve: missing, going away, shared by too many, or of an unknown class."""
@@ -76,7 +86,8 @@ class ClaimBook:
             return _refuse("ClaimNotFound", f'could not find ResourceClaim "{namespace}/{use.claim}"')
         if claim.is_deleting:
             return _refuse("ClaimDeleted", f'resourceclaim "{use.claim}" is being deleted')
-        if len(claim.reserved_for) + len(self._users.get(claim.key, ())) >= MOST_CONSUMERS:
+        users = len(claim.reserved_for) - len(self._gone.get(claim.key, ())) + len(self._users.get(claim.key, ()))
+        if users >= MOST_CONSUMERS:
             return _refuse("ClaimInUse", "resourceclaim in use")
         return YES if self._is_settled(claim) else self._has_classes(claim)
 
@@ -98,8 +109,11 @@ class ClaimBook:
         if failure:
             return [Layer(everywhere[nodes], failure, is_final=True)]
         reach = [self._reach(claim) for claim in claims if self._is_settled(claim)]
+        never = ~self._can_serve(demands, self._devices.all_of_them) if self._evictions_free else everywhere
+        short = ~self._can_serve(demands, self._devices.free)
         parts = [
-            Layer(~self._can_serve(demands)[nodes], "cannot allocate all claims", is_final=True),
+            Layer((short & never)[nodes], TOO_FEW, is_final=True),
+            Layer((short & ~never)[nodes], TOO_FEW),
             Layer(
                 ~np.logical_and.reduce([everywhere, *reach])[nodes],
                 "resourceclaim not available on the node",
@@ -108,28 +122,87 @@ class ClaimBook:
         ]
         return [layer for layer in parts if layer.refused.any()]
 
+    def waits_on(self, shape: Shape) -> Mask | None:
+        """Mark the nodes that have devices for the shape only once evicted tasks have left; None when there is none."""
+        if not self._devices.freed.any():
+            return None
+        demands = self._demands(self._claims(shape))
+        return ~self._can_serve(demands, self._devices.free & ~self._devices.freed)
+
     def changed(self, operation: Operation, undone: bool) -> None:
-        """Follow an operation: a placed task is granted its claims, an undone one leaves them; evictions free none."""
+        """Follow an operation: a placed task is granted its claims, an undone one leaves them, an evicted one may free them."""
         shape = operation.shape
-        if not shape.resource_claims or not self.is_used or operation.kind is Kind.EVICT:
+        if not shape.resource_claims or not self.is_used:
+            return
+        if operation.kind is Kind.EVICT:
+            for task in operation.tasks if self._evictions_free else ():
+                (self._come_back if undone else self._go)(shape, task.task)
             return
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            (self._leave if undone else self._join)(shape, task.task.key, node)
+            (self._leave if undone else self._join)(shape, task.task, node)
 
-    def _join(self, shape: Shape, user: TaskKey, node: int) -> None:
-        claims = self._claims(shape)
-        for key, (requests, devices) in self._choose(self._demands(claims), node).items():
-            self._grants[key] = _Grant(devices, self._devices.reach(devices), requests)
-            self._devices.free[devices] = False
-        for claim in claims:
-            self._users.setdefault(claim.key, set()).add(user)
-
-    def _leave(self, shape: Shape, user: TaskKey, _node: int) -> None:
+    def _go(self, shape: Shape, task: Task) -> None:
+        """Count a user of claims as gone; what nobody uses any more is free for promises."""
         for claim in self._claims(shape):
-            users = self._users.get(claim.key, set())
-            users.discard(user)
+            if task.key in self._users.get(claim.key, ()):
+                del self._users[claim.key][task.key]
+                self._lapse(claim.key, self._grants.get(claim.key))
+            elif task.uid in claim.reserved_for:
+                self._gone.setdefault(claim.key, set()).add(task.uid)
+                if self._is_deserted(claim):
+                    self._devices.let_go(self._devices.held_by(claim))
+
+    def _lapse(self, key: str, grant: "_Grant | None") -> None:
+        if grant is not None and not self._users[key]:
+            self._lapsed[key] = self._grants.pop(key)
+            self._devices.let_go(grant.devices)
+
+    def _come_back(self, shape: Shape, task: Task) -> None:
+        """Count a user as there again, with the devices it had."""
+        for claim in self._claims(shape):
+            if task.uid in self._gone.get(claim.key, ()):
+                if self._is_deserted(claim):
+                    self._devices.take_back(self._devices.held_by(claim))
+                self._gone[claim.key].discard(task.uid)
+            else:
+                self._users.setdefault(claim.key, {})[task.key] = task
+                if claim.key in self._lapsed:
+                    self._grants[claim.key] = self._lapsed.pop(claim.key)
+                    self._devices.take_back(self._grants[claim.key].devices)
+
+    def _join(self, shape: Shape, user: Task, node: int) -> None:
+        claims = self._claims(shape)
+        for key, chosen in self._choose(self._demands(claims), node).items():
+            devices = np.array([device for device, _ in chosen], dtype=np.int64)
+            self._grants[key] = _Grant(devices, tuple(request for _, request in chosen), self._devices.reach(devices))
+            self._devices.take(devices)
+        for claim in claims:
+            self._users.setdefault(claim.key, {})[user.key] = user
+
+    def _leave(self, shape: Shape, user: Task, _node: int) -> None:
+        for claim in self._claims(shape):
+            users = self._users.get(claim.key, {})
+            users.pop(user.key, None)
             if not users and claim.key in self._grants:
-                self._devices.free[self._grants.pop(claim.key).devices] = True
+                self._devices.give_back(self._grants.pop(claim.key).devices)
+
+    def outcomes(self, decisions: Decisions) -> Iterator[tuple[str, ClaimGrant]]:
+        """Yield the claims that tasks get or leave by these decisions; promises change none."""
+        evicted = {eviction.task.uid for eviction in decisions.evictions.values()}
+        for key, gone in sorted(self._gone.items()):
+            if gone & evicted and self._is_deserted(self._world.resource_claims[key]):
+                yield key, ClaimGrant()
+        for key, users in sorted(self._users.items()):
+            bound = tuple(user for user in users.values() if user.key in decisions.binds)
+            if bound and key in self._grants:
+                grant = self._grants[key]
+                names = (self._devices.name(device) for device in grant.devices.tolist())
+                yield (
+                    key,
+                    ClaimGrant(
+                        tuple(GrantedDevice(request, *name) for request, name in zip(grant.requests, names, strict=True)), bound
+                    ),
+                )
 
     def _claims(self, shape: Shape) -> list[ResourceClaim]:
         """Return the claims of the shape that exist, each once."""
@@ -137,13 +210,17 @@ class ClaimBook:
         return [self._world.resource_claims[key] for key in keys if key in self._world.resource_claims]
 
     def _is_settled(self, claim: ResourceClaim) -> bool:
-        return claim.is_allocated or claim.key in self._grants
+        return claim.key in self._grants or (claim.is_allocated and not self._is_deserted(claim))
+
+    def _is_deserted(self, claim: ResourceClaim) -> bool:
+        """Tell whether everybody who used an allocated claim is gone."""
+        return claim.key in self._gone and self._gone[claim.key] == set(claim.reserved_for)
 
     def _reach(self, claim: ResourceClaim) -> Mask:
         if claim.key in self._grants:
             return self._grants[claim.key].reach
         if claim.key not in self._reach_by_claim:
-            self._reach_by_claim[claim.key] = _nodes_of(claim.node_terms, self._table, otherwise=True)
+            self._reach_by_claim[claim.key] = nodes_of(claim.node_terms, self._table, otherwise=True)
         return self._reach_by_claim[claim.key]
 
     def _demands(self, claims: Iterable[ResourceClaim]) -> "list[_Demand]":
@@ -159,7 +236,7 @@ class ClaimBook:
     def _make_choice(self, device_class: str, expressions: tuple[str, ...]) -> "_Choice":
         known = self._world.device_classes.get(device_class)
         if known is None:
-            return _Choice(np.zeros(len(self._devices.free), dtype=np.bool_))
+            return _Choice(np.zeros(len(self._devices.all_of_them), dtype=np.bool_))
         accepted, failure = self._devices.select(known.expressions + expressions)
         if failure is None:
             return _Choice(accepted)
@@ -168,8 +245,8 @@ class ClaimBook:
             return _Choice(accepted, f"class {device_class}: selector #{failure.expression}: {failure.text}", True)
         return _Choice(accepted, f"selector #{own}: {failure.text}")
 
-    def _can_serve(self, demands: "Sequence[_Demand]") -> Mask:
-        """Mark the nodes that have a free device for every unit of every demand.
+    def _can_serve(self, demands: "Sequence[_Demand]", devices: Mask) -> Mask:
+        """Mark the nodes that have one of these devices for every unit of every demand.
 
         Hall's theorem: it is so exactly when any set of demands together finds at least as many devices as it wants.
         Demands whose devices do not overlap are independent, and demands for the same devices are one.
@@ -181,7 +258,7 @@ class ClaimBook:
             for size in range(1, len(kinds) + 1):
                 for some in combinations(kinds, size):
                     accepted = np.logical_or.reduce([kind.accepted for kind in some])
-                    mask &= self._devices.count(accepted & self._devices.free) >= sum(kind.wanted for kind in some)
+                    mask &= self._devices.count(accepted & devices) >= sum(kind.wanted for kind in some)
         return mask
 
     def _kinds(self, demands: "Iterable[_Demand]") -> "list[_Kind]":
@@ -197,39 +274,30 @@ class ClaimBook:
         # All devices, taken ones included, so that a taken one makes the node fail; and at least one.
         return np.maximum(self._devices.count(demand.choice.accepted), 1)
 
-    def granted(self) -> dict[str, tuple[GrantedDevice, ...]]:
-        """Return what this session gives to claims, by their keys."""
-        return {key: tuple(self._granted(grant)) for key, grant in sorted(self._grants.items())}
-
-    def _granted(self, grant: "_Grant") -> Iterator[GrantedDevice]:
-        for request, number in zip(grant.requests, grant.devices.tolist(), strict=True):
-            yield GrantedDevice(request, *self._devices.names[number])
-
-    def _choose(self, demands: "Sequence[_Demand]", node: int) -> dict[str, tuple[list[str], Index]]:
-        """Return devices for each claim on this node, and the requests they are for; nothing when there are not enough."""
-        if not self._can_serve(demands)[node]:
+    def _choose(self, demands: "Sequence[_Demand]", node: int) -> dict[str, list[tuple[int, str]]]:
+        """Return devices for each claim on this node, those that nobody has to leave if they are enough; nothing if none are."""
+        now = self._devices.free & ~self._devices.freed
+        devices_for = next((free for free in (now, self._devices.free) if self._can_serve(demands, free)[node]), None)
+        if devices_for is None:
             return {}
-        here = self._devices.at(node) & self._devices.free
+        here = self._devices.at(node) & devices_for
         options = [np.flatnonzero(demand.choice.accepted & here).tolist() for demand in demands]
         seekers: list[int] = []
         for place, demand in enumerate(demands):
             seekers += [place] * (len(options[place]) if demand.request.takes_all else demand.request.count)
-        found: dict[str, tuple[list[str], list[int]]] = {demand.claim.key: ([], []) for demand in demands}
+        devices: dict[str, list[tuple[int, str]]] = {demand.claim.key: [] for demand in demands}
         for place, device in zip(seekers, _assign([options[place] for place in seekers]), strict=True):
-            requests, devices = found[demands[place].claim.key]
-            requests.append(demands[place].request.name)
-            devices.append(device)
-        return {key: (requests, np.array(devices, dtype=np.int64)) for key, (requests, devices) in found.items()}
+            devices[demands[place].claim.key].append((device, demands[place].request.name))
+        return devices
 
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """The devices a claim was given in this session, and the nodes that reach all of them."""
+    """The devices a claim was given in this session, for which of its requests, and the nodes that reach all of them."""
 
     devices: Index
+    requests: tuple[str, ...]
     reach: Mask
-    requests: Sequence[str]
-    """The request that each device is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,110 +330,6 @@ class _Kind:
 
     accepted: Mask
     wanted: Counts
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """Which of several expressions has no answer, and why."""
-
-    expression: int
-    text: str
-
-
-class _DeviceTable:
-    """All devices as columns, and the places they can be used from: one node, every node, or those some terms match."""
-
-    def __init__(self, world: Surroundings, table: NodeTable, promised: set[tuple[str, str, str]]) -> None:
-        """Lay the devices out by driver, pool and slice; those of allocated claims and promised ones are taken."""
-        self._table = table
-        self._slices = sorted(world.resource_slices.values(), key=lambda part: (part.driver, part.pool, part.name))
-        self._place_of: dict[object, int] = {}
-        self._pinned: list[tuple[int, int]] = []
-        self._wide: list[tuple[int, Mask]] = []
-        sizes = [len(part.devices) for part in self._slices]
-        self._places = np.repeat(np.array([self._place(part) for part in self._slices], dtype=np.int64), sizes)
-        self._pins = np.array(self._pinned, dtype=np.int64).reshape(-1, 2).T
-        self.free: Mask = np.ones(len(self._places), dtype=np.bool_)
-        held = {device for claim in world.resource_claims.values() if claim.is_allocated for device in claim.devices}
-        self.free[self._numbers(held | promised, np.cumsum([0, *sizes]).tolist())] = False
-
-    @cached_property
-    def names(self) -> list[tuple[str, str, str]]:
-        """Driver, pool and name of each device."""
-        return [(part.driver, part.pool, device.name) for part in self._slices for device in part.devices]
-
-    def _numbers(self, names: set[tuple[str, str, str]], starts: Sequence[int]) -> list[int]:
-        """Return the numbers of devices; `starts` has the first number of each slice."""
-        pools = {(driver, pool) for driver, pool, _ in names}
-        return [
-            start + place
-            for part, start in zip(self._slices, starts[:-1], strict=True)
-            if (part.driver, part.pool) in pools
-            for place, device in enumerate(part.devices)
-            if (part.driver, part.pool, device.name) in names
-        ]
-
-    def _place(self, part: ResourceSlice) -> int:
-        key: object = part.node or (part.for_all_nodes, part.node_terms)
-        if key not in self._place_of:
-            place = self._place_of[key] = len(self._place_of)
-            node = self._table.number_by_name.get(part.node)
-            if node is not None:
-                self._pinned.append((place, node))
-            elif not part.node:
-                terms = None if part.for_all_nodes else part.node_terms
-                self._wide.append((place, _nodes_of(terms, self._table, otherwise=part.for_all_nodes)))
-        return self._place_of[key]
-
-    def count(self, devices: Mask) -> Counts:
-        """Return how many of these devices each node reaches."""
-        by_place = np.bincount(self._places[devices], minlength=len(self._place_of))
-        counts = np.zeros(len(self._table), dtype=np.int64)
-        counts[self._pins[1]] = by_place[self._pins[0]]
-        for place, nodes in self._wide:
-            counts += by_place[place] * nodes
-        return counts
-
-    def at(self, node: int) -> Mask:
-        """Mark the devices that a node reaches."""
-        here = np.zeros(len(self._place_of), dtype=np.bool_)
-        here[self._pins[0]] = self._pins[1] == node
-        for place, nodes in self._wide:
-            here[place] = nodes[node]
-        return here[self._places]
-
-    def reach(self, devices: Index) -> Mask:
-        """Mark the nodes that reach every one of these devices."""
-        mask = np.zeros(len(self.free), dtype=np.bool_)
-        mask[devices] = True
-        return np.equal(self.count(mask), len(devices))
-
-    def select(self, expressions: tuple[str, ...]) -> tuple[Mask, _Failure | None]:
-        """Mark the devices that every expression accepts, or give the first failure."""
-        answers = [_accepted(part, expressions) for part in self._slices]
-        failure = next((answer for answer in answers if isinstance(answer, _Failure)), None)
-        masks = [np.zeros(0, dtype=np.bool_), *(answer for answer in answers if not isinstance(answer, _Failure))]
-        return (np.concatenate(masks), None) if failure is None else (np.zeros_like(self.free), failure)
-
-
-# Slices are the same objects from session to session until a driver changes them. Asking 80,000 devices takes 0.5 s.
-@lru_cache(maxsize=1 << 16)
-def _accepted(part: ResourceSlice, expressions: tuple[str, ...]) -> Mask | _Failure:
-    """Mark the devices of a slice that every expression accepts; each sees only what the earlier ones accept."""
-    accepted = np.ones(len(part.devices), dtype=np.bool_)
-    for place, expression in enumerate(expressions):
-        try:
-            selector = compile_selector(expression)
-            for number in np.flatnonzero(accepted).tolist():
-                accepted[number] = selector.matches(part.driver, part.devices[number])
-        except CelError as error:
-            kind = "compile" if isinstance(error, CelSyntaxError) else "runtime"
-            return _Failure(place, f"CEL {kind} error: {error}")
-    return accepted
-
-
-def _nodes_of(terms: tuple[NodeSelectorTerm, ...] | None, table: NodeTable, *, otherwise: bool) -> Mask:
-    return np.full(len(table), otherwise) if terms is None else matching_nodes(terms, table)
 
 
 def _overlapping(kinds: Iterable[_Kind]) -> list[list[_Kind]]:

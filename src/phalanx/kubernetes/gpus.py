@@ -195,9 +195,9 @@ class SharedGpus:
         shared = (device for node in self._nodes.values() for device in node.devices.values() if device.is_open)
         return whole + sum(max(device.memory - device.taken + device.releasing, 0.0) / device.memory for device in shared)
 
-    def open_nodes(self) -> list[int]:
+    def open_nodes(self, need: float = 1e-3) -> list[int]:
         """Return the nodes with a shared device that has room."""
-        return [number for number, node in self._nodes.items() if any(device.free_later(1e-3) for device in node.devices.values())]
+        return [number for number, node in self._nodes.items() if any(device.free_later(need) for device in node.devices.values())]
 
     def state_of(self, number: int) -> list[tuple[str, float, float, int, int]]:
         """Return the open devices of a node: name, what is taken and being given back, users, those who leave."""

@@ -50,6 +50,10 @@ class SubGroup:
         return values if all(values) else None
 
 
+STALE = "Stale"
+"""The condition of a group that runs with fewer members than it needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A statement about a group that is kept on its object."""
@@ -58,6 +62,8 @@ class Condition:
     status: str
     reason: str = ""
     message: str = ""
+    since: float = 0.0
+    """When the status last changed; 0 when nobody says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +85,8 @@ class Gang:
     conditions: tuple[Condition, ...] = ()
     is_preemptable: bool | None = None
     allocated_hypernode: str = ""
+    staleness_grace_seconds: float | None = None
+    """How long it may run with too few members, `inf` for ever; None leaves it to the configuration."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "volcano"
 

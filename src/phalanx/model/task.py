@@ -46,6 +46,8 @@ class Task:
     started: float = 0.0
     scheduled: float = 0.0
     """When it was given its node; 0 when nobody says."""
+    finished: float = 0.0
+    """When its last container ended; 0 when nobody says."""
     leaving_since: float = 0.0
     """When its deletion was asked for; 0 when it was not."""
     qos: str = "Burstable"

@@ -94,6 +94,7 @@ class CapacityPlugin:
     def open(self, session: Session) -> None:
         """Open an account for each queue and settle what each may use."""
         total = _without_bound_on_devices(session.ledger.allocatable.sum(axis=1, dtype=np.float64), session.snapshot.space)
+        self._total = total
         for queue in session.queues.values():
             self._accounts[queue.name] = self._account(session, queue, session.snapshot.totals.get(queue.name, Totals()))
         if self.counts_devices:
@@ -249,6 +250,15 @@ class CapacityPlugin:
         mine = self._accounts[preemptor.name]
         return _shared_depth(self._accounts[right.name], mine) - _shared_depth(self._accounts[left.name], mine)
 
+    def giving_order(self, session: Session, queue: Queue, preemptor: Queue) -> tuple[float, ...] | None:
+        """Near queues of a tree first, then those that have most of their own, then those that have most; none within its share."""
+        account = self._accounts[queue.name]
+        share = _plenty(account, session.snapshot.space)
+        if share <= 1:
+            return None
+        depth = _shared_depth(account, self._accounts[preemptor.name]) if self._is_tree else 0
+        return -depth, -share, -dominant_share(account.allocated, self._total)
+
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, promises included, up to the root."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
@@ -263,6 +273,14 @@ def _without_bound_on_devices(total: Vector, space: ResourceSpace) -> Vector:
         if DEVICE_CLASS in name:
             total[row] = np.inf
     return total
+
+
+def _plenty(account: Account, space: ResourceSpace) -> float:
+    """Return the largest part of what it deserves that a queue has, without bound for what it has and does not deserve."""
+    rows = account.allocated > 0
+    rows[space.row_by_name[PODS]] = False
+    parts = [held / due if due else np.inf for held, due in zip(account.allocated[rows], account.deserved[rows], strict=True)]
+    return float(max(parts, default=0.0))
 
 
 def _closed(queue: Queue) -> Verdict:

@@ -3,6 +3,7 @@ Kubernetes' filters and scores.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class PredicatesPlugin:
         """Read which filters are on."""
         settings = Arguments(self.name, policy.arguments)
         self._on = {name for name in SWITCHES if settings.switch(f"predicate.{name}Enable", True)}
+        self._evictions_free_devices = settings.switch("predicate.EvictionsFreeDevices", False)
         settings.switch("predicate.CacheEnable", False)
         settings.done()
         self._static: dict[int, list[Layer]] = {}
@@ -47,13 +49,15 @@ class PredicatesPlugin:
     def open(self, session: Session) -> None:
         """Let the session's placements count in the book of Kubernetes' filters."""
         session.books_are_live = True
+        frees = self._evictions_free_devices or session.policy.family == "kai"
+        self._claims = partial(ClaimBook, evictions_free=frees)
         self._affinity = AffinityBook(session)
         self._spread = SpreadBook(session)
 
     def close(self, session: Session) -> None:
-        """Say which devices the session gives to claims."""
+        """Say which claims pods get or leave."""
         if session.snapshot.surroundings.resource_claims and "DynamicResourceAllocation" in self._on:
-            session.decisions.grants = session.book(ClaimBook).granted()
+            session.decisions.claims.update(session.book(self._claims).outcomes(session.decisions))
 
     def couples_nodes(self, session: Session, shape: Shape) -> bool:
         """Tell whether a placement elsewhere can change what the filters say about a node."""
@@ -76,7 +80,7 @@ class PredicatesPlugin:
         if shape.volume_claims and "VolumeBinding" in self._on:
             yield "VolumeBinding", session.book(VolumeBook).binding_prefilter(shape)
         if shape.resource_claims and "DynamicResourceAllocation" in self._on:
-            yield "DynamicResources", session.book(ClaimBook).prefilter(shape)
+            yield "DynamicResources", session.book(self._claims).prefilter(shape)
 
     def screen(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
         """Return the filters' answers in order."""
@@ -93,7 +97,7 @@ class PredicatesPlugin:
         if shape.volume_claims and "VolumeBinding" in self._on:
             layers += session.book(VolumeBook).binding_layers(shape, nodes)
         if shape.resource_claims and "DynamicResourceAllocation" in self._on:
-            layers += session.book(ClaimBook).layers(shape, nodes)
+            layers += session.book(self._claims).layers(shape, nodes)
         return layers
 
     def _volume_layers(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
@@ -107,6 +111,12 @@ class PredicatesPlugin:
     def node_room(self, session: Session, shape: Shape, nodes: Index | slice) -> Counts:
         """Return how many more pods each node may run."""
         return np.asarray(session.snapshot.nodes.max_pods[nodes] - session.ledger.pods[nodes], dtype=np.int64)
+
+    def node_waits(self, session: Session, shape: Shape) -> Mask | None:
+        """Return the nodes whose devices evicted pods still use."""
+        if not shape.resource_claims or "DynamicResourceAllocation" not in self._on:
+            return None
+        return session.book(self._claims).waits_on(shape)
 
     def _stable(self, session: Session, shape: Shape) -> list[Layer]:
         """Return the filters whose answers do not change during the session."""

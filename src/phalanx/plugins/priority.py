@@ -35,8 +35,8 @@ class PriorityPlugin:
         return [task for task in candidates if _is_lower(task, preemptor)]
 
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
-        """The same inside a queue; between queues priority has no say."""
-        return [task for task in candidates if purpose == "reclaim" or _is_lower(task, preemptor)]
+        """The same inside a queue; between queues, and for a gang's own fresh start, priority has no say."""
+        return [task for task in candidates if purpose != "preempt" or _is_lower(task, preemptor)]
 
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
         """Agree while some task has no place and no promise."""

@@ -1,8 +1,9 @@
 """Consolidation, reclaim, preempt, and the eviction of gangs that are broken for too long."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from phalanx.actions.kai.jobs import JobLine, waiting_jobs
+from phalanx.actions.kai.jobs import JobLine, WaitingOrder, waiting_jobs
 from phalanx.actions.kai.solver import Solver
 from phalanx.actions.kai.victims import Unit, VictimLine, VictimOrder, holders
 from phalanx.core.podsets import is_preemptible, next_tasks, pod_sets
@@ -28,10 +29,12 @@ class _SearchAction:
     def run(self, session: Session) -> None:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session))
-        order = VictimOrder(session, _active(session))
+        order, waiting = VictimOrder(session, _active(session)), WaitingOrder(session)
         while (gang := line.pop()) is not None:
             if self.may_try(session, gang):
-                order.update(self.solve(session, gang, order))
+                changed = self.solve(session, gang, order, waiting)
+                order.update({key: victim for key, victim in changed.items() if victim is not gang})
+                waiting.update(changed)
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
@@ -42,8 +45,8 @@ class _SearchAction:
         """Tell whether a job may give to another."""
         raise NotImplementedError
 
-    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
-        """Tell whether these units may go."""
+    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
+        """Tell whether these units may go for these tasks."""
         return True
 
     def message(self, gang: GangState, task: TaskState) -> str:
@@ -57,21 +60,21 @@ class _SearchAction:
         """Return the queues whose jobs may give."""
         return list(order.by_queue)
 
-    def solve(self, session: Session, gang: GangState, order: VictimOrder) -> dict[str, GangState]:
+    def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> dict[str, GangState]:
         """Search victims for one job and carry out what is found; return the jobs that changed."""
         self.prepare(session, gang)
-        solver = Solver(session, gang, self.name, lambda task: self.message(gang, task))
+        solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
             lambda: VictimLine(
                 session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
             ),
-            lambda units: self._spares_cores(session, gang, units) and self.judge(session, gang, units),
+            lambda units, tasks: self._spares_cores(session, gang, units) and self.judge(session, units, tasks),
         )
         if statement is None:
             gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
             return {}
         statement.commit()
-        return {operation.gang.key: operation.gang for operation in statement.operations if operation.gang is not gang}
+        return {operation.gang.key: operation.gang for operation in statement.operations}
 
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
         if victim is gang or not self.may_give(session, gang, victim):
@@ -120,7 +123,7 @@ class ConsolidationAction(_SearchAction):
         self._moved.add(victim.key)
         return True
 
-    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
         """Everybody must have found a new place."""
         return not units
 
@@ -191,7 +194,7 @@ class ReclaimAction(_SearchAction):
         self._standing = session.instance("proportion").tree.standing()
         self._asking = self._reclaimer(session, gang)
 
-    def judge(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
         """Ask the arithmetic of queues."""
         proportion = session.instance("proportion")
         released: dict[QueueShare, list[Figures]] = {}
@@ -201,7 +204,8 @@ class ReclaimAction(_SearchAction):
                 released.setdefault(leaf, []).append(_sum(session, unit))
         if self._asking is None:
             return False
-        return victims_verdict(self._asking, released, self._standing, multiplier=proportion.multiplier).ok
+        asking = replace(self._asking, chunk=proportion.chunk(session, tasks))
+        return victims_verdict(asking, released, self._standing, multiplier=proportion.multiplier).ok
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """In KAI's words."""

@@ -1,15 +1,20 @@
 """Jobs in the order in which they are tried: down a tree of queues, each with its own line of jobs."""
 
+from bisect import bisect_left, insort
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
+from phalanx.core.hooks import SortKey
 from phalanx.core.podsets import can_be_whole
 from phalanx.core.session import Session
 from phalanx.core.states import GangState
+from phalanx.kai.figures import Figures
 from phalanx.kai.order import Contender, comes_first
 from phalanx.kai.shares import QueueShare
 from phalanx.model.status import Status
+from phalanx.model.task import GangKey
 
 
 def waiting_jobs(session: Session) -> list[GangState]:
@@ -20,8 +25,71 @@ def waiting_jobs(session: Session) -> list[GangState]:
 
 
 def _is_waiting(gang: GangState) -> bool:
-    has_waiting = any(task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks)
-    return has_waiting and can_be_whole(gang)
+    return _has_waiting(gang) and can_be_whole(gang)
+
+
+def _has_waiting(gang: GangState) -> bool:
+    return any(task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks)
+
+
+class WaitingOrder:
+    """All jobs with a waiting task in the order of their queues, kept over an action; ready to start or not."""
+
+    def __init__(self, session: Session) -> None:
+        """Sort the jobs."""
+        self._session, self._proportion = session, session.instance("proportion")
+        self.by_queue: dict[str, list[tuple[SortKey, str]]] = {}
+        self.gone: set[str] = set()
+        """Jobs that are in the lists and wait no more."""
+        self._chunks: dict[str, Figures] = {}
+        self._ends: dict[str, dict[int, int]] = {}
+        self._firsts: dict[str, int] = {}
+        for gang in session.gangs.values():
+            if _has_waiting(gang):
+                self.by_queue.setdefault(gang.gang.queue, []).append((session.gang_key(gang), gang.key))
+        for line in self.by_queue.values():
+            line.sort()
+
+    def first(self, name: str) -> int:
+        """Return the place of the first job of a queue that still waits."""
+        line, place = self.by_queue.get(name, []), self._firsts.get(name, 0)
+        while place < len(line) and line[place][1] in self.gone:
+            place += 1
+        self._firsts[name] = place
+        return place
+
+    def chunk(self, key: str) -> Figures:
+        """Return what a job would get next."""
+        if key not in self._chunks:
+            self._chunks[key] = self._proportion.next_chunk(self._session, self._session.gangs[GangKey(key)])
+        return self._chunks[key]
+
+    def end(self, name: str, place: int) -> int:
+        """Return where the run of jobs ends that would get the same as the one at this place."""
+        ends, line = self._ends.setdefault(name, {}), self.by_queue[name]
+        if place not in ends:
+            chunk, end = self.chunk(line[place][1]), place + 1
+            while end < len(line) and self.chunk(line[end][1]) == chunk:
+                end += 1
+            ends.update(dict.fromkeys(range(place, end), end))
+        return ends[place]
+
+    def update(self, gangs: Mapping[str, GangState]) -> None:
+        """Take out jobs that wait no more, and put those that have changed in their new place."""
+        for key, gang in gangs.items():
+            self._chunks.pop(key, None)
+            if _has_waiting(gang):
+                self._insert(key, gang)
+            else:
+                self.gone.add(key)
+
+    def _insert(self, key: str, gang: GangState) -> None:
+        name = gang.gang.queue
+        line = [entry for entry in self.by_queue.get(name, []) if entry[1] != key and entry[1] not in self.gone]
+        insort(line, (self._session.gang_key(gang), key))
+        self.by_queue[name] = line
+        self._ends.pop(name, None)
+        self._firsts.pop(name, None)
 
 
 def _may_be_tried(session: Session, gang: GangState) -> bool:
@@ -32,12 +100,24 @@ def _may_be_tried(session: Session, gang: GangState) -> bool:
 
 
 class JobLine:
-    """Gives the next job of the queue whose turn it is, as things stand at that moment."""
+    """Gives the next job of the queue whose turn it is, as things stand at that moment.
 
-    def __init__(self, session: Session, jobs: list[GangState], *, is_simulated: bool = False) -> None:
-        """Line the jobs up by queue; in a simulation evicted tasks wait too."""
-        self._session, self._number, self._is_simulated = session, count(), is_simulated
+    In a simulation there are others in line, which are never given. Their tasks and those that are evicted wait too.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        jobs: list[GangState],
+        *,
+        others: WaitingOrder | None = None,
+        chunks: Mapping[str, Figures] | None = None,
+    ) -> None:
+        """Line the jobs up by queue; `others` make it a simulation, `chunks` say what some jobs would get."""
+        self._session, self._number, self._others, self._chunks = session, count(), others, chunks or {}
         self._proportion = session.instance("proportion")
+        self._own = {gang.key for gang in jobs}
+        self._places: dict[str, int] = {}
         self._lines: dict[str, list[Any]] = {}
         for gang in jobs:
             self._lines.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(self._number), gang))
@@ -50,35 +130,68 @@ class JobLine:
 
     def pop(self) -> GangState | None:
         """Take the next job out; None when there is none."""
-        name = self._next_queue()
-        if name is None:
-            return None
-        gang: GangState = heappop(self._lines[name])[-1]
-        return gang
+        while any(self._lines.values()) and (name := self._next_queue()) is not None:
+            if self._other(name) is None:
+                gang: GangState = heappop(self._lines[name])[-1]
+                return gang
+            self._pass_over(name)
+        return None
 
     def _next_queue(self) -> str | None:
         if self._proportion is None:
             names = [name for name, line in self._lines.items() if line]
             return min(names, key=lambda name: (self._session.queues[name].created, name), default=None)
         best = self._best(self._proportion.tree.roots)
-        return best[1].gang.queue if best is not None else None
+        return best[1] if best is not None else None
 
-    def _best(self, queues: list[QueueShare]) -> tuple[Contender, GangState] | None:
-        """Return the queue of these that is next, with the job it would give."""
-        best: tuple[Contender, GangState] | None = None
+    def _best(self, queues: list[QueueShare]) -> tuple[Contender, str] | None:
+        """Return the queue of these that is next, and the leaf below it whose job that is."""
+        best: tuple[Contender, str] | None = None
         for queue in queues:
-            gang = self._first_job(queue)
-            if gang is None:
+            first = self._first(queue)
+            if first is None:
                 continue
-            chunk = self._proportion.next_chunk(self._session, gang, counts_evicted=self._is_simulated)
-            mine = Contender(queue, chunk)
+            mine = Contender(queue, first[0])
             if best is None or comes_first(mine, best[0], self._proportion.total):
-                best = (mine, gang)
+                best = (mine, first[1])
         return best
 
-    def _first_job(self, queue: QueueShare) -> GangState | None:
-        if not queue.children:
-            line = self._lines.get(queue.name)
-            return line[0][-1] if line else None
-        best = self._best(queue.children)
-        return best[1] if best is not None else None
+    def _first(self, queue: QueueShare) -> tuple[Figures, str] | None:
+        """Return what the first job in a queue would get, and the leaf that it is in."""
+        if queue.children:
+            best = self._best(queue.children)
+            return (best[0].job, best[1]) if best is not None else None
+        other, line = self._other(queue.name), self._lines.get(queue.name)
+        if other is not None and self._others is not None:
+            return self._others.chunk(other), queue.name
+        if not line:
+            return None
+        return self._chunk(line[0][-1]), queue.name
+
+    def _chunk(self, gang: GangState) -> Figures:
+        known = self._chunks.get(gang.key)
+        next_one: Figures = known or self._proportion.next_chunk(self._session, gang, counts_evicted=self._others is not None)
+        return next_one
+
+    # --- others in line ----------------------------------------------------------------------------------------------------
+
+    def _other(self, name: str) -> str | None:
+        """Return the first job of a queue if it is one of the others."""
+        others, line = self._others, self._lines.get(name)
+        if others is None or self._proportion is None:
+            return None
+        waiting, place = others.by_queue.get(name, []), max(self._places.get(name, 0), others.first(name))
+        while place < len(waiting) and (waiting[place][1] in self._own or waiting[place][1] in others.gone):
+            place += 1
+        self._places[name] = place
+        is_behind = place == len(waiting) or (line and line[0][0] < waiting[place][0])
+        return None if is_behind else waiting[place][1]
+
+    def _pass_over(self, name: str) -> None:
+        """Go on to the next job of a queue. Behind one that would get the same the queue has its turn again: they go together."""
+        assert self._others is not None, "there is somebody to pass over"
+        place, line = self._places[name], self._lines.get(name)
+        end = self._others.end(name, place)
+        if line:
+            end = bisect_left(self._others.by_queue[name], (line[0][0],), place + 1, end)
+        self._places[name] = end

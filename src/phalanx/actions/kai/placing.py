@@ -87,6 +87,8 @@ class Placer:
         request = session.request_of(shape)
         later = fits(session.ledger.future, request) & session.outlook(shape).allowed & nodes
         now = fits(session.ledger.idle, request)
+        for waits in session.node_waits(shape):
+            now &= ~waits
         if shape.gpu_share is not None:
             shared_now, shared_later, _ = session.book(SharedGpus).room(shape)
             now, later = now & shared_now, later & shared_later

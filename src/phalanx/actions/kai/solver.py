@@ -1,35 +1,39 @@
 """The search for victims that consolidation, reclaim and preempt share.
 
 A scenario is a list of victims. It is tried by evicting them for a trial and then placing everybody, victims included, in the
-usual order: a victim that finds a place, or can stay, is none. The scenario counts if the job got its places and the action
-finds it fair. Scenarios that cannot work, for want of GPUs in the whole cluster, are not tried.
+usual order: a victim that finds a place, or can stay, is none. All jobs that wait stand in line with them and are passed over,
+but whose turn it is depends on them: nobody wins what the next session would give to another. The scenario counts if the job got
+its places and the action finds it fair. Scenarios that cannot work, for want of GPUs in the whole cluster, are not tried.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from phalanx.actions.kai.jobs import JobLine
+from phalanx.actions.kai.jobs import JobLine, WaitingOrder
 from phalanx.actions.kai.placing import Placer
 from phalanx.actions.kai.victims import Unit, VictimLine
-from phalanx.core.podsets import is_evicted, is_whole, next_tasks
+from phalanx.core.podsets import is_whole, next_tasks
 from phalanx.core.session import Session
 from phalanx.core.statement import Kind, Statement
 from phalanx.core.states import GangState, TaskState
+from phalanx.kai.figures import Figures
 from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
 from phalanx.model.status import Status
 from phalanx.placement import Mask
 
-Judge = Callable[[list[Unit]], bool]
-"""Says whether the units that really have to go may go."""
+Judge = Callable[[list[Unit], list[TaskState]], bool]
+"""Says whether the units that really have to go may go for these tasks."""
 
 
 class Solver:
     """Searches victims for one job."""
 
-    def __init__(self, session: Session, gang: GangState, action: str, message: Callable[[TaskState], str]) -> None:
-        """Serve a job; `message` says why a task has to go."""
-        self._session, self._gang, self._action, self._message = session, gang, action, message
+    def __init__(
+        self, session: Session, gang: GangState, action: str, message: Callable[[TaskState], str], others: WaitingOrder
+    ) -> None:
+        """Serve a job; `message` says why a task has to go, `others` are all jobs that wait."""
+        self._session, self._gang, self._action, self._message, self._others = session, gang, action, message, others
         self._placer = Placer(session, promises_only=True)
 
     def solve(self, make_line: Callable[[], VictimLine], judge: Judge) -> Statement | None:
@@ -94,7 +98,7 @@ class Solver:
             chosen = self._on_node(potential, node)
             self._evict(statement, chosen)
             units = [*recorded, *chosen]
-            if self._place_everybody(tasks, units, statement) and judge(self._gone(units)):
+            if self._place_everybody(tasks, units, statement) and judge(self._gone(units), tasks):
                 return statement
             statement.rollback(mark)
         statement.discard()
@@ -119,7 +123,7 @@ class Solver:
         """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
         nodes = self._nodes(tasks, units)
         jobs = {unit[0].gang.key: unit[0].gang for unit in units}
-        line = JobLine(self._session, [self._gang, *jobs.values()], is_simulated=True)
+        line = JobLine(self._session, [self._gang, *jobs.values()], others=self._others, chunks=self._chunks(tasks))
         has_place = False
         while (gang := line.pop()) is not None:
             if gang is self._gang:
@@ -127,15 +131,19 @@ class Solver:
                 if not has_place:
                     return False
             else:
-                self._bring_back(gang, statement, nodes, line)
+                self._bring_back(gang, statement, nodes)
         return has_place
 
-    def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask, line: JobLine) -> None:
-        """Place evicted tasks of a victim again, where they were if that is best; as long as it works the job comes again."""
+    def _chunks(self, tasks: list[TaskState]) -> dict[str, Figures]:
+        """Return what counts for the turn of the job's queue: the tasks that the problem has grown to."""
+        proportion = self._session.instance("proportion")
+        return {} if proportion is None else {self._gang.key: proportion.chunk(self._session, tasks)}
+
+    def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask) -> None:
+        """Place evicted tasks of a victim again, where they were if that is best: its minimum, or one task of a job that has it."""
         tasks = next_tasks(self._session, gang, counts_evicted=True)
-        is_back = bool(tasks) and self._has_quota(gang, tasks) and self._placer.place(gang, tasks, statement, nodes)
-        if is_back and any(map(is_evicted, gang.tasks)):
-            line.push(gang)
+        if tasks and self._has_quota(gang, tasks):
+            self._placer.place(gang, tasks, statement, nodes)
 
     def _has_quota(self, gang: GangState, tasks: list[TaskState]) -> bool:
         proportion = self._session.instance("proportion")

@@ -4,7 +4,7 @@ The order of all jobs that may give is made once per action (`VictimOrder`); a s
 that it has taken something from are compared anew.
 """
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from heapq import heappop, heappush
@@ -36,8 +36,9 @@ class VictimOrder:
         self._session = session
         self._by_priority, self._by_size = session.instance("priority") is not None, session.instance("elastic") is not None
         self.by_queue: dict[str, list[tuple[Key, GangState]]] = {}
-        for gang in jobs:
-            self.by_queue.setdefault(gang.gang.queue, []).append((self.key(gang, frozenset()), gang))
+        self._keys = {gang.key: (self.key(gang, frozenset()), gang) for gang in jobs}
+        for key, gang in self._keys.values():
+            self.by_queue.setdefault(gang.gang.queue, []).append((key, gang))
         for line in self.by_queue.values():
             line.sort(key=lambda entry: entry[0])
 
@@ -49,12 +50,18 @@ class VictimOrder:
 
     def update(self, gangs: dict[str, GangState]) -> None:
         """Put jobs that have given in their new place, and take those out that have nothing left."""
-        for name in {gang.gang.queue for gang in gangs.values()}:
-            line = [entry for entry in self.by_queue.get(name, []) if entry[1].key not in gangs]
-            for gang in gangs.values():
-                if gang.gang.queue == name and holders(gang):
-                    insort(line, (self.key(gang, frozenset()), gang), key=lambda entry: entry[0])
-            self.by_queue[name] = line
+        for gang in gangs.values():
+            line = self.by_queue.setdefault(gang.gang.queue, [])
+            known = self._keys.pop(gang.key, None)
+            if known is not None:
+                del line[bisect_left(line, known[0], key=_key_of)]
+            if holders(gang):
+                self._keys[gang.key] = (self.key(gang, frozenset()), gang)
+                insort(line, self._keys[gang.key], key=_key_of)
+
+
+def _key_of(entry: tuple[Key, GangState]) -> Key:
+    return entry[0]
 
 
 class _Reversed:

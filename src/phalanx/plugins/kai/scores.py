@@ -51,15 +51,22 @@ class ResourceTypePlugin(_Plugin):
 
 
 class GpuSharingOrderPlugin(_Plugin):
-    """Parts of GPUs to devices that are shared already."""
+    """Parts of GPUs to devices that are shared already.
+
+    A task that asks for nothing of a GPU fits any device, so it is drawn there too, as in KAI 0.13; later versions do not do it.
+    """
 
     name = "gpusharingorder"
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
         """Score nodes with a shared device that has room."""
-        if task.task.shape.gpu_share is None:
-            return np.zeros(len(offered))
-        return np.where(session.book(SharedGpus).room(task.task.shape)[2], SHARED, 0.0)
+        shape, shared = task.task.shape, session.book(SharedGpus)
+        if shape.gpu_share is not None:
+            return np.where(shared.room(shape)[2], SHARED, 0.0)
+        scores = np.zeros(len(offered))
+        if not uses_gpu(shape):
+            scores[shared.open_nodes(0.0)] = SHARED
+        return scores
 
 
 class NominatedNodePlugin(_Plugin):
