@@ -84,7 +84,8 @@ class Faults:
         self._store.delete(POD, pod["metadata"]["namespace"], pod["metadata"]["name"], grace=0)
 
     def _pods_on(self, node: str) -> list[Document]:
-        return self._store.items(POD, selection(fields=f"spec.nodeName={node}"))
+        """Return the pods that work on a node; those that have ended lose nothing."""
+        return self._store.items(POD, selection(fields=f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"))
 
     def _other_taints(self, node: str) -> list[dict[str, Any]]:
         """Return the taints of a node besides the one of the dead."""

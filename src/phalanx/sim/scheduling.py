@@ -46,8 +46,10 @@ class Scheduling:
         self._last = -1e18
         self._is_writing = False
         self.sessions = 0
+        self.evicting: list[Callable[[Eviction], None]] = []
+        """Told of every pod that has to go, before it does; a budget may still say no."""
         self.evicted: list[Callable[[Eviction], None]] = []
-        """Told of every pod that has to go, before it does."""
+        """Told of every pod that was told to go."""
         self.decided: list[Callable[[Snapshot, Decisions], None]] = []
         """Told of every session."""
 
@@ -107,13 +109,15 @@ class Scheduling:
             self._bind(pod, node, annotations)
 
     def _evict(self, eviction: Eviction) -> None:
-        for listener in self.evicted:
+        for listener in self.evicting:
             listener(eviction)
         task = eviction.task
         try:
             self._store.evict(task.namespace, task.name, uid=task.uid)
         except ClusterError:
             return  # gone already, or a budget says no: the next session sees what is there
+        for listener in self.evicted:
+            listener(eviction)
 
     def _bind(self, pod: Document, node: str, annotations: Mapping[str, str] | None) -> None:
         meta = pod["metadata"]

@@ -65,7 +65,8 @@ class World:
         self.recorder = Recorder(self.cluster, self.kernel, start)
         self.scheduling = Scheduling(seen, self.store, self.kernel, mind, self.settings, self._chance)
         self.work.listeners.append(self.recorder.set_whole)
-        self.scheduling.evicted.append(self._expect_back)
+        self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
+        self.scheduling.evicted.append(self._note_eviction)
         self.scheduling.decided.append(self._note_session)
         self.store.listen(self._follow)
 
@@ -213,9 +214,8 @@ class World:
         meta = pod.get("metadata", {})
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
-    def _expect_back(self, eviction: Eviction) -> None:
+    def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
-        self._comebacks.expect(eviction.task.uid)
 
     def _note_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
         names = (self.recorder.resource, SHORT_NAMES.get(self.recorder.resource, ""))
