@@ -103,10 +103,10 @@ def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
-    return [_condition(item) for item in conditions]
+    return [condition_document(item) for item in conditions]
 
 
-def _condition(item: Condition) -> dict[str, str]:
+def condition_document(item: Condition) -> dict[str, str]:
     """Return a condition; the time of its last change, if it is known, in whole seconds and never too early."""
     entry = {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message}
     if not item.since:
