@@ -26,7 +26,7 @@ def healing() -> World:
 def kai_world() -> World:
     world = worlds.world(nodes=2, cpu=8, gpus=1, policy=kai.policy())
     world.load([kai.queue("default", parent="", quota=-1), kai.queue("a", quota=2), kai.priority_class("train")])
-    return losing_a_node(world, kai.gang("train", tasks=2, gpus=1))
+    return losing_a_node(world, [*kai.gang("train", tasks=2, gpus=1)])
 
 
 def test_the_condition_of_a_stale_gang_keeps_its_time() -> None:
