@@ -199,25 +199,30 @@ class Pace:
         self._begun = self._last_line = time.monotonic()
         return self
 
-    def __call__(self, moment: float) -> bool:
-        """Wait until a moment of the cluster has come; tell whether the simulation goes on."""
-        self._show(moment)
-        while not self.is_over and self._factor is not None:
-            left = moment / self._factor - (time.monotonic() - self._begun)
-            if left <= 0:
-                break
+    def __call__(self, moment: float) -> float:
+        """Wait until a moment of the cluster has come; return it, or an earlier one if the simulation is over."""
+        self._show()
+        while not self.is_over and (left := self._seconds_until(moment)) > 0:
             time.sleep(min(left, SLICE_SECONDS))
-            self._show(moment)
-        return not self.is_over
+            self._show()
+        return min(moment, self._moment()) if self.is_over else moment
 
-    def _show(self, moment: float) -> None:
+    def _seconds_until(self, moment: float) -> float:
+        return 0.0 if self._factor is None else moment / self._factor - (time.monotonic() - self._begun)
+
+    def _moment(self) -> float:
+        """Return how far the cluster's time is: as far as the clock says, or as things have happened."""
+        passed = 0.0 if self._world is None else self._world.now - self._world.start
+        return passed if self._factor is None else max((time.monotonic() - self._begun) * self._factor, passed)
+
+    def _show(self) -> None:
         now = time.monotonic()
         if self._shows and now - self._last_line >= BETWEEN_LINES_SECONDS and self._world is not None:
             self._last_line = now
             records = self._world.recorder.gangs.values()
             finished = sum(record.finished is not None for record in records)
             of = f" of {short_time(self._until)}" if self._until is not None else ""
-            text = f"{self._name}: {short_time(moment)}{of}, {finished} of {len(records)} gangs finished, {now - self._begun:.0f} s"
+            text = f"{self._name}: {short_time(self._moment())}{of}, {finished} of {len(records)} gangs finished, {now - self._begun:.0f} s"
             click.echo(f"\r{text}\033[K", err=True, nl=False)
 
     def finish(self) -> None:

@@ -32,15 +32,19 @@ class Ending:
     """Nothing would happen any more but sessions."""
 
 
-def play(world: World, until: float | None, goes_on: Callable[[float], bool]) -> Ending:
-    """Let time pass; `goes_on` is asked before each moment at which something happens, and may take its time to answer."""
-    while True:
+def play(world: World, until: float | None, reach: Callable[[float], float]) -> Ending:
+    """Let time pass; `reach` is asked for each moment at which something happens, may take its time, and says how far to go."""
+    end = None
+    while end is None:
         due = world.next_time()
         end = _end(world, due, until)
-        if end is None and due is not None and goes_on(due - world.start):
-            world.advance(due)
-            continue
-        return _ending(world, end or End.INTERRUPTED, until)
+        if end in (End.DONE, End.HOPELESS):
+            break
+        wanted = until if end is End.REACHED and until is not None else (due or world.now) - world.start
+        reached = reach(wanted)
+        world.advance(world.start + reached)
+        end = End.INTERRUPTED if reached < wanted else end
+    return _ending(world, end)
 
 
 def _end(world: World, due: float | None, until: float | None) -> End | None:
@@ -53,9 +57,6 @@ def _end(world: World, due: float | None, until: float | None) -> End | None:
     return End.HOPELESS if is_hopeless else None
 
 
-def _ending(world: World, end: End, until: float | None) -> Ending:
-    if end is End.REACHED and until is not None:
-        world.advance(world.start + until)
-        return Ending(end, until, world.kernel.next_deed() is None)
+def _ending(world: World, end: End) -> Ending:
     moment = world.last_change if end is End.DONE else world.now
-    return Ending(end, moment - world.start, end is not End.INTERRUPTED)
+    return Ending(end, moment - world.start, end is not End.INTERRUPTED and world.kernel.next_deed() is None)
