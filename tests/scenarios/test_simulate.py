@@ -66,7 +66,9 @@ def test_the_deadlock_is_told_in_plain_words(folder: Path) -> None:
 
 
 def test_the_table_has_a_timeline_gangs_waits_and_figures(folder: Path) -> None:
-    shown = run(with_scenario(folder, "nodes:\n- {at: 5m, node: gpu-1, event: die}\n- {at: 6m, node: gpu-1, event: return}\n")).stdout
+    shown = run(
+        with_scenario(folder, "nodes:\n- {at: 5m, node: gpu-1, event: die}\n- {at: 6m, node: gpu-1, event: return}\n")
+    ).stdout
     assert re.search(r"^0s +default/bert arrives with 3 tasks$", shown, re.MULTILINE)
     assert re.search(r"^5m +node gpu-1 dies\n5m +default/bert is interrupted\n6m +node gpu-1 returns$", shown, re.MULTILINE)
     assert re.search(r"^6m\w+ +default/\w+ starts( again)?$", shown, re.MULTILINE)
@@ -143,7 +145,7 @@ def test_traces_are_simulated(name: str) -> None:
 
 WRONG = [
     ((), 2, "nothing to simulate"),
-    (("--workload", "weather"), 1, "--workload: 'weather' is unknown; write generated:jobs=1000,nodes=100, or FORMAT:PATH with one of acme"),
+    (("--workload", "weather"), 1, "--workload: 'weather' is unknown; write generated:jobs=1000,nodes=100, or FORMAT:PATH with one of"),
     (("--workload", "philly:"), 1, "--workload: philly: names no file; write for example philly:traces/philly"),
     (("--workload", "philly:x,nodes=many"), 1, "--workload: philly: 'many' is not a number of nodes; write for example nodes=100"),
     (("--workload", "generated:jobs=0"), 1, "generated: jobs: '0' is not possible"),
@@ -166,7 +168,7 @@ def test_wrong_usage_says_what_to_write(arguments: tuple[str, ...], status: int,
 
 BROKEN = [
     ("nodes:\n- {at: 5m, node: gpu-1, event: dies}", "line 4: nodes[0].event: 'dies' is unknown; write one of die, return, drain,"),
-    ("nodes:\n- {at: 5m, node: gpu-7, event: die}", "line 4: nodes[0].node: 'gpu-7' does not exist; write one of the nodes, such as gpu-1"),
+    ("nodes:\n- {at: 5m, node: gpu-7, event: die}", "line 4: nodes[0].node: 'gpu-7' does not exist; write one of the nodes,"),
     ("arrivals:\n- {at: 5m, gangs: [gpt]}", "line 4: arrivals[0].gangs: no gang is called 'default/gpt'; known are default/bert,"),
 ]  # fmt: skip
 
@@ -185,7 +187,9 @@ def test_two_scenarios_or_none_in_the_file_that_was_named_are_refused(folder: Pa
     assert "2 scenarios, in" in run(str(folder)).stderr
     empty = tmp_path / "empty"
     empty.write_text("seed: 1\n")
-    assert "no scenario in it; begin it with 'apiVersion: phalanx.dev/v1alpha1'" in run(str(folder), "--scenario", str(empty)).stderr
+    assert (
+        "no scenario in it; begin it with 'apiVersion: phalanx.dev/v1alpha1'" in run(str(folder), "--scenario", str(empty)).stderr
+    )
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:
@@ -204,7 +208,7 @@ def test_ctrl_c_ends_cleanly_with_what_is_known_so_far(folder: Path, speed: str)
     assert process.returncode == 130, words
     found = json.loads(shown)
     assert found["metrics"]["gangs"] >= 1
-    assert 0 < found["seconds"]
+    assert found["seconds"] > 0
     assert "interrupted; this is what was known by then" in words
 
 
@@ -213,3 +217,15 @@ def test_real_time_takes_its_time(folder: Path) -> None:
     found = answer(str(folder), "--speed", "10x", "--until", "20s")
     assert time.monotonic() - begun >= 1
     assert found["gangs"][0]["started"] == 1.0
+
+
+def scenarios() -> list[Path]:
+    return [file.parent for file in sorted((ROOT / "examples").glob("*/scenario.yaml"))]
+
+
+@pytest.mark.parametrize("example", scenarios(), ids=lambda folder: folder.name)
+def test_an_example_comes_out_as_its_scenario_expects(example: Path) -> None:
+    expected = yaml.safe_load((example / "scenario.yaml").read_text())["expect"]
+    for profile in sorted({name for entry in expected for name in entry["profiles"]}):
+        result = run(str(example), "--profile", profile)
+        assert (result.exit_code, result.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """Amounts over time: against a slow way that is easy to see through, and fast on many changes."""
 
+import itertools
 import time
 from random import Random
 
@@ -31,7 +32,7 @@ def level(changes: Changes, row: int, moment: float) -> float:
 def averaged(changes: Changes, row: int, start: float, stop: float) -> float:
     """Return the average level, step by step."""
     points = sorted({start, stop, *(float(moment) for moment in changes.moments if start < moment < stop)})
-    return sum(level(changes, row, since) * (to - since) for since, to in zip(points, points[1:], strict=False)) / (stop - start)
+    return sum(level(changes, row, since) * (to - since) for since, to in itertools.pairwise(points)) / (stop - start)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -39,7 +40,7 @@ def test_a_picture_has_the_average_of_each_column(seed: int) -> None:
     held, _ = drawn(seed, 60, 3, 100.0)
     edges = np.linspace(0.0, 100.0, 8)
     found = curves.picture(held, 3, edges)
-    expected = [[averaged(held, row, *pair) for pair in zip(edges, edges[1:], strict=False)] for row in range(3)]
+    expected = [[averaged(held, row, *pair) for pair in itertools.pairwise(edges)] for row in range(3)]
     assert found == pytest.approx(np.array(expected))
 
 
@@ -55,7 +56,7 @@ def test_fragmentation_is_what_the_steps_add_up_to(seed: int) -> None:
     held, offered = drawn(seed, 60, 3, 100.0)
     points = sorted({0.0, 100.0, *held.moments.tolist(), *offered.moments.tolist()})
     weighed = seconds = 0.0
-    for since, to in zip(points, points[1:], strict=False):
+    for since, to in itertools.pairwise(points):
         used = [level(held, row, since) for row in range(3)]
         free = [max(level(offered, row, since) - taken, 0.0) for row, taken in enumerate(used)]
         if sum(free):

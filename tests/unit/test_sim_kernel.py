@@ -26,7 +26,11 @@ def test_what_is_planned_for_the_past_happens_now() -> None:
 def test_what_is_planned_by_what_happens_is_done_in_the_same_moment() -> None:
     kernel, heard = Kernel(0.0), list[str]()
     kernel.after(1, Rank.SESSION, lambda: heard.append("session"))
-    kernel.after(1, Rank.WORLD, lambda: kernel.after(0, Rank.WORK, lambda: heard.append("work")) and None)
+
+    def begin() -> None:
+        kernel.after(0, Rank.WORK, lambda: heard.append("work"))
+
+    kernel.after(1, Rank.WORLD, begin)
     kernel.advance(1)
     assert heard == ["work", "session"]
 

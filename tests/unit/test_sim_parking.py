@@ -1,5 +1,7 @@
 """Gangs that found no room are left in peace until there is some."""
 
+import itertools
+
 from phalanx.model.task import GangKey
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
@@ -32,7 +34,7 @@ def test_a_gang_without_room_is_asked_after_longer_and_longer_times() -> None:
     moments = seen(world, "big")
     worlds.submit(world, worlds.gang("big", tasks=2, gpus=1), at=10)
     worlds.run(world, 900)
-    gaps = [later - earlier for earlier, later in zip(moments, moments[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
     assert [gap for gap in gaps if gap >= 60] == [60.0, 120.0, 240.0, 240.0]
 
 

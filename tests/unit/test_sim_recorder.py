@@ -41,7 +41,12 @@ def test_capacity_follows_nodes_that_die_and_return() -> None:
     world.plan(20, lambda: world.faults.come_back("node-0"))
     world.plan(30, lambda: world.faults.leave("node-0"))
     worlds.run(world, 40)
-    assert world.recorder.capacity_changes == [(0.0, "node-0", 8.0), (10.0, "node-0", 0.0), (20.0, "node-0", 8.0), (30.0, "node-0", 0.0)]
+    assert world.recorder.capacity_changes == [
+        (0.0, "node-0", 8.0),
+        (10.0, "node-0", 0.0),
+        (20.0, "node-0", 8.0),
+        (30.0, "node-0", 0.0),
+    ]
 
 
 def test_without_gpus_cpus_are_counted() -> None:

@@ -29,8 +29,8 @@ def test_it_has_the_keys_that_others_read() -> None:
         "profile", "seed", "start", "seconds", "resource", "gangs", "evictions", "deadlocks", "metrics", "nodes", "queues",
     ]  # fmt: skip
     assert list(answer["metrics"]) == [
-        "allocation", "occupancy", "fragmentation", "sessions", "gangs", "started", "finished", "waiting", "evictions", "evictedGangs",
-        "lostWork", "makespan", "wait", "waitByQueue", "waitBySize",
+        "allocation", "occupancy", "fragmentation", "sessions", "gangs", "started", "finished", "waiting", "evictions",
+        "evictedGangs", "lostWork", "makespan", "wait", "waitByQueue", "waitBySize",
     ]  # fmt: skip
     assert list(answer["metrics"]["wait"]) == ["count", "mean", "p50", "p90", "p99", "max"]
     assert (answer["profile"], answer["seed"], answer["start"]) == ("volcano", 7, "2026-01-01T00:00:00Z")
@@ -40,8 +40,8 @@ def test_it_has_the_keys_that_others_read() -> None:
 def test_gangs_have_their_times() -> None:
     first, second = found(simulated())["gangs"]
     assert first == {
-        "name": "default/a", "queue": "default", "priority": 0, "tasks": 2, "minimum": 2, "amount": 2.0, "submitted": 0.0, "started": 1.0,
-        "finished": 61.0, "evicted": 0, "wait": 1.0, "run": 60.0, "spans": [[1.0, 61.0]], "why": "",
+        "name": "default/a", "queue": "default", "priority": 0, "tasks": 2, "minimum": 2, "amount": 2.0, "submitted": 0.0,
+        "started": 1.0, "finished": 61.0, "evicted": 0, "wait": 1.0, "run": 60.0, "spans": [[1.0, 61.0]], "why": "",
     }  # fmt: skip
     assert (second["started"], second["finished"], second["run"], second["spans"]) == (62.0, None, 38.0, [[62.0, None]])
 

@@ -1,9 +1,13 @@
 """Scenario files: what they may say, and what is said about wrong ones."""
 
+import re
+import textwrap
+from pathlib import Path
+
 import pytest
 
 from phalanx.errors import ConfigError
-from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario, find_scenarios
+from phalanx.sim.scenario import FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Scenario, find_scenarios
 from phalanx.sim.settings import Delays, Duration, Settings, Span
 
 HEAD = "apiVersion: phalanx.dev/v1alpha1\nkind: Scenario\n"
@@ -69,9 +73,9 @@ expect:
 WRONG = [
     ("nodes:\n- {at: 5m, node: a, event: dies}", 4,
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
-    ("seed: 1\nunitl: 2h", 4, "unitl: unknown; did you mean 'until'?"),
-    ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart, keepsProgress,"
-     " durations, arrivals, failures, nodes, expect"),
+    ("seed: 1\nuntill: 2h", 4, "untill: unknown; did you mean 'until'?"),
+    ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart,"
+     " keepsProgress, durations, arrivals, failures, nodes, expect"),
     ("until: soon", 3, "until: 'soon' is not a duration; write for example 90s, 2h30m or a number of seconds"),
     ("until: 0s", 3, "until: '0s' is no time at all; write for example 1s"),
     ("seed: -1", 3, "seed: '-1' is not a whole number; write 0, 1, 2 and so on"),
@@ -104,7 +108,7 @@ def test_a_wrong_scenario_says_where_what_and_what_to_write(text: str, line: int
 
 
 def test_another_version_is_refused() -> None:
-    with pytest.raises(ConfigError, match="line 1: apiVersion: 'phalanx.dev/v9' is unknown; write one of phalanx.dev/v1alpha1"):
+    with pytest.raises(ConfigError, match=r"line 1: apiVersion: 'phalanx\.dev/v9' is unknown; write one of phalanx.dev/v1alpha1"):
         find_scenarios(b"apiVersion: phalanx.dev/v9\nkind: Scenario\n", "x.yaml")
 
 
@@ -114,3 +118,12 @@ def test_other_documents_are_left_to_others() -> None:
     assert find_scenarios(b"Scenario: [unclosed", "x.yaml") == []
     assert len(find_scenarios(other + b"---\n" + HEAD.encode(), "x.yaml")) == 1
     assert len(find_scenarios(b'{"apiVersion": "phalanx.dev/v1alpha1", "kind": "Scenario", "seed": 3}', "x.json")) == 1
+
+
+def test_the_reference_has_every_field_and_event_and_its_example_is_one() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md").read_text()
+    fields = {*FIELDS, *NODE_EVENTS, "bind", "pull", "start", "stop"} - {"apiVersion", "kind", "metadata"}
+    assert [name for name in sorted(fields) if f"`{name}`" not in text] == []
+    examples = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
+    assert len(find_scenarios(textwrap.dedent(examples[0]).encode(), "example")) == 1
+    assert read(textwrap.dedent(examples[1])).expect[1].profiles == ("phalanx",)

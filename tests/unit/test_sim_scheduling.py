@@ -1,5 +1,8 @@
 """Sessions in virtual time: when they are held, and how what they decide is carried out."""
 
+import itertools
+from functools import partial
+
 from phalanx.core.decision import Eviction
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.world import World
@@ -23,7 +26,7 @@ def test_sessions_follow_changes_with_a_gap_and_beat_while_gangs_wait() -> None:
     worlds.submit(world, worlds.gang("b", tasks=2, gpus=1), at=11)
     worlds.run(world, 200)
     assert moments[:3] == [0.0, 10.0, 15.0]
-    assert all(later - earlier >= 5 for earlier, later in zip(moments, moments[1:], strict=False))
+    assert all(later - earlier >= 5 for earlier, later in itertools.pairwise(moments))
     assert moments[-3:] == [moments[-1] - 120, moments[-1] - 60, moments[-1]]
 
 
@@ -48,7 +51,7 @@ def test_a_pod_that_was_deleted_before_its_bind_leaves_the_place_to_others() -> 
     world = worlds.world(nodes=1, gpus=1, settings=Settings(delays=Delays(bind=Span(10, 10))))
     worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
     worlds.submit(world, worlds.gang("b", tasks=1, gpus=1), at=1)
-    world.plan(5, lambda: world.store.delete(POD, "default", "a-0") and None)
+    world.plan(5, partial(world.store.delete, POD, "default", "a-0"))
     worlds.run(world, 100)
     assert worlds.phases(world.store) == {"b-0": "Running"}
 

@@ -67,12 +67,22 @@ def test_pods_without_a_group_are_there_from_the_beginning() -> None:
 
 
 def test_a_node_whose_first_event_is_to_join_is_not_there_before() -> None:
-    events = (NodeEvent(50, "gpu-1", "join"), NodeEvent(80, "gpu-1", "drain"), NodeEvent(20, "gpu-2", "leave"), NodeEvent(60, "gpu-2", "join"))
+    events = (
+        NodeEvent(50, "gpu-1", "join"),
+        NodeEvent(80, "gpu-1", "drain"),
+        NodeEvent(20, "gpu-2", "leave"),
+        NodeEvent(60, "gpu-2", "join"),
+    )
     world = staged(nodes=events)
     worlds.run(world, 100)
     changes = [(moment, name) for moment, name, level in world.recorder.capacity_changes if level]
     assert changes == [(0.0, "gpu-0"), (0.0, "gpu-2"), (50.0, "gpu-1"), (60.0, "gpu-2")]
-    assert world.recorder.node_events == [(20, "gpu-2", "leave"), (50, "gpu-1", "join"), (60, "gpu-2", "join"), (80, "gpu-1", "drain")]
+    assert world.recorder.node_events == [
+        (20, "gpu-2", "leave"),
+        (50, "gpu-1", "join"),
+        (60, "gpu-2", "join"),
+        (80, "gpu-1", "drain"),
+    ]
 
 
 def test_pods_and_gangs_fail_when_the_scenario_says() -> None:
@@ -113,7 +123,9 @@ def test_a_scenario_that_names_what_does_not_exist_is_refused(scenario: dict[str
 def test_an_annotation_that_is_no_duration_is_refused_with_its_object(name: str) -> None:
     group, pod = build.gang("a")
     group["metadata"]["annotations"] = {name: "tomorrow"}
-    with pytest.raises(SnapshotError, match=f"PodGroup default/a: annotation {name}: 'tomorrow' is not a duration; write for example"):
+    with pytest.raises(
+        SnapshotError, match=f"PodGroup default/a: annotation {name}: 'tomorrow' is not a duration; write for example"
+    ):
         staged([group, pod])
 
 

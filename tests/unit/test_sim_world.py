@@ -30,14 +30,14 @@ def test_what_the_cluster_refuses_is_noted_with_its_moment() -> None:
 
 
 def test_finished_gangs_may_be_removed_at_once() -> None:
-    for objects in (worlds.gang("a", tasks=2, duration="5s", gpus=1), kai.gang("a", tasks=2, gpus=1)):
+    for objects in (build.gang("a", tasks=2, gpus=1), kai.gang("a", tasks=2, gpus=1)):
         policy = kai.policy() if objects[0]["apiVersion"].startswith("scheduling.run.ai") else None
         world = worlds.world(nodes=1, gpus=2, policy=policy, settings=Settings(removes_finished=True))
         objects[0]["metadata"].setdefault("annotations", {})["phalanx.dev/duration"] = "5s"
         if policy is not None:
             world.load([kai.queue("team")])
             objects[0]["spec"]["queue"] = "team"
-        worlds.submit(world, objects)
+        worlds.submit(world, [*objects])
         worlds.run(world, 100)
         assert worlds.record(world, "a").finished == 6.0
         assert world.store.items(POD) == []

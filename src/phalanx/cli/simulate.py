@@ -30,19 +30,23 @@ PATH = click.Path(allow_dash=True)
 @click.option("--scenario", type=click.Path(dir_okay=False), metavar="FILE", help="What happens when; else the one in the paths.")
 @click.option("--workload", metavar="WORK", help="Work of its own: generated:jobs=1000,nodes=100, or a trace as philly:PATH.")
 @click.option("--until", metavar="DURATION", help="How long to simulate, such as 2h; else until nothing more can happen.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For everything that is drawn by chance; 0 unless said otherwise.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="For everything that is drawn by chance; 0 unless said otherwise."
+)
 @click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
 @click.option("--compare", metavar="NAME,NAME...", help="Simulate the same under several profiles and show them side by side.")
 @click.option("--speed", default="max", show_default=True, metavar="FACTOR", help="1x is real time, 10x ten times as fast.")
-@click.option("--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with charts, which needs no other file.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with charts, which needs no other file."
+)
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Simulate what becomes of gangs on a cluster: when they start, why they wait, who is evicted. No Kubernetes is needed.
 
-    Reads manifests as 'phalanx schedule' does. A scenario beside them says when gangs arrive, how long they run, what fails, and what
-    happens to nodes. The scheduler is the one of 'phalanx schedule'. The same input gives the same output.
+    Reads manifests as 'phalanx schedule' does. A scenario beside them says when gangs arrive, how long they run, what fails,
+    and what happens to nodes. The scheduler is the one of 'phalanx schedule'. The same input gives the same output.
     """
     from phalanx.cli.simulating import simulate
 
@@ -74,7 +78,9 @@ class Options:
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together, before anything is simulated."""
         if not self.paths and not self.workload:
-            raise click.UsageError("nothing to simulate: name files or folders, or work with --workload generated:jobs=200,nodes=20")
+            raise click.UsageError(
+                "nothing to simulate: name files or folders, or work with --workload generated:jobs=200,nodes=20"
+            )
         if sum(option is not None for option in (self.config, self.profile, self.compare)) > 1:
             raise click.UsageError("--config, --profile and --compare exclude each other: all say who decides")
         if (*self.paths, self.config).count("-") > 1:

@@ -45,7 +45,11 @@ def short_time(seconds: float | None) -> str:
 def ending_text(shown: Shown) -> str:
     """Say when and why a simulation ended."""
     waiting = shown.result["metrics"]["waiting"]
-    who = f"{counted(waiting, 'gang')} still {'waits' if waiting == 1 else 'wait'}" if waiting else "pods beyond their gang's minimum still wait"
+    who = (
+        f"{counted(waiting, 'gang')} still {'waits' if waiting == 1 else 'wait'}"
+        if waiting
+        else "pods beyond their gang's minimum still wait"
+    )
     after = f"{shown.result['profile']}: ended after {short_time(shown.ending.seconds)}"
     texts = {
         End.REACHED: "as long as was asked for",
@@ -73,7 +77,7 @@ def _lines(shown: Shown, screen: Screen) -> Iterator[str]:
     yield from ("", "WAITS", *aligned(_waits(found["metrics"])))
     yield from ("", "FIGURES", *aligned([(name, text) for name, text in _figures(found).items()], numbers=False))
     if found["deadlocks"]:
-        yield from ("", "DEADLOCKS", *map(lambda item: _deadlock(item, found["resource"]), found["deadlocks"]))
+        yield from ("", "DEADLOCKS", *(_deadlock(item, found["resource"]) for item in found["deadlocks"]))
     yield from ("", ending_text(shown))
 
 
@@ -117,9 +121,9 @@ def _evictions(evictions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[float, 
 def _gangs(gangs: Sequence[Mapping[str, Any]], screen: Screen) -> Iterator[str]:
     header = ("GANG", "QUEUE", "TASKS", "MIN", "ARRIVES", "STARTS", "FINISHES", "WAIT", "RUN", "EVICTED")
     rows = [
-        (gang["name"], gang["queue"], str(gang["tasks"]), str(gang["minimum"]), *map(short_time, _times(gang)), str(gang["evicted"]))
+        (*(str(gang[name]) for name in ("name", "queue", "tasks", "minimum")), *map(short_time, _times(gang)), str(gang["evicted"]))
         for gang in gangs[:MOST_GANGS]
-    ]  # fmt: skip
+    ]
     lines = list(aligned([header, *rows], words=2))
     width = max(map(len, lines))
     yield f"{lines[0].ljust(width)}  WHY"
@@ -177,7 +181,9 @@ def _deadlock(item: Mapping[str, Any], resource: str) -> str:
     since = f"since {short_time(item['since'])}"
     if len(names) == 1:
         return f"{since} {names[0]} holds {holds}, has less than its minimum, and gets no more"
-    shown = ", ".join(names[:-1][:MOST_GANGS]) + f" and {names[-1] if len(names) <= MOST_GANGS else f'{len(names) - MOST_GANGS} more'}"
+    shown = (
+        ", ".join(names[:-1][:MOST_GANGS]) + f" and {names[-1] if len(names) <= MOST_GANGS else f'{len(names) - MOST_GANGS} more'}"
+    )
     return f"{since} {shown} hold {holds} together; none of them has its minimum, and each waits for what the others hold"
 
 
@@ -196,7 +202,8 @@ class Measure:
 
 
 MEASURES = (
-    Measure("gangs started", ("started",), 1), Measure("gangs finished", ("finished",), 1), Measure("gangs waiting", ("waiting",), -1),
+    Measure("gangs started", ("started",), 1), Measure("gangs finished", ("finished",), 1),
+    Measure("gangs waiting", ("waiting",), -1),
     *(Measure(f"wait, {name}", ("wait", name), -1, "time") for name in ("mean", "p50", "p90", "p99", "max")),
     Measure("held", ("allocation",), 1, "part"), Measure("held by whole gangs", ("occupancy",), 1, "part"),
     Measure("free but on partly used nodes", ("fragmentation",), -1, "part"), Measure("pods evicted", ("evictions",), -1),

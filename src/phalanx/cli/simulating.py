@@ -3,7 +3,7 @@
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -90,7 +90,7 @@ def _write(asked: Options, outcome: Outcome) -> None:
         click.echo(f"not as expected: {text}", err=True)
 
 
-def _write_report(path: str, results: list[dict[str, Any]]) -> None:
+def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
     page = import_module("phalanx.sim.report").page
     try:
         Path(path).write_text(page(results), encoding="utf-8")
@@ -222,8 +222,8 @@ class Pace:
             records = self._world.recorder.gangs.values()
             finished = sum(record.finished is not None for record in records)
             of = f" of {short_time(self._until)}" if self._until is not None else ""
-            text = f"{self._name}: {short_time(self._moment())}{of}, {finished} of {len(records)} gangs finished, {now - self._begun:.0f} s"
-            click.echo(f"\r{text}\033[K", err=True, nl=False)
+            text = f"{self._name}: {short_time(self._moment())}{of}, {finished} of {len(records)} gangs finished"
+            click.echo(f"\r{text}, {now - self._begun:.0f} s\033[K", err=True, nl=False)
 
     def finish(self) -> None:
         """Take the line away."""

@@ -57,7 +57,9 @@ class Kernel:
 
     def next_deed(self) -> float | None:
         """Return the moment of what is planned next besides sessions, which may find nothing to do; None when only they are."""
-        return min((timer.moment for timer in self._timers if timer.action is not None and timer.rank != Rank.SESSION), default=None)
+        return min(
+            (timer.moment for timer in self._timers if timer.action is not None and timer.rank != Rank.SESSION), default=None
+        )
 
     def step(self) -> None:
         """Do what is planned next."""

@@ -1,4 +1,4 @@
-"""Lets a simulated cluster live until its end: a moment that was asked for, a stop from outside, or when nothing more can happen."""
+"""Lets a simulated cluster live until its end: a moment that was asked for, a stop from outside, or nothing more to happen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

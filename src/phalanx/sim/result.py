@@ -4,6 +4,7 @@ It is made the same way from a world that has come to its end and from one that 
 start. Gangs that have not started count with the time they have waited until the end.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,7 @@ def result(world: World, run: Run) -> dict[str, Any]:
     whys = world.reasons()
     gangs = [_gang(record, end, whys) for record in recorder.gangs.values()]
     held, offered, names = _node_changes(recorder)
-    return _rounded({
+    found: dict[str, Any] = _rounded({
         "profile": run.profile, "seed": run.seed, "start": stamp(int(world.start)), "seconds": end, "resource": recorder.resource,
         "gangs": gangs, "evictions": [_eviction(record) for record in recorder.evictions],
         "deadlocks": deadlocks(recorder, end, is_quiet=run.is_quiet),
@@ -52,6 +53,7 @@ def result(world: World, run: Run) -> dict[str, Any]:
                     "makespan": _makespan(gangs), **_waits(gangs)},
         "nodes": _nodes(held, offered, names, end), "queues": _queues(recorder, end),
     })  # fmt: skip
+    return found
 
 
 def _rounded(value: Any) -> Any:
@@ -133,7 +135,7 @@ def _waits(gangs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _size_names() -> list[str]:
-    bounds = [f"{low + 1}-{high}" for low, high in zip(SIZES, SIZES[1:], strict=False)]
+    bounds = [f"{low + 1}-{high}" for low, high in itertools.pairwise(SIZES)]
     return [str(SIZES[0]), *bounds, f"{SIZES[-1] + 1}+"]
 
 

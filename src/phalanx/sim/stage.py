@@ -5,7 +5,7 @@ gang comes when the scenario or its annotation `phalanx.dev/arrives` says, or el
 there before.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -181,7 +181,7 @@ def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
     return found
 
 
-def copy_of(group: list[Document], number: int) -> list[Document]:
+def copy_of(group: Sequence[Document], number: int) -> list[Document]:
     """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
     name = next(item["metadata"]["name"] for item in group if item["kind"] == "PodGroup")
     return [_renamed(item, name, f"{name}-{number + 1}") for item in group]

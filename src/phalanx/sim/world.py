@@ -113,11 +113,11 @@ class World:
         for key in dict.fromkeys(task.gang for task in tasks if task is not None and task.gang is not None):
             self.recorder.submit(key)
 
-    def plan(self, offset: float, deed: Callable[[], None]) -> None:
+    def plan(self, offset: float, deed: Callable[[], object]) -> None:
         """Let something happen so many seconds after the start; what the cluster refuses is noted, and the rest goes on."""
         self.kernel.at(self.start + offset, Rank.WORLD, lambda: self._try(deed))
 
-    def _try(self, deed: Callable[[], None]) -> None:
+    def _try(self, deed: Callable[[], object]) -> None:
         try:
             deed()
         except ClusterError as problem:
