@@ -14,7 +14,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/core/*
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) conformance fuzz bench clean
+.PHONY: help demo test check $(CHECKS) conformance browser fuzz bench clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -55,6 +55,11 @@ check-spelling: $(TOOLS)
 
 conformance: $(RUNTIME)  ## Compare our decisions with those of established schedulers
 	@$(BIN)/python scripts/conformance
+
+browser: $(TOOLS)  ## Look at our pages with a real Chromium, which is installed with apt if it is missing
+	@$(BIN)/python -c 'from phalanx.testing.browser import chromium; raise SystemExit(chromium() is None)' \
+		|| { apt-get update && apt-get install --yes --no-install-recommends chromium; }
+	$(BIN)/pytest tests/browser
 
 fuzz: $(TOOLS)  ## Try the properties on examples that no run had before
 	PHALANX_FUZZ=1 $(BIN)/pytest --numprocesses $(TEST_WORKERS) tests/properties

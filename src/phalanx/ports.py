@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from phalanx.model.node import NodeUsage
+from phalanx.model.usage import QueueHistory
 
 
 class UsageSource(Protocol):
@@ -20,4 +21,16 @@ class UsageSource(Protocol):
 
     def read(self) -> Mapping[str, NodeUsage]:
         """Return what is known by node name; nodes that nobody measured are left out."""
+        ...
+
+
+class QueueUsageSource(Protocol):
+    """Knows how much queues used over time, for the plugin `proportion` of the profile kai.
+
+    Whoever makes snapshots enters the answer as `Surroundings.queue_history`; what of it counts, and how much, is decided by the
+    policy. `phalanx schedule --usage` reads files (`cli/shards.py`).
+    """
+
+    def read(self) -> QueueHistory | None:
+        """Return all samples that are known; None when nobody measures."""
         ...

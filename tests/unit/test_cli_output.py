@@ -9,6 +9,7 @@ import pytest
 from phalanx.builtin import CATALOGUE
 from phalanx.cli.output import Screen, columns, lines_of
 from phalanx.core.cycle import run_cycle
+from phalanx.core.parts import Part
 from phalanx.core.policy import Policy
 from phalanx.testing import build
 
@@ -18,7 +19,7 @@ PIPE = Screen()
 def lines(*objects: Any, screen: Screen = PIPE, policy: Policy | None = None, nodes: int = 1, **offers: Any) -> list[str]:
     cluster = build.cluster(nodes=nodes, policy=policy, **offers).submit(*objects)
     snapshot = cluster.objects.snapshot(0.0)
-    return list(lines_of(snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE), screen))
+    return list(lines_of([Part("", snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE))], screen))
 
 
 def many(count: int) -> Iterator[list[dict[str, Any]]]:

@@ -84,10 +84,28 @@ def test_what_is_skipped_is_noted_on_stderr() -> None:
     assert "note" not in result.stdout
 
 
-def test_a_broken_object_ends_the_command_before_anything_is_decided() -> None:
-    result = stdin(cluster(json.loads(ONE)["items"], {"apiVersion": "v1", "kind": "Pod"}))
-    sentence = "error: stdin, document 1, items[4]: Pod without a name: metadata.name: missing\n"
-    assert (result.exit_code, result.stdout, result.stderr) == (1, "", sentence)
+def test_a_broken_object_is_refused_alone_and_the_rest_is_decided() -> None:
+    objects = cluster(json.loads(ONE)["items"], {"apiVersion": "v1", "kind": "Pod"})
+    sentence = "stdin, document 1, items[4]: Pod without a name: metadata.name: missing"
+    result = stdin(objects)
+    assert (result.exit_code, result.stderr) == (3, "")
+    assert "1 starts" in result.stdout
+    assert result.stdout.endswith(f"\n\nREFUSED\n{sentence}\n")
+    answer = json.loads(stdin(objects, "-o", "json").stdout)
+    assert answer["binds"]
+    assert answer["refused"] == [{"object": "Pod without a name", "message": sentence}]
+
+
+def test_a_broken_group_is_told_so() -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "x"},
+        "spec": {"minMember": "a"},
+    }
+    answer = json.loads(stdin(cluster(json.loads(ONE)["items"], group), "-o", "json").stdout)
+    assert answer["groups"]["x"]["conditions"][0]["type"] == "Refused"
+    assert "minMember" in answer["groups"]["x"]["why"]
 
 
 def test_empty_stdin_says_what_to_pipe_into_it() -> None:

@@ -107,7 +107,8 @@ class _Campaign:
             return False
         if not self._may_take(tasks[0]):
             return True
-        return not self._action.ceiling.may_hold(self._gang, tasks_needed(self._gang, tasks), self._action.purpose)
+        needed = tasks_needed(self._gang, tasks)
+        return bool(needed) and not self._action.ceiling.may_hold(self._gang, needed, self._action.purpose)
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
         mission = Mission(self._gang, self._queue, self._action.purpose, self._action.name)

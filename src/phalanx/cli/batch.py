@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from phalanx.cli.policies import policy_of
-from phalanx.core.cycle import run_cycle
+from phalanx.cli.shards import decide
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.parts import seconds
+from phalanx.dialects.usage import history
 from phalanx.errors import PhalanxError, SnapshotError
-from phalanx.explain.answer import answer
-from phalanx.runtime.catalogue import connected_catalogue
+from phalanx.explain.answer import whole_answer
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -51,8 +51,8 @@ def _decide(request: dict[str, Any]) -> dict[str, Any]:
             cluster.put(item)
         except (TypeError, AttributeError) as problem:
             raise SnapshotError(f"objects[{number}], {describe(item)}: {problem}") from problem
-    snapshot = cluster.snapshot(_now(request))
-    return answer(snapshot, run_cycle(snapshot, policy, connected_catalogue(policy.family)))
+    cluster.put_history(None if request.get("usage") is None else history(request["usage"]))
+    return whole_answer(decide(cluster.snapshot(_now(request)), policy))
 
 
 def _now(request: dict[str, Any]) -> float:

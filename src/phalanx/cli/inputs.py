@@ -186,6 +186,8 @@ class Intake:
     skipped: Counter[str] = field(default_factory=Counter)
     """How many objects of each kind no session reads, as "Deployment.apps"."""
     problems: list[str] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
     documents: list[tuple[str, dict[str, Any]]] | None = None
     """Every object with its place, for those who want them; None: nobody does."""
 
@@ -199,9 +201,14 @@ class Intake:
 
     def _put(self, found: Located) -> None:
         try:
-            self._enter(found.place, _checked(found.value))
+            document = _checked(found.value)
         except PhalanxError as problem:
             self.problems.append(f"{found.place}: {problem}")
+            return
+        try:
+            self._enter(found.place, document)
+        except PhalanxError as problem:
+            self.refused.append((describe(document), f"{found.place}: {problem}"))
 
     def _enter(self, place: str, document: dict[str, Any]) -> None:
         group = document["apiVersion"].rpartition("/")[0]
@@ -218,11 +225,12 @@ class Intake:
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
-        if len(self.problems) == 1:
-            raise SnapshotError(self.problems[0])
-        if self.problems:
-            lines = [f"{len(self.problems)} objects or files cannot be read:", *self.problems[:MOST_SHOWN]]
-            more = len(self.problems) - MOST_SHOWN
+        problems = [*self.problems, *(text for _, text in self.refused)]
+        if len(problems) == 1:
+            raise SnapshotError(problems[0])
+        if problems:
+            lines = [f"{len(problems)} objects or files cannot be read:", *problems[:MOST_SHOWN]]
+            more = len(problems) - MOST_SHOWN
             raise SnapshotError("\n  ".join([*lines, *([f"and {more} more"] if more > 0 else [])]))
 
 
@@ -245,12 +253,13 @@ def _type_name(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = frozenset()) -> Intake:
-    """Read every path into one cluster; refuse the whole if anything is broken."""
+def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = frozenset(), goes_on: bool = False) -> Intake:
+    """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects."""
     intake = Intake(ObjectCluster(ignored_provisioners=ignored_provisioners))
     for path in paths:
         intake.take(path)
-    intake.refuse_problems()
+    if intake.problems or not goes_on:
+        intake.refuse_problems()
     return intake
 
 
@@ -268,10 +277,11 @@ def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     if intake.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
         yield f"skipped what a session does not read: {kinds}"
+    refused = {name for name, _ in intake.refused}
     orphans = {
         gang: sum(task.status is Status.PENDING for task in members.values())
         for gang, members in snapshot.members.items()
-        if gang not in snapshot.gangs
+        if gang not in snapshot.gangs and f"PodGroup {gang}" not in refused
     }
     waiting = {gang: count for gang, count in sorted(orphans.items()) if count}
     if waiting:

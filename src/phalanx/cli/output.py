@@ -13,9 +13,10 @@ import click
 import msgspec
 
 from phalanx.core.decision import Decisions, Eviction
+from phalanx.core.parts import Part, together
 from phalanx.core.snapshot import Snapshot
 from phalanx.explain.phrases import as_counted, counted
-from phalanx.explain.standing import GangRow, Standing, gang_rows
+from phalanx.explain.standing import GangRow, Standing, all_rows
 from phalanx.model.task import Task
 
 GAP = "  "
@@ -77,17 +78,24 @@ def write_course(decisions: Decisions) -> None:
         click.echo(f"[{step.level}] {step.text}", err=True)
 
 
-def write_tables(snapshot: Snapshot, decisions: Decisions, screen: Screen) -> None:
+def write_tables(parts: Sequence[Part], screen: Screen) -> None:
     """Write gangs, placements, promises and evictions; sections that would be empty are left out."""
-    click.echo("\n".join(lines_of(snapshot, decisions, screen)), color=screen.has_colour)
+    click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
 
 
-def lines_of(snapshot: Snapshot, decisions: Decisions, screen: Screen) -> Iterator[str]:
+def write_refused(refused: Sequence[tuple[str, str]]) -> None:
+    """Write what could not be understood, each object with its place and the reason."""
+    if refused:
+        click.echo("\n".join(["", "REFUSED", *(text for _, text in refused)]))
+
+
+def lines_of(parts: Sequence[Part], screen: Screen) -> Iterator[str]:
     """Return what `write_tables` writes."""
-    rows = gang_rows(snapshot, decisions)
+    rows, snapshot, decisions = all_rows(parts), parts[0].snapshot, together(parts)
     if not rows:
-        pods = sum(map(len, snapshot.on_node.values()))
-        yield f"No gangs: the input has {counted(len(snapshot.nodes), 'node')} with {counted(pods, 'pod')}, and no PodGroup."
+        nodes = sum(len(part.snapshot.nodes) for part in parts)
+        pods = sum(len(held) for part in parts for held in part.snapshot.on_node.values())
+        yield f"No gangs: the input has {counted(nodes, 'node')} with {counted(pods, 'pod')}, and no PodGroup."
         return
     yield from _gang_lines(rows, screen)
     for title, places in (("PLACEMENTS", decisions.binds), ("PROMISED", decisions.pipelined)):

@@ -5,6 +5,7 @@ A policy that leaves here was tried: every action and plugin was made once, so a
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib.resources import files
@@ -13,8 +14,10 @@ from phalanx.builtin import catalogue_of
 from phalanx.cli.inputs import Located, parse_text, read_documents
 from phalanx.core.cycle import Catalogue
 from phalanx.core.kai_policy import read_kai_policy
-from phalanx.core.policy import Policy, read_policy
+from phalanx.core.kai_shards import policy_of_shard
+from phalanx.core.policy import Policy, ProcessFlags, read_policy
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.shard import PoolShard
 
 DEFAULT_PROFILE = "phalanx"
 CONFIG_MAP_KEY = "volcano-scheduler.conf"
@@ -75,6 +78,22 @@ def policy_of(document: object) -> Policy:
     return policy
 
 
+def policy_of_pool_shard(shard: PoolShard) -> Policy:
+    """Return the policy that a SchedulingShard asks for."""
+    catalogue = catalogue_of("kai")
+    policy = policy_of_shard(shard, actions=list(catalogue.actions), plugins=list(catalogue.plugins))
+    try:
+        _try_out(policy, catalogue)
+    except ConfigError as problem:
+        raise ConfigError(f"SchedulingShard {shard.name}: {problem}") from problem
+    return policy
+
+
+def says_more_than(profile: str, policy: Policy) -> bool:
+    """Tell whether a policy is not just the profile: then it comes before what shards say."""
+    return replace(policy, flags=ProcessFlags()) != policy_of_profile(profile)
+
+
 def _on_profile(document: object) -> object:
     config = {"profile": DEFAULT_PROFILE} if document is None or document == {} else document
     if not isinstance(config, Mapping) or config.get("profile") is None:
@@ -111,7 +130,8 @@ def _unwrapped(document: Located) -> object:
 def _try_out(policy: Policy, catalogue: Catalogue) -> None:
     for number, tier in enumerate(policy.tiers):
         for place, plugin in enumerate(tier):
-            _make(partial(catalogue.plugins[plugin.name], plugin), f"tiers[{number}].plugins[{place}]: plugin {plugin.name!r}")
+            where = f"plugins.{plugin.name}" if policy.family == "kai" else f"tiers[{number}].plugins[{place}]"
+            _make(partial(catalogue.plugins[plugin.name], plugin), f"{where}: plugin {plugin.name!r}")
     for name in dict.fromkeys((*policy.actions, *policy.arguments_by_action)):
         arguments = policy.arguments_by_action.get(name, {})
         _make(partial(catalogue.actions[name], arguments), f"configurations: action {name!r}")

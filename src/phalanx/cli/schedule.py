@@ -1,11 +1,14 @@
 """`phalanx schedule`: decide one session on a snapshot, change nothing."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from phalanx.core.policy import Policy
 
 EXAMPLES = """\b
 Examples:
@@ -17,7 +20,7 @@ Exit status:
   0  decided, and every gang has its minimum
   1  failed: the input or the configuration is wrong
   2  wrong usage
-  3  decided, and some gang has to wait
+  3  decided, and some gang has to wait, or some object was refused
 """
 
 FORMS = ("table", "json", "yaml")
@@ -31,6 +34,8 @@ PATH = click.Path(allow_dash=True)
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
 @click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; volcano unless said otherwise.")
+@click.option("--shard", metavar="NAME", help="Decide for this SchedulingShard only; for each in the input otherwise.")
+@click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="Read what queues used over time; may be repeated.")
 @click.option("--now", metavar="TIME", help="The time at which the session takes place, such as 2026-01-01T12:00:00Z.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
 @click.option(
@@ -59,6 +64,8 @@ class Options:
     more_files: tuple[str, ...]
     config: str | None
     profile: str | None
+    shard: str | None
+    usage: tuple[str, ...]
     now: str | None
     form: str
     verbosity: str | None
@@ -71,14 +78,14 @@ class Options:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        single = (self.paths, self.config, self.profile, self.now, self.verbosity, self.form != "table")
+        single = (self.paths, self.config, self.profile, self.shard, self.usage, self.now, self.verbosity, self.form != "table")
         if self.batch and any(single):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
         if not self.batch and not self.paths:
             raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
         if self.config and self.profile:
             raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
-        if (*self.paths, self.config).count("-") > 1:
+        if (*self.paths, *self.usage, self.config).count("-") > 1:
             raise click.UsageError("stdin can be read only once: one '-' at most")
 
 
@@ -94,26 +101,37 @@ def _decide(asked: Options) -> bool:
     """Decide and write the answer; tell whether every gang has its minimum."""
     from phalanx.cli import output
     from phalanx.cli.inputs import notes_on, take_in
-    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
-    from phalanx.core.cycle import run_cycle
-    from phalanx.explain.answer import answer, course
-    from phalanx.explain.standing import gang_rows
-    from phalanx.runtime.catalogue import connected_catalogue
+    from phalanx.cli.shards import FileUsage, decide, notes_on_pools
+    from phalanx.core.parts import together
+    from phalanx.explain.answer import course, whole_answer, with_refused
+    from phalanx.explain.standing import all_rows
 
-    now = _now(asked.now)
-    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners)
+    now, policy = _now(asked.now), _policy(asked)
+    intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners, goes_on=True)
+    intake.cluster.put_history(FileUsage(asked.usage).read())
     snapshot = intake.cluster.snapshot(now)
-    for text in notes_on(intake, snapshot):
+    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
         output.note(text)
-    decisions = run_cycle(snapshot, policy, connected_catalogue(policy.family), course_level=int(asked.verbosity or 0))
+    parts = decide(snapshot, policy, course_level=int(asked.verbosity or 0))
     if asked.form == "table":
-        output.write_course(decisions)
-        output.write_tables(snapshot, decisions, output.Screen.of_stdout())
+        output.write_course(together(parts))
+        output.write_tables(parts, output.Screen.of_stdout())
+        output.write_refused(intake.refused)
     else:
-        steps = {"course": course(decisions)} if asked.verbosity else {}
-        output.write_data({**answer(snapshot, decisions), **steps}, asked.form)
-    return all(row.standing.has_minimum for row in gang_rows(snapshot, decisions))
+        steps = {"course": course(together(parts))} if asked.verbosity else {}
+        output.write_data({**with_refused(whole_answer(parts), intake.refused), **steps}, asked.form)
+    return not intake.refused and all(row.standing.has_minimum for row in all_rows(parts))
+
+
+def _policy(asked: Options) -> "Policy":
+    """Return the policy that was asked for."""
+    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+
+    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    for option, is_given in (("--shard", asked.shard), ("--usage", asked.usage)):
+        if is_given and policy.family != "kai":
+            raise click.UsageError(f"{option}: only the profile kai knows it; add '--profile kai'")
+    return replace(policy, flags=replace(policy.flags, shard_name=asked.shard)) if asked.shard else policy
 
 
 def _now(text: str | None) -> float:

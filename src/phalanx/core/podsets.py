@@ -67,6 +67,11 @@ def is_whole(gang: GangState) -> bool:
     return all(leaf.is_satisfied for leaf in pod_sets(gang))
 
 
+def is_elastic(gang: GangState) -> bool:
+    """Tell whether some leaf has more tasks than its minimum."""
+    return any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(gang))
+
+
 def leaves_in_order(leaves: list[PodSet]) -> list[PodSet]:
     """Order leaves: unsatisfied ones first; satisfied ones by how far they are over their minimum; then by name."""
     return sorted(leaves, key=lambda leaf: (leaf.is_satisfied, leaf.active / leaf.minimum if leaf.is_satisfied else 0.0, leaf.name))

@@ -48,6 +48,8 @@ class Policy:
     """Whose actions and plugins the names mean: volcano or kai."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options that the actions of the family kai read."""
+    node_pool: str | None = None
+    """Which nodes and gangs a scheduler of the family kai sees, by their label; empty for those without, None for all."""
     victim_rule: str = "first-tier"
     """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
 
@@ -68,7 +70,7 @@ def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[s
         actions=_read_actions(config.get("actions", "enqueue, allocate, backfill"), actions),
         tiers=_read_tiers(config.get("tiers", []), plugins),
         arguments_by_action=_read_configurations(config.get("configurations") or [], actions),
-        flags=_read_flags(config.get("flags") or {}),
+        flags=read_flags(config.get("flags") or {}),
         victim_rule=_read_victim_rule(config.get("victimRule", "first-tier")),
     )
     _reject_clashes(policy)
@@ -132,7 +134,8 @@ def _read_victim_rule(value: object) -> str:
     return rule
 
 
-def _read_flags(value: object) -> ProcessFlags:
+def read_flags(value: object) -> ProcessFlags:
+    """Read options of the scheduler process."""
     entry = _mapping(value, "flags")
     _known_keys(entry, ("shardingMode", "shardName", "ignoredProvisioners", "percentageOfNodesToFind"), "flags")
     mode = _text(entry.get("shardingMode") or "none", "flags.shardingMode")
@@ -150,7 +153,8 @@ def _reject_clashes(policy: Policy) -> None:
 
 def setting_error(plugin: str, key: str, known: Sequence[str]) -> ConfigError:
     """Return the error for an argument that the plugin does not have."""
-    return ConfigError(f"plugin {plugin!r}, argument {key!r}: unknown setting{_nearest(key, known)}")
+    hint = _nearest(key, known) if known else "; it takes no arguments"
+    return ConfigError(f"plugin {plugin!r}, argument {key!r}: unknown setting{hint}")
 
 
 def _mapping(value: object, where: str) -> Mapping[str, object]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from phalanx.core import combine
+from phalanx.core.candidates import sort_out
 from phalanx.core.course import Course, note_votes
 from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer, Room, Scope, Site, SortKey, Term
@@ -61,8 +62,6 @@ class Session:
         self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
         self.decisions = Decisions(family=policy.family, options=policy.options)
         self.queues = snapshot.queues
-        self.left_out: list[GangState] = []
-        self.gangs: dict[GangKey, GangState] = {}
         self._voters: list[Any] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
         self._on_node: dict[int, list[TaskState]] = {}
@@ -79,7 +78,7 @@ class Session:
         self._outlook_keys: dict[int, Hashable] = {}
         self._local: dict[int, bool] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
-        self._read_gangs()
+        self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self.queues)
         for state in self.gangs.values():
             locate_gang(state, snapshot.hypernodes)
         self.plugins = [
@@ -98,15 +97,6 @@ class Session:
                 if flag is None or flag in plugin.enabled:
                     found[hook].setdefault(tier, []).append(getattr(instance, hook))
         return {hook: [tiers[number] for number in sorted(tiers)] for hook, tiers in found.items()}
-
-    def _read_gangs(self) -> None:
-        for key in self.snapshot.active:
-            state = self._make_gang(key)
-            if state.gang.queue in self.queues:
-                self.gangs[key] = state
-            else:
-                state.verdicts.append(Verdict.refuse("", "QueueNotFound", f"queue {state.gang.queue!r} does not exist"))
-                self.left_out.append(state)
 
     def _make_gang(self, key: GangKey) -> GangState:
         numbers = self.snapshot.nodes.number_by_name

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from phalanx.core.duration import grace_of, seconds_of
-from phalanx.core.policy import setting_error
+from phalanx.core.policy import PluginPolicy, setting_error
 from phalanx.errors import ConfigError
 
 LARGEST = 2**31 - 1
@@ -42,6 +42,13 @@ class Arguments:
             raise self._wrong(key, value, "a finite number")
         return number
 
+    def at_least(self, key: str, default: float, least: float) -> float:
+        """Read a number that has a lower bound."""
+        number = self.number(key, default)
+        if number < least:
+            raise self._wrong(key, number, f"a number of {least:g} or more")
+        return number
+
     def switch(self, key: str, default: bool) -> bool:
         """Read true or false."""
         value = self._get(key, default)
@@ -70,6 +77,13 @@ class Arguments:
         """Read a text."""
         return str(self._get(key, default))
 
+    def choice(self, key: str, default: str, choices: Sequence[str]) -> str:
+        """Read one of a few words."""
+        value = self.text(key, default)
+        if value not in choices:
+            raise ConfigError(f"plugin {self._owner!r}, argument {key!r}: {value!r} is unknown; write {_either(choices)}")
+        return value
+
     def raw(self, key: str) -> object:
         """Read a value of any form; None when absent."""
         return self._get(key, None)
@@ -87,3 +101,19 @@ class Arguments:
 
     def _wrong(self, key: str, value: object, wanted: str) -> ConfigError:
         return ConfigError(f"plugin {self._owner!r}, argument {key!r}: {value!r} is not {wanted}")
+
+
+def _either(choices: Sequence[str]) -> str:
+    *others, last = map(repr, choices)
+    return f"{', '.join(others)} or {last}"
+
+
+class PlainPlugin:
+    """What plugins without settings have in common: a name, and that they refuse every argument."""
+
+    name = ""
+
+    def __init__(self, policy: PluginPolicy) -> None:
+        """Refuse arguments."""
+        self.policy = policy
+        Arguments(self.name, policy.arguments).done()

@@ -9,12 +9,13 @@ from phalanx.core.topology import HyperTree
 from phalanx.model.binding import BindRequest
 from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.gang import Gang
-from phalanx.model.node import NodeUsage, Shard
+from phalanx.model.node import NodeUsage
 from phalanx.model.numa import NumaTopology
 from phalanx.model.queue import Queue
 from phalanx.model.quota import ResourceQuota
 from phalanx.model.resources import Resources, ResourceSpace
 from phalanx.model.selectors import Labels, LabelSelector
+from phalanx.model.shard import PoolShard, Shard
 from phalanx.model.storage import (
     DeviceClass,
     ResourceClaim,
@@ -27,6 +28,7 @@ from phalanx.model.storage import (
 )
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.topology import LabelTree
+from phalanx.model.usage import QueueHistory
 from phalanx.placement import Amounts, Counts
 
 
@@ -61,6 +63,8 @@ class Surroundings:
     service_selectors: Mapping[str, tuple[str, LabelSelector]] = field(default_factory=dict)
     """Service key to its namespace and pod selector."""
     shards: Mapping[str, Shard] = field(default_factory=dict)
+    pool_shards: Mapping[str, PoolShard] = field(default_factory=dict)
+    queue_history: QueueHistory | None = None
     numa_topologies: Mapping[str, NumaTopology] = field(default_factory=dict)
     node_usage: Mapping[str, NodeUsage] = field(default_factory=dict)
     label_trees: Mapping[str, LabelTree] = field(default_factory=dict)
@@ -103,6 +107,13 @@ class Snapshot:
     """Waiting tasks of which some binds failed."""
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Tasks that only keep a shared device for others."""
+    full_tree: Mapping[str, Queue] | None = None
+    """The queues as their objects say, where `queues` is what one scheduler makes of them."""
+
+    @property
+    def queue_objects(self) -> Mapping[str, Queue]:
+        """Return the queues as their objects say."""
+        return self.queues if self.full_tree is None else self.full_tree
 
     def members_of(self, gang: GangKey) -> Mapping[TaskKey, Task]:
         """Return the tasks of a gang."""

@@ -16,6 +16,7 @@ from phalanx.errors import SnapshotError
 from phalanx.kai.binding import BindOrder
 from phalanx.model.binding import PENDING, PHASES, BindRequest
 from phalanx.model.moment import moment_text
+from phalanx.model.shard import NODE_POOL
 from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import FailedBind, TaskKey
 
@@ -115,9 +116,8 @@ def bind_request_document(order: BindOrder) -> dict[str, Any]:
     if order.most_attempts is not None:
         spec["backoffLimit"] = order.most_attempts
     owner = {"apiVersion": "v1", "kind": "Pod", "name": task.name, **({"uid": task.uid} if task.knows_uid else {})}
-    meta = {
-        "name": task.name, "namespace": task.namespace, "labels": {"selected-node": order.node}, "ownerReferences": [owner],
-    }  # fmt: skip
+    labels = {"selected-node": order.node, **({NODE_POOL: order.node_pool} if order.node_pool else {})}
+    meta = {"name": task.name, "namespace": task.namespace, "labels": labels, "ownerReferences": [owner]}
     return {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest", "metadata": meta, "spec": spec}
 
 

@@ -12,13 +12,14 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import binding, kai, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
+from phalanx.dialects import binding, kai, kai_shards, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pods import PodReader
 from phalanx.errors import SnapshotError
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import Resources
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.usage import QueueHistory
 
 Document = Mapping[str, Any]
 Struct = TypeVar("Struct")
@@ -143,6 +144,10 @@ class ObjectCluster:
             return str(volume.csi_driver)
         found = self._tables.get("storage_classes", {}).get(claim.storage_class)
         return "" if found is None else (found.csi_driver or found.provisioner)
+
+    def put_history(self, history: QueueHistory | None) -> None:
+        """Set what queues used over time."""
+        self.state.surroundings = replace(self.state.surroundings, queue_history=history)
 
     # --- everything that filters read besides ------------------------------------------------------------------------
 
@@ -274,6 +279,7 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),
         lambda cluster, document: cluster.state.drop_bind_request(_key(document)),
     ),
+    ("kai.scheduler", "SchedulingShard"): _table("pool_shards", kai_shards.ShardRead, kai_shards.shard),
     ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(
         lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),

@@ -1,12 +1,15 @@
 """KAI's objects: PodGroup v2alpha2, Queue v2, Topology."""
 
-from phalanx.dialects.parts import condition, key_of, seconds, staleness_grace
+from msgspec import field
+
+from phalanx.dialects.parts import condition, integer, key_of, seconds, staleness_grace
 from phalanx.dialects.schema import ConditionRead, Meta, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import STALE, Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.quantity import LARGEST
 from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.selectors import LabelSelector
+from phalanx.model.shard import NODE_POOL
 from phalanx.model.task import GangKey
 from phalanx.model.topology import LabelTree
 
@@ -14,6 +17,7 @@ STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
 SUBGROUP = "kai.scheduler/subgroup-name"
 UNLIMITED = -1.0
 BYTES_PER_MEMORY_UNIT = 10**6
+NO_BACKOFF, ONE_ATTEMPT = -1, 1
 
 
 class ConstraintRead(Read):
@@ -42,12 +46,26 @@ class PodGroupSpecRead(Read):
     preemptibility: str | None = None
     topology_constraint: ConstraintRead | None = None
     sub_groups: list[SubGroupRead] | None = None
+    scheduling_backoff: int | None = None
+    mark_unschedulable: bool | None = None
+
+
+class SchedulingConditionRead(Read):
+    """What a scheduler said about a group in one node pool."""
+
+    type: str = ""
+    status: str = ""
+    node_pool: str = ""
+    reason: str = ""
+    message: str = ""
+    transition_id: str = field(default="", name="transitionID")
 
 
 class PodGroupStatusRead(Read):
     """What was written on a PodGroup."""
 
     conditions: list[ConditionRead] | None = None
+    scheduling_conditions: list[SchedulingConditionRead] | None = None
 
 
 class PodGroupRead(Read):
@@ -126,14 +144,25 @@ def gang(read: PodGroupRead) -> Gang:
         priority_class=spec.priority_class_name or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
         is_preemptable=None if not spec.preemptibility else spec.preemptibility == "preemptible",
         conditions=_conditions(read), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations, dialect="kai",
+        node_pool=(meta.labels or {}).get(NODE_POOL, ""), tries_pool_once=_tries_pool_once(spec),
+        marks_pods=spec.mark_unschedulable is not False,
     )  # fmt: skip
+
+
+def _tries_pool_once(spec: PodGroupSpecRead) -> bool:
+    if spec.scheduling_backoff not in (None, NO_BACKOFF, ONE_ATTEMPT):
+        raise SnapshotError(
+            f"spec.schedulingBackoff: {spec.scheduling_backoff} is unknown; write 1 to be tried once in a node pool, or -1"
+        )
+    return spec.scheduling_backoff == ONE_ATTEMPT
 
 
 def _conditions(read: PodGroupRead) -> tuple[Condition, ...]:
     """Return the conditions of a PodGroup; the stamp that KAI puts on a stale one is read as the condition that says so."""
+    status = read.status or PodGroupStatusRead()
     stamp = _stamp((read.metadata.annotations or {}).get(STALE_SINCE))
     stamped = (Condition(STALE, "True", since=stamp),) if stamp else ()
-    return (*map(condition, (read.status or PodGroupStatusRead()).conditions or ()), *stamped)
+    return (*map(condition, status.conditions or ()), *stamped, *_attempts(status))
 
 
 def _stamp(text: str | None) -> float:
@@ -142,6 +171,16 @@ def _stamp(text: str | None) -> float:
         return seconds(text)
     except SnapshotError:
         return 0.0
+
+
+def _attempts(status: PodGroupStatusRead) -> tuple[Condition, ...]:
+    """Return what schedulers said about attempts in node pools, the latest last."""
+    found = sorted(status.scheduling_conditions or (), key=_transition)
+    return tuple(Condition(item.type, item.status, item.reason, item.message, node_pool=item.node_pool) for item in found)
+
+
+def _transition(read: SchedulingConditionRead) -> int:
+    return integer(read.transition_id or "0", where="status.schedulingConditions: transitionID")
 
 
 def _check_tree(parts: list[SubGroupRead]) -> None:

@@ -8,11 +8,10 @@ from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.podsets import USING, can_be_whole, pod_sets
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
-from phalanx.dialects.kai_status import NOT_READY, job_error, pod_condition
+from phalanx.dialects.kai_status import NOT_READY, is_untouched, job_error, pod_condition
+from phalanx.kai.binding import bound_tasks
 from phalanx.model.status import Status
 
-NODE_POOL = "default"
-"""Nodes without a pool are in this one."""
 NORMAL, WARNING = "Normal", "Warning"
 STALE_ACTION = "stalegangeviction"
 
@@ -31,16 +30,18 @@ class Event:
 
 def events(snapshot: Snapshot, decisions: Decisions) -> list[Event]:
     """Return the events of a session: those of pods that get a node, of evictions, and of groups that wait."""
-    found = [_scheduled(key, node) for key, node in sorted(decisions.binds.items())]
+    bound = sorted(bound_tasks(decisions), key=lambda task: task.task.key)
+    found = [_scheduled(task, decisions.binds[task.task.key]) for task in bound]
     found += _evictions(decisions)
     for outcome in sorted(decisions.outcomes, key=lambda outcome: outcome.state.key):
-        if outcome.state.gang.dialect == "kai":
+        if outcome.state.gang.dialect == "kai" and not is_untouched(outcome.state):
             found += _about(outcome.state, snapshot.nodes.names, decisions)
     return found
 
 
-def _scheduled(key: str, node: str) -> Event:
-    return Event("Pod", key, NORMAL, "Scheduled", f"Successfully assigned pod {key} to node {node} at node-pool {NODE_POOL}")
+def _scheduled(task: TaskState, node: str) -> Event:
+    key, pool = task.task.key, task.gang.gang.pool
+    return Event("Pod", key, NORMAL, "Scheduled", f"Successfully assigned pod {key} to node {node} at node-pool {pool}")
 
 
 def _evictions(decisions: Decisions) -> Iterator[Event]:

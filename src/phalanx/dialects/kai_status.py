@@ -28,6 +28,8 @@ INSUFFICIENT = "Insufficient "
 GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
 """Refusals of a whole job that groups are told of; others explain why a search for victims came to nothing."""
+UNTOUCHED = ("BackedOff", "NoShard")
+"""Refusals of jobs that no scheduler looks at: nobody writes a new condition on them."""
 _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
 
 
@@ -64,8 +66,17 @@ def phase_of(gang: GangState) -> str:
 def _condition(gang: GangState) -> Condition | None:
     if not gang.tally.counts[Status.PENDING] or gang.tally.total(ACTIVE):
         return None
-    reason, message = job_error(gang)
-    return Condition(UNSCHEDULABLE, "True", reason, message)
+    if is_untouched(gang):
+        return gang.gang.latest_attempt
+    pool, (reason, message) = gang.gang.pool, job_error(gang)
+    prefix = f"Node-Pool '{pool}': " if gang.gang.tries_pool_once else ""
+    return Condition(UNSCHEDULABLE, "True", reason, prefix + message, node_pool=pool)
+
+
+def is_untouched(gang: GangState) -> bool:
+    """Tell whether no scheduler looks at a job."""
+    verdict = _job_verdict(gang)
+    return verdict is not None and verdict.reason in UNTOUCHED
 
 
 def job_error(gang: GangState) -> tuple[str, str]:
@@ -73,6 +84,8 @@ def job_error(gang: GangState) -> tuple[str, str]:
     verdict = _job_verdict(gang)
     if verdict is not None and verdict.reason == "QueueNotFound":
         return NO_QUEUE, f"Queue {gang.gang.queue} does not exist"
+    if verdict is not None and verdict.reason in UNTOUCHED:
+        return verdict.reason, verdict.message
     if not can_be_whole(gang):
         return NOT_READY, _not_ready(gang)
     if verdict is not None:
@@ -85,7 +98,7 @@ def job_error(gang: GangState) -> tuple[str, str]:
 
 
 def _job_verdict(gang: GangState) -> Verdict | None:
-    return next((verdict for verdict in gang.verdicts if verdict.reason in ("QueueNotFound", *JOB_VERDICTS)), None)
+    return next((verdict for verdict in gang.verdicts if verdict.reason in ("QueueNotFound", *UNTOUCHED, *JOB_VERDICTS)), None)
 
 
 def _not_ready(gang: GangState) -> str:

@@ -24,8 +24,12 @@ def node(read: schema.NodeRead, volume_limits: Mapping[str, int | None]) -> Node
         name=meta.name, labels=meta.labels or {},
         taints=tuple(Taint(taint.key, taint.value or "", taint.effect) for taint in spec.taints or ()),
         is_unschedulable=bool(spec.unschedulable), allocatable=offered, reported=reported, image_bytes=_images(status),
-        annotations=meta.annotations or {},
+        annotations=meta.annotations or {}, is_ready=_is_ready(status),
     )  # fmt: skip
+
+
+def _is_ready(status: schema.NodeStatus) -> bool:
+    return all(condition.status == "True" for condition in status.conditions or () if condition.type == "Ready")
 
 
 def _oversubscription(meta: schema.Meta) -> dict[str, int]:

@@ -233,10 +233,16 @@ class NodeSpec(Read):
     unschedulable: bool | None = None
 
 
+class NodeCondition(Read):
+    type: str = ""
+    status: str = ""
+
+
 class NodeStatus(Read):
     allocatable: Quantities = None
     capacity: Quantities = None
     images: list[Image] | None = None
+    conditions: list[NodeCondition] | None = None
 
 
 class NodeRead(Read):

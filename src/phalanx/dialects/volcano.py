@@ -7,9 +7,10 @@ from phalanx.dialects import schema
 from phalanx.dialects.parts import condition, key_of, label_selector, seconds, staleness_grace
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
-from phalanx.model.node import HyperNode, HyperNodeMember, Shard
+from phalanx.model.node import HyperNode, HyperNodeMember
 from phalanx.model.queue import NodeGroupAffinity, Queue, QueueBounds
 from phalanx.model.resources import CPU, MEMORY, Resources, read_resources, scale_of
+from phalanx.model.shard import Shard
 from phalanx.model.task import GangKey
 
 ALLOCATED_HYPERNODE = "volcano.sh/job-allocated-hypernode"

@@ -1,11 +1,13 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
 from phalanx.core.decision import ClaimGrant, Decisions, Eviction, Outcome
+from phalanx.core.parts import Part, together
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
 from phalanx.dialects import kai_status, volcano_status
@@ -21,28 +23,55 @@ WAITING = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
 
 def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
     """Return the decisions of one cycle and the state they lead to."""
-    touched = {outcome.state.key for outcome in decisions.outcomes}
+    return whole_answer([Part("", snapshot, decisions)])
+
+
+def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return what several schedulers decided as one answer; figures of a queue stand under ``shard/queue``."""
+    decisions = together(parts)
+    tasks, groups = zip(*map(_members, parts), strict=True)
+    found = {
+        "binds": dict(sorted(decisions.binds.items())),
+        "pipelined": dict(sorted(decisions.pipelined.items())),
+        "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
+        "tasks": dict(sorted(item for each in tasks for item in each.items())),
+        "groups": dict(sorted(item for each in groups for item in each.items())),
+        "claims": {key: _claim(grant) for key, grant in sorted(decisions.claims.items())},
+        "queues": {
+            name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
+        },
+    }
+    return with_kai(found, parts) if decisions.family == "kai" else found
+
+
+def _members(part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tasks and the groups of one scheduler."""
+    snapshot, outcomes = part.snapshot, part.decisions.outcomes
+    touched = {outcome.state.key for outcome in outcomes}
     tasks: dict[str, Any] = {}
     groups: dict[str, Any] = {}
-    for outcome in decisions.outcomes:
+    for outcome in outcomes:
         tasks.update(_touched_tasks(snapshot, outcome))
         groups[outcome.state.key] = _touched_group(snapshot, outcome)
     for key, gang in snapshot.gangs.items():
         if key not in touched:
             tasks.update({task.key: _task(task, task.status, task.node) for task in snapshot.members_of(key).values()})
             groups[key] = {"phase": _settled_phase(snapshot, gang), "conditions": _conditions(gang.conditions), "why": ""}
-    found = {
-        "binds": dict(sorted(decisions.binds.items())),
-        "pipelined": dict(sorted(decisions.pipelined.items())),
-        "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
-        "tasks": dict(sorted(tasks.items())),
-        "groups": dict(sorted(groups.items())),
-        "claims": {key: _claim(grant) for key, grant in sorted(decisions.claims.items())},
-        "queues": {
-            name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
-        },
-    }
-    return with_kai(found, snapshot, decisions) if decisions.family == "kai" else found
+    return tasks, groups
+
+
+def with_refused(found: dict[str, Any], refused: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Add the objects that could not be understood, each with the reason; a PodGroup among them waits and says so."""
+    if not refused:
+        return found
+    groups = {name.removeprefix("PodGroup "): _refused(text) for name, text in refused if name.startswith("PodGroup ")}
+    objects = [{"object": name, "message": text} for name, text in refused]
+    return {**found, "groups": dict(sorted({**found["groups"], **groups}.items())), "refused": objects}
+
+
+def _refused(text: str) -> dict[str, Any]:
+    condition = Condition("Refused", "True", "Invalid", text)
+    return {"phase": "Pending", "conditions": [condition_document(condition)], "why": f"refused: {text}"}
 
 
 def course(decisions: Decisions) -> list[dict[str, Any]]:
@@ -75,7 +104,7 @@ def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
         entry["failedBinds"] = failed_binds_document(state.task.failed_binds)
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
-    if state.status in WAITING and not state.task.is_gated:
+    if state.status in WAITING and not state.task.is_gated and state.gang.gang.marks_pods:
         dialect = kai_status if state.gang.gang.dialect == "kai" else volcano_status
         condition = dialect.pod_condition(state, names)
         entry |= {"reason": condition.reason, "message": condition.message}
@@ -109,6 +138,8 @@ def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
 def condition_document(item: Condition) -> dict[str, str]:
     """Return a condition; the time of its last change, if it is known, in whole seconds and never too early."""
     entry = {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message}
-    if not item.since:
-        return entry
-    return entry | {"lastTransitionTime": f"{datetime.fromtimestamp(ceil(item.since), UTC):%Y-%m-%dT%H:%M:%SZ}"}
+    if item.node_pool:
+        entry["nodePool"] = item.node_pool
+    if item.since:
+        entry["lastTransitionTime"] = f"{datetime.fromtimestamp(ceil(item.since), UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return entry

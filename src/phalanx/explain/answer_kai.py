@@ -1,44 +1,57 @@
 """What the answer says besides when the profile is kai: what KAI's binder, controllers and scheduler would write."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phalanx.core.decision import Decisions
-from phalanx.core.snapshot import Snapshot
+from phalanx.core.parts import Part
+from phalanx.core.states import GangState
 from phalanx.dialects.binding import bind_request_document
 from phalanx.dialects.kai_events import Event, events
 from phalanx.dialects.kai_status import queue_status, resources_status
-from phalanx.kai.accounts import group_account, queue_accounts
+from phalanx.kai.accounts import Account, group_account, queue_accounts
 from phalanx.kai.binding import bind_orders
 from phalanx.kai.reservations import plan_reservations
+from phalanx.model.queue import Queue
 
 
-def with_kai(answer: dict[str, Any], snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
+def with_kai(answer: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
     """Add bind requests, reservations of shared GPUs, events, and the status and stamps of groups and queues."""
-    gangs = [outcome.state for outcome in decisions.outcomes if outcome.state.gang.dialect == "kai"]
-    accounts = {gang.key: group_account(gang, snapshot) for gang in gangs}
-    groups = {gang.key: {"resourcesStatus": resources_status(accounts[gang.key])} for gang in gangs}
-    stamps = {key: {"annotations": dict(sorted(texts.items()))} for key, texts in decisions.stamps.items()}
-    totals = queue_accounts(snapshot.queues, ((gang.gang.queue, accounts[gang.key]) for gang in gangs))
-    queues = {name: {"status": queue_status(snapshot.queues, name, account)} for name, account in totals.items()}
+    accounts = [(gang, group_account(gang, part.snapshot)) for part in parts for gang in _gangs(part)]
+    groups = {gang.key: {"resourcesStatus": resources_status(account)} for gang, account in accounts}
+    stamps = {key: {"annotations": dict(sorted(texts.items()))} for part in parts for key, texts in part.decisions.stamps.items()}
+    orders = [order for part in parts for order in bind_orders(part.snapshot, part.decisions)]
     return {
         **answer,
         "groups": _with(_with(answer["groups"], groups), stamps),
-        "queues": dict(sorted(_with(answer["queues"], queues).items())),
-        "bindRequests": [bind_request_document(order) for order in bind_orders(snapshot, decisions)],
-        "deleteBindRequests": dict(sorted(snapshot.lost_requests.items())),
-        "gpuReservations": _reservations(snapshot, decisions),
-        "events": [_event(event) for event in events(snapshot, decisions)],
+        "queues": dict(sorted(_with(answer["queues"], _queues(parts[0].snapshot.queue_objects, accounts)).items())),
+        "bindRequests": [bind_request_document(order) for order in sorted(orders, key=lambda order: order.task.key)],
+        "deleteBindRequests": dict(sorted(item for part in parts for item in part.snapshot.lost_requests.items())),
+        "gpuReservations": _reservations(parts),
+        "events": [_event(event) for part in parts for event in events(part.snapshot, part.decisions)],
     }
+
+
+def _gangs(part: Part) -> list[GangState]:
+    return [outcome.state for outcome in part.decisions.outcomes if outcome.state.gang.dialect == "kai"]
+
+
+def _queues(queues: Mapping[str, Queue], accounts: list[tuple[GangState, Account]]) -> dict[str, dict[str, Any]]:
+    """Return the status of every queue; its sums are over the groups of all schedulers."""
+    totals = queue_accounts(queues, ((gang.gang.queue, account) for gang, account in accounts))
+    return {name: {"status": queue_status(queues, name, account)} for name, account in totals.items()}
 
 
 def _with(entries: dict[str, Any], more: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     return {**entries, **{key: {**entries.get(key, {}), **part} for key, part in more.items()}}
 
 
-def _reservations(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
-    plan = plan_reservations(snapshot, decisions)
-    create = [{"group": group, "node": node} for group, node in plan.create]
-    return {"create": create, "delete": list(plan.delete), "unreserved": list(plan.unreserved)}
+def _reservations(parts: Sequence[Part]) -> dict[str, Any]:
+    plans = [plan_reservations(part.snapshot, part.decisions) for part in parts]
+    return {
+        "create": [{"group": group, "node": node} for group, node in sorted(entry for plan in plans for entry in plan.create)],
+        "delete": sorted(key for plan in plans for key in plan.delete),
+        "unreserved": sorted(key for plan in plans for key in plan.unreserved),
+    }
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -43,6 +43,8 @@ _PHRASES = {
     "cannot allocate all claims": ("has too few devices for its claims", "have too few devices for its claims"),
     "resourceclaim not available on the node": ("cannot reach the devices it holds", "cannot reach the devices it holds"),
     "node(s) are not in the shard of this scheduler": ("belongs to another scheduler", "belong to another scheduler"),
+    "node(s) are not for pods with GPUs": ("is not for pods with GPUs", "are not for pods with GPUs"),
+    "node(s) are not for pods without GPUs": ("is not for pods without GPUs", "are not for pods without GPUs"),
     "node(s) would keep too little cpu or memory for their free GPUs": (
         "keeps its cpu and memory for its GPUs",
         "keep their cpu and memory for their GPUs",

@@ -1,9 +1,11 @@
 """Where a gang stands after a session: one word and a few counts, for tables and exit codes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from phalanx.core.decision import Decisions, Outcome
+from phalanx.core.parts import Part
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.explain.membership import has_minimum, is_finished, is_new, minimum_of
@@ -57,7 +59,17 @@ def gang_rows(snapshot: Snapshot, decisions: Decisions) -> list[GangRow]:
         if key not in touched
     )
     rows = [_row(outcome, snapshot) for outcome in (*decisions.outcomes, *settled)]
-    return sorted(rows, key=lambda row: (_ORDER.index(row.standing), row.gang))
+    return sorted(rows, key=_place)
+
+
+def all_rows(parts: Iterable[Part]) -> list[GangRow]:
+    """Return the gangs of several schedulers, in the same order."""
+    rows = [row for part in parts for row in gang_rows(part.snapshot, part.decisions)]
+    return sorted(rows, key=_place)
+
+
+def _place(row: GangRow) -> tuple[int, str]:
+    return _ORDER.index(row.standing), row.gang
 
 
 def _row(outcome: Outcome, snapshot: Snapshot) -> GangRow:

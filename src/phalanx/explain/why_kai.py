@@ -27,7 +27,17 @@ def why_kai(gang: GangState, snapshot: Snapshot) -> str:
     """Return the reason why a job, or a part of it, waits; empty when nothing of it does."""
     if has_minimum(gang):
         return _why_not_more(gang)
-    return _queue_problem(gang, snapshot) or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
+    return _left_out(gang) or _queue_problem(gang, snapshot) or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
+
+
+def _left_out(gang: GangState) -> str:
+    """Say why no scheduler looks at a job; empty when one does."""
+    for verdict in gang.verdicts:
+        if verdict.reason == "BackedOff":
+            return f"{verdict.message} (schedulingBackoff 1); give it the label of another pool"
+        if verdict.reason == "NoShard":
+            return f"{verdict.message}; give it the label of a pool that has one"
+    return ""
 
 
 def _why_not_more(gang: GangState) -> str:

@@ -44,6 +44,8 @@ class BindOrder:
     devices_by_claim: Mapping[str, tuple[GrantedDevice, ...]] = field(default_factory=dict)
     """By the name under which the pod knows the claim."""
     most_attempts: int | None = None
+    node_pool: str = ""
+    """Label of its gang that says to which nodes it belongs; empty without one."""
 
 
 def received(shape: Shape, node: Node) -> Received:
@@ -74,7 +76,10 @@ def _order(snapshot: Snapshot, task: TaskState, decisions: Decisions, most_attem
     name = decisions.binds[task.task.key]
     node = snapshot.nodes.nodes[snapshot.nodes.number_by_name[name]]
     groups = tuple(group for group, _ in task.gpu_groups)
-    return BindOrder(task.task, name, received(task.task.shape, node), groups, _devices(task.task.shape, decisions), most_attempts)
+    return BindOrder(
+        task.task, name, received(task.task.shape, node), groups, _devices(task.task.shape, decisions), most_attempts,
+        task.gang.gang.node_pool,
+    )  # fmt: skip
 
 
 def _devices(shape: Shape, decisions: Decisions) -> dict[str, tuple[GrantedDevice, ...]]:

@@ -95,6 +95,17 @@ def build_tree(queues: Iterable[QueueShare]) -> QueueTree:
     return QueueTree(roots, {queue.name: queue for queue in kept})
 
 
+def with_parents(usage: Mapping[str, Figures], parents: Mapping[str, str]) -> dict[str, Figures]:
+    """Add the usage of queues that were not measured themselves: what was measured nearest below them, together."""
+    found = dict(usage)
+    for name, used in usage.items():
+        line = [name]
+        while (above := parents.get(line[-1], "")) and above not in usage and above not in line:
+            found[above] = plus(found.get(above, ZERO), used)
+            line.append(above)
+    return found
+
+
 def _checked(queues: Iterable[QueueShare]) -> list[QueueShare]:
     seen: dict[str, QueueShare] = {}
     for queue in queues:

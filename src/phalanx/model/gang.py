@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from phalanx.model.resources import Resources
 from phalanx.model.selectors import Labels, LabelSelector
+from phalanx.model.shard import DEFAULT_POOL
 from phalanx.model.task import GangKey
 
 
@@ -64,6 +65,8 @@ class Condition:
     message: str = ""
     since: float = 0.0
     """When the status last changed; 0 when nobody says."""
+    node_pool: str = ""
+    """The pool of nodes that it is about, where there are pools."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +92,12 @@ class Gang:
     """How long it may run with too few members, `inf` for ever; None leaves it to the configuration."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "volcano"
+    node_pool: str = ""
+    """Label that says to which nodes it belongs; empty without one."""
+    tries_pool_once: bool = False
+    """After one failure in a pool it waits until somebody moves it to another."""
+    marks_pods: bool = True
+    """Its pods are told when they cannot be placed."""
 
     @property
     def namespace(self) -> str:
@@ -99,6 +108,16 @@ class Gang:
     def name(self) -> str:
         """The name of the group."""
         return self.key.partition("/")[2]
+
+    @property
+    def pool(self) -> str:
+        """The name of its node pool."""
+        return self.node_pool or DEFAULT_POOL
+
+    @property
+    def latest_attempt(self) -> Condition | None:
+        """What was last said about an attempt in a node pool; None when nobody tried."""
+        return next((item for item in reversed(self.conditions) if item.node_pool), None)
 
     @property
     def roles_count(self) -> bool:

@@ -24,6 +24,8 @@ class Node:
     """What the node itself reports as allocatable."""
     image_bytes: Mapping[str, int] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    is_ready: bool = True
+    """The node says that it is; one that says nothing counts as ready."""
 
     @property
     def gpu_memory_mib(self) -> float:
@@ -60,11 +62,3 @@ class HyperNode:
     tier: int
     tier_name: str = ""
     members: tuple[HyperNodeMember, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shard:
-    """The nodes that one of several schedulers may use."""
-
-    name: str
-    nodes: frozenset[str] = frozenset()

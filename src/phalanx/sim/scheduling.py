@@ -7,6 +7,7 @@ from random import Random
 from phalanx.core.cycle import Catalogue, run_cycle
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.policy import Policy
+from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import TaskState
 from phalanx.dialects.cluster import ObjectCluster
@@ -68,7 +69,7 @@ class Scheduling:
     def _decide(self) -> None:
         self._planned, self._last = None, self._kernel.now
         self.sessions += 1
-        snapshot = self._cluster.snapshot(self._kernel.now)
+        snapshot = seen_by(self._mind.policy, self._cluster.snapshot(self._kernel.now))
         if self._parking is not None:
             snapshot = self._parking.without_parked(snapshot)
         decisions = run_cycle(snapshot, self._mind.policy, self._mind.catalogue)

@@ -17,6 +17,7 @@ from phalanx.builtin import CATALOGUE, catalogue_of
 from phalanx.core.cycle import run_cycle
 from phalanx.core.decision import Decisions
 from phalanx.core.policy import Policy, read_policy
+from phalanx.core.shards import seen_by
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.pods import GROUP, ROLE
 from phalanx.explain.answer import answer
@@ -184,7 +185,7 @@ class Cluster:
 
     def run_cycle(self, *, now: float = 0.0) -> Cycle:
         """Decide one cycle."""
-        snapshot = self.objects.snapshot(now)
+        snapshot = seen_by(self.policy, self.objects.snapshot(now))
         decisions = run_cycle(snapshot, self.policy, catalogue_of(self.policy.family))
         self._last = Cycle(decisions, answer(snapshot, decisions))
         return self._last

@@ -13,6 +13,7 @@ from typing import Any
 from phalanx.builtin import KAI_CATALOGUE
 from phalanx.core.kai_policy import read_kai_policy
 from phalanx.core.policy import Policy
+from phalanx.model.shard import NODE_POOL
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 
@@ -97,6 +98,19 @@ def topology(name: str, *levels: str) -> Document:
     """Return a Topology of node labels, widest first."""
     spec = {"levels": [{"nodeLabel": level} for level in levels]}
     return {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": name}, "spec": spec}
+
+
+def shard(name: str, **spec: Any) -> Document:
+    """Return a SchedulingShard; `spec` holds its fields by their names in the API."""
+    return {"apiVersion": "kai.scheduler/v1", "kind": "SchedulingShard", "metadata": {"name": name}, "spec": spec}
+
+
+def in_pool(pool: str, documents: list[Document]) -> list[Document]:
+    """Put nodes and PodGroups into a node pool."""
+    for document in documents:
+        if document["kind"] in ("Node", "PodGroup"):
+            document["metadata"].setdefault("labels", {})[NODE_POOL] = pool
+    return documents
 
 
 def leaving(pod: Document) -> Document:

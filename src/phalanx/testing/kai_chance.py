@@ -3,9 +3,11 @@
 No node and no device holds more than it offers when the cluster is made.
 """
 
+import json
 from random import Random
 from typing import Any
 
+from phalanx.dialects.binding import FAILED_BINDS
 from phalanx.testing import build, kai
 from phalanx.testing.build import Document
 
@@ -17,7 +19,7 @@ STAMPS = ("2026-01-01T11:58:00Z", "2026-01-01T11:59:50Z", "never")
 
 
 def objects(chance: Random) -> list[Document]:
-    """Return nodes, a tree of queues, and jobs that run, leave, wait and are being bound; some shared GPUs are reserved."""
+    """Return nodes, a tree of queues, and jobs that run, leave, wait, are bound or were refused; some shared GPUs are reserved."""
     nodes = [_node(chance, number) for number in range(chance.randint(1, 4))]
     free = [_Free(node) for node in nodes]
     found = [*nodes, *_queues(chance), *map(kai.priority_class, kai.CLASSES), kai.topology("net", "zone", "rack")]
@@ -36,7 +38,14 @@ def config(chance: Random) -> dict[str, Any]:
         plugins["nodeplacement"] = {"arguments": {"gpu": "spread", "cpu": chance.choice(("binpack", "spread"))}}
     if chance.random() < 0.3:
         plugins["minruntime"] = {"arguments": {"defaultPreemptMinRuntime": "60s", "defaultReclaimMinRuntime": "60s"}}
-    options = {"maxConsolidationPreemptees": chance.choice((-1, 0, 16)), "stalenessGracePeriodSeconds": chance.choice((-1, 0, 60))}
+    if chance.random() < 0.5:
+        plugins["bindbackoff"] = {"enabled": True}
+    options: dict[str, Any] = {
+        "maxConsolidationPreemptees": chance.choice((-1, 0, 16)), "stalenessGracePeriodSeconds": chance.choice((-1, 0, 60)),
+        "allowConsolidatingReclaim": chance.random() < 0.7,
+    }  # fmt: skip
+    if chance.random() < 0.2:
+        options["queueDepthPerAction"] = {chance.choice(ORDER[:4]): chance.randint(0, 3)}
     return {"actions": actions, "plugins": plugins, "options": options}
 
 
@@ -110,7 +119,15 @@ def _job(chance: Random, name: str, free: list[_Free]) -> list[Document]:
             found += _request(chance, pod, share, free)
         elif chance.random() < 0.05:
             kai.gated(pod)
+        elif chance.random() < 0.1:
+            refuse(chance, pod, [place.name for place in free])
     return [_group(chance, name, tasks, parts), *(pod for pod, _ in pods), *found]
+
+
+def refuse(chance: Random, pod: Document, nodes: list[str]) -> None:
+    """Let binds of a waiting pod have failed, seldom or often, on one node of some."""
+    failure = {"node": chance.choice(nodes), "attempts": chance.choice((1, 1, 9)), "latest": chance.choice(STAMPS[:2])}
+    pod["metadata"]["annotations"][FAILED_BINDS] = json.dumps([failure])
 
 
 def _asks(chance: Random) -> dict[str, Any]:

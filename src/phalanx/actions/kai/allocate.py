@@ -1,7 +1,9 @@
 """Give waiting jobs room that is free now or soon: what each is short of, then one task more at a time."""
 
 from collections.abc import Mapping
+from functools import partial
 
+from phalanx.actions.kai.alike import FailedJobs
 from phalanx.actions.kai.jobs import JobLine, waiting_jobs
 from phalanx.actions.kai.placing import Placer
 from phalanx.core.podsets import next_tasks
@@ -23,9 +25,11 @@ class AllocateAction:
 
     def run(self, session: Session) -> None:
         """Try job after job; one that was placed and has tasks left comes again."""
-        line, placer = JobLine(session, waiting_jobs(session)), Placer(session)
+        line, placer, failed = JobLine(session, waiting_jobs(session, self.name)), Placer(session), FailedJobs(session)
         while (gang := line.pop()) is not None:
-            if self._try(session, placer, gang) and any(task.status is Status.PENDING for task in gang.tasks):
+            if failed.attempt(gang, partial(self._try, session, placer, gang)) and any(
+                task.status is Status.PENDING for task in gang.tasks
+            ):
                 line.push(gang)
 
     def _try(self, session: Session, placer: Placer, gang: GangState) -> bool:

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from phalanx.actions.kai.alike import FailedJobs
 from phalanx.actions.kai.jobs import JobLine, WaitingOrder, waiting_jobs
-from phalanx.actions.kai.solver import Solver
+from phalanx.actions.kai.solver import Solver, gone, uprooted
 from phalanx.actions.kai.victims import Unit, VictimLine, VictimOrder, holders
-from phalanx.core.podsets import is_preemptible, next_tasks, pod_sets
+from phalanx.core.podsets import is_elastic, is_preemptible, next_tasks
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, TaskState
@@ -28,13 +31,12 @@ class _SearchAction:
 
     def run(self, session: Session) -> None:
         """Try every waiting job in order."""
-        line = JobLine(session, waiting_jobs(session))
+        line = JobLine(session, waiting_jobs(session, self.name))
         order, waiting = VictimOrder(session, _active(session)), WaitingOrder(session)
+        failed = FailedJobs(session, partial(_active, session), waiting)
         while (gang := line.pop()) is not None:
             if self.may_try(session, gang):
-                changed = self.solve(session, gang, order, waiting)
-                order.update({key: victim for key, victim in changed.items() if victim is not gang})
-                waiting.update(changed)
+                failed.attempt(gang, partial(self.solve, session, gang, order, waiting))
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
@@ -46,7 +48,7 @@ class _SearchAction:
         raise NotImplementedError
 
     def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
-        """Tell whether these units may go for these tasks."""
+        """Tell whether a scenario that evicts these units for these tasks is fair."""
         return True
 
     def message(self, gang: GangState, task: TaskState) -> str:
@@ -60,8 +62,8 @@ class _SearchAction:
         """Return the queues whose jobs may give."""
         return list(order.by_queue)
 
-    def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> dict[str, GangState]:
-        """Search victims for one job and carry out what is found; return the jobs that changed."""
+    def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> bool:
+        """Search victims for one job and carry out what is found; tell whether anything was."""
         self.prepare(session, gang)
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
@@ -72,24 +74,27 @@ class _SearchAction:
         )
         if statement is None:
             gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
-            return {}
+            return False
         statement.commit()
-        return {operation.gang.key: operation.gang for operation in statement.operations}
+        changed = {operation.gang.key: operation.gang for operation in statement.operations}
+        order.update({key: victim for key, victim in changed.items() if victim is not gang})
+        waiting.update(changed)
+        return True
 
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
         if victim is gang or not self.may_give(session, gang, victim):
             return False
-        return not self._is_young(session, gang, victim) or any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(victim))
-
-    def _is_young(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        young = session.instance("minruntime")
-        return young is not None and self.name != "consolidation" and young.protects(session, gang, victim, self.name)
+        runtime = self._min_runtime(session)
+        return runtime is None or is_elastic(victim) or not runtime.protects(session, gang, victim, self.name)
 
     def _spares_cores(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
-        """Tell whether jobs that have just started keep their minimum."""
-        victims = {unit[0].gang.key: unit[0].gang for unit in units}
-        young = (victim for victim in victims.values() if self._is_young(session, gang, victim))
-        return all(leaf.is_satisfied for victim in young for leaf in pod_sets(victim))
+        """Tell whether jobs that have just started keep their core where it is."""
+        runtime = self._min_runtime(session)
+        return runtime is None or runtime.spares(session, gang, [task for unit in units for task in unit], self.name)
+
+    def _min_runtime(self, session: Session) -> Any:
+        """Return the plugin that protects young jobs; None when it is not loaded or the action does not ask it."""
+        return session.instance("minruntime") if self.name in ("reclaim", "preempt") else None
 
 
 def _active(session: Session) -> list[GangState]:
@@ -125,7 +130,7 @@ class ConsolidationAction(_SearchAction):
 
     def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
         """Everybody must have found a new place."""
-        return not units
+        return not gone(units)
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """In KAI's words."""
@@ -195,10 +200,11 @@ class ReclaimAction(_SearchAction):
         self._asking = self._reclaimer(session, gang)
 
     def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
-        """Ask the arithmetic of queues."""
+        """Ask the arithmetic of queues; who is moved has lost nothing, unless the option says otherwise."""
         proportion = session.instance("proportion")
+        may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}
-        for unit in units:
+        for unit in gone(units) if may_move else uprooted(units):
             leaf = proportion.tree.leaf(unit[0].gang.gang.queue)
             if leaf is not None:
                 released.setdefault(leaf, []).append(_sum(session, unit))

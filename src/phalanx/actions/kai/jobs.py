@@ -3,13 +3,14 @@
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
-from itertools import count
+from itertools import count, groupby
 from typing import Any
 
 from phalanx.core.hooks import SortKey
 from phalanx.core.podsets import can_be_whole
 from phalanx.core.session import Session
 from phalanx.core.states import GangState
+from phalanx.core.verdict import Verdict
 from phalanx.kai.figures import Figures
 from phalanx.kai.order import Contender, comes_first
 from phalanx.kai.shares import QueueShare
@@ -17,11 +18,40 @@ from phalanx.model.status import Status
 from phalanx.model.task import GangKey
 
 
-def waiting_jobs(session: Session) -> list[GangState]:
-    """Return the jobs that can be tried: enough tasks to be whole, one of them waiting, in a leaf queue; plugins may refuse one."""
+def waiting_jobs(session: Session, action: str) -> list[GangState]:
+    """Return the jobs that can be tried: enough tasks to be whole, one of them waiting, in a leaf queue; plugins may refuse one.
+
+    Of each queue only as many as `queueDepthPerAction` allows, the first ones in order; the others are told so.
+    """
     tree = session.instance("proportion").tree if session.instance("proportion") else None
     jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (tree is None or tree.leaf(gang.gang.queue))]
-    return [gang for gang in jobs if _may_be_tried(session, gang)]
+    jobs = [gang for gang in jobs if _may_be_tried(session, gang)]
+    depth = _depth(session, action)
+    return jobs if depth < 0 else _first_ones(session, jobs, action, depth)
+
+
+def _may_be_tried(session: Session, gang: GangState) -> bool:
+    verdict = session.gang_valid(gang)
+    if not verdict.ok:
+        gang.verdicts.append(verdict)
+    return verdict.ok
+
+
+def _depth(session: Session, action: str) -> int:
+    """Return how many jobs of a queue an action tries; -1 for all."""
+    depths = session.policy.options.get("queueDepthPerAction")
+    return int(depths.get(action, -1)) if isinstance(depths, Mapping) else -1
+
+
+def _first_ones(session: Session, jobs: list[GangState], action: str, depth: int) -> list[GangState]:
+    lines: dict[str, list[GangState]] = {}
+    for gang in sorted(jobs, key=session.gang_key):
+        lines.setdefault(gang.gang.queue, []).append(gang)
+    text = f"not tried by {action}: it takes {depth} of the jobs of queue {{!r}} (queueDepthPerAction) and others come first"
+    for name, line in lines.items():
+        for gang in line[depth:]:
+            gang.verdicts.append(Verdict.refuse(action, "QueueDepth", text.format(name), queue=name, depth=depth))
+    return [gang for line in lines.values() for gang in line[:depth]]
 
 
 def _is_waiting(gang: GangState) -> bool:
@@ -30,6 +60,10 @@ def _is_waiting(gang: GangState) -> bool:
 
 def _has_waiting(gang: GangState) -> bool:
     return any(task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks)
+
+
+Standing = tuple[int, bool, bool]
+"""Of a job in the line of its queue: the number of its run of jobs that would get the same, whether it is first there, or last."""
 
 
 class WaitingOrder:
@@ -44,6 +78,7 @@ class WaitingOrder:
         self._chunks: dict[str, Figures] = {}
         self._ends: dict[str, dict[int, int]] = {}
         self._firsts: dict[str, int] = {}
+        self._standings: dict[str, dict[str, Standing]] = {}
         for gang in session.gangs.values():
             if _has_waiting(gang):
                 self.by_queue.setdefault(gang.gang.queue, []).append((session.gang_key(gang), gang.key))
@@ -74,10 +109,22 @@ class WaitingOrder:
             ends.update(dict.fromkeys(range(place, end), end))
         return ends[place]
 
+    def standing(self, gang: GangState) -> Standing | None:
+        """Return what a simulation sees of the place of a job; jobs of a queue with the same answer are served alike."""
+        name = gang.gang.queue
+        if self._proportion is None:
+            return None
+        if name not in self._standings:
+            keys = [key for _, key in self.by_queue.get(name, []) if key not in self.gone]
+            runs = enumerate([list(run) for _, run in groupby(keys, key=self.chunk)])
+            self._standings[name] = {key: (number, key == run[0], key == run[-1]) for number, run in runs for key in run}
+        return self._standings[name].get(gang.key)
+
     def update(self, gangs: Mapping[str, GangState]) -> None:
         """Take out jobs that wait no more, and put those that have changed in their new place."""
         for key, gang in gangs.items():
             self._chunks.pop(key, None)
+            self._standings.pop(gang.gang.queue, None)
             if _has_waiting(gang):
                 self._insert(key, gang)
             else:
@@ -90,13 +137,6 @@ class WaitingOrder:
         self.by_queue[name] = line
         self._ends.pop(name, None)
         self._firsts.pop(name, None)
-
-
-def _may_be_tried(session: Session, gang: GangState) -> bool:
-    verdict = session.gang_valid(gang)
-    if not verdict.ok:
-        gang.verdicts.append(verdict)
-    return verdict.ok
 
 
 class JobLine:

@@ -23,7 +23,22 @@ from phalanx.model.status import Status
 from phalanx.placement import Mask
 
 Judge = Callable[[list[Unit], list[TaskState]], bool]
-"""Says whether the units that really have to go may go for these tasks."""
+"""Says whether a scenario is fair, given all units that it evicts for these tasks: some have another place, or stay."""
+
+
+def gone(units: list[Unit]) -> list[Unit]:
+    """Return what of the units found no other place."""
+    return _those_in(units, (Status.RELEASING,))
+
+
+def uprooted(units: list[Unit]) -> list[Unit]:
+    """Return what of the units does not stay where it is, whether it found another place or not."""
+    return _those_in(units, (Status.RELEASING, Status.PIPELINED))
+
+
+def _those_in(units: list[Unit], statuses: tuple[Status, ...]) -> list[Unit]:
+    parts = [[task for task in unit if task.status in statuses] for unit in units]
+    return [part for part in parts if part]
 
 
 class Solver:
@@ -98,7 +113,7 @@ class Solver:
             chosen = self._on_node(potential, node)
             self._evict(statement, chosen)
             units = [*recorded, *chosen]
-            if self._place_everybody(tasks, units, statement) and judge(self._gone(units), tasks):
+            if self._place_everybody(tasks, units, statement) and judge(units, tasks):
                 return statement
             statement.rollback(mark)
         statement.discard()
@@ -108,11 +123,6 @@ class Solver:
         """Return the potential victims of all jobs that have one on the node."""
         jobs = {unit[0].gang.key for unit in potential if any(task.node == node for task in unit)}
         return [unit for unit in potential if unit[0].gang.key in jobs]
-
-    def _gone(self, units: list[Unit]) -> list[Unit]:
-        """Return the units whose tasks found no place."""
-        left = [[task for task in unit if task.status is Status.RELEASING] for unit in units]
-        return [unit for unit in left if unit]
 
     def _evict(self, statement: Statement, units: list[Unit]) -> None:
         for unit in units:

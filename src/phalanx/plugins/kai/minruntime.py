@@ -1,12 +1,15 @@
 """A job that has just started is left in peace for a while."""
 
+from collections.abc import Sequence
+
 from phalanx.core.duration import seconds_of
 from phalanx.core.podsets import pod_sets
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState
+from phalanx.core.states import GangState, TaskState
 from phalanx.kai.stamps import last_start
+from phalanx.model.status import HOLDING
 
 
 class MinRuntimePlugin:
@@ -17,16 +20,23 @@ class MinRuntimePlugin:
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the times that hold for queues without their own, and where to look for them."""
         settings = Arguments(self.name, policy.arguments)
-        self._defaults = {
-            "reclaim": settings.text("defaultReclaimMinRuntime", "0s"), "preempt": settings.text("defaultPreemptMinRuntime", "0s"),
-        }  # fmt: skip
-        self._looks_from_fork = settings.text("reclaimResolveMethod", "lca") == "lca"
+        keys = {"reclaim": "defaultReclaimMinRuntime", "preempt": "defaultPreemptMinRuntime"}
+        self._defaults = {purpose: settings.seconds(key, "0s") or 0.0 for purpose, key in keys.items()}
+        self._looks_from_fork = settings.choice("reclaimResolveMethod", "lca", ("lca", "queue")) == "lca"
         settings.done()
 
     def protects(self, session: Session, preemptor: GangState, victim: GangState, purpose: str) -> bool:
         """Tell whether the job is too young to lose its core."""
         started = last_start(victim)
         return started is not None and session.now < started + self._seconds(session, preemptor, victim, purpose)
+
+    def spares(self, session: Session, preemptor: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
+        """Tell whether every leaf of a young job that is asked for tasks keeps its minimum; a task that moves starts anew."""
+        asked = {id(task) for task in tasks}
+        victims = {task.gang.key: task.gang for task in tasks}
+        young = (victim for victim in victims.values() if self.protects(session, preemptor, victim, purpose))
+        touched = (leaf for victim in young for leaf in pod_sets(victim) if any(id(task) in asked for task in leaf.tasks))
+        return all(leaf.count(HOLDING) >= leaf.minimum for leaf in touched)
 
     def _seconds(self, session: Session, preemptor: GangState, victim: GangState, purpose: str) -> float:
         line = _lineage(session, victim.gang.queue)
@@ -39,12 +49,7 @@ class MinRuntimePlugin:
             text = "" if bounds is None else getattr(bounds, f"{purpose}_min_runtime")
             if text:
                 return seconds_of(text) or 0.0
-        return seconds_of(self._defaults[purpose]) or 0.0
-
-
-def is_elastic(gang: GangState) -> bool:
-    """Tell whether some part of a job has more tasks than its minimum."""
-    return any(len(leaf.tasks) > leaf.minimum for leaf in pod_sets(gang))
+        return self._defaults[purpose]
 
 
 def _lineage(session: Session, name: str) -> list[str]:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from phalanx.core.hooks import Layer
-from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
+from phalanx.core.settings import PlainPlugin
+from phalanx.core.shards import CPU_WORKER, GPU_WORKER
 from phalanx.core.states import TaskState
 from phalanx.core.verdict import YES, Verdict
-from phalanx.kubernetes.gpus import GPU
+from phalanx.kubernetes.gpus import GPU, uses_gpu
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Index, Mask
@@ -18,14 +19,10 @@ STRATEGY, QUEUE = "nvidia.com/mig.strategy", "kai.scheduler/queue"
 MIG = "nvidia.com/mig-"
 
 
-class NodeTypesPlugin:
+class NodeTypesPlugin(PlainPlugin):
     """Keeps MIG devices and whole GPUs apart, and claims of another queue out."""
 
     name = "nodetypes"
-
-    def __init__(self, policy: PluginPolicy) -> None:
-        """There are no settings."""
-        self.policy = policy
 
     def prefilter(self, session: Session, task: TaskState) -> Verdict:
         """Refuse old-style MIG pods, and shared claims on GPUs that belong to another queue."""
@@ -45,12 +42,14 @@ class NodeTypesPlugin:
         column = session.snapshot.nodes.label(STRATEGY)
         wants_mig = any(name.startswith(MIG) for name in shape.request)
         wants_gpu = bool(shape.request.get(GPU)) or shape.gpu_share is not None
+        workers = _workers(session, shape, nodes)
         if wants_mig:
             refused = column.where(lambda value: value == "single") | self._legacy_nodes(session)
-            return [Layer(refused[nodes], "node(s) cannot give MIG devices to the pod", is_final=True)]
+            return [*workers, Layer(refused[nodes], "node(s) cannot give MIG devices to the pod", is_final=True)]
         if wants_gpu:
-            return [Layer(column.where(lambda value: value == "mixed")[nodes], "node(s) give only MIG devices", is_final=True)]
-        return []
+            mixed = column.where(lambda value: value == "mixed")[nodes]
+            return [*workers, Layer(mixed, "node(s) give only MIG devices", is_final=True)]
+        return workers
 
     def _legacy_nodes(self, session: Session) -> Mask:
         """Mark nodes with an old-style MIG pod."""
@@ -59,6 +58,15 @@ class NodeTypesPlugin:
             if any(map(is_legacy_mig, tasks.values())) and name in session.snapshot.nodes.number_by_name:
                 mask[session.snapshot.nodes.number_by_name[name]] = True
         return mask
+
+
+def _workers(session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
+    """Keep pods with and without GPUs on the nodes that are labelled for them, if the policy wants that."""
+    if session.policy.options.get("restrictNodeScheduling") is not True:
+        return []
+    label, kind = (GPU_WORKER, "with") if uses_gpu(shape) else (CPU_WORKER, "without")
+    outside = ~session.snapshot.nodes.label(label).present
+    return [Layer(outside[nodes], f"node(s) are not for pods {kind} GPUs", is_final=True)]
 
 
 def is_legacy_mig(task: Task) -> bool:

@@ -1,24 +1,15 @@
 """The order of jobs and of the tasks of a job."""
 
 from phalanx.core.podsets import pod_sets
-from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
+from phalanx.core.settings import PlainPlugin
 from phalanx.core.states import GangState, TaskState
 
 TASK_PRIORITY = "kai.scheduler/task-priority"
 KUBEFLOW_ROLE, RAY_TYPE = "training.kubeflow.org/job-role", "ray.io/node-type"
 
 
-class _Plugin:
-    """What all of these have: a name and no settings."""
-
-    name = ""
-
-    def __init__(self, policy: PluginPolicy) -> None:
-        self.policy = policy
-
-
-class PriorityPlugin(_Plugin):
+class PriorityPlugin(PlainPlugin):
     """More important jobs first."""
 
     name = "priority"
@@ -28,7 +19,7 @@ class PriorityPlugin(_Plugin):
         return -gang.gang.priority
 
 
-class ElasticPlugin(_Plugin):
+class ElasticPlugin(PlainPlugin):
     """Jobs below their minimum first, those above it last."""
 
     name = "elastic"
@@ -41,7 +32,7 @@ class ElasticPlugin(_Plugin):
         return 1 if all(leaf.active == leaf.minimum for leaf in leaves) else 2
 
 
-class KubeflowPlugin(_Plugin):
+class KubeflowPlugin(PlainPlugin):
     """The master or launcher before its workers."""
 
     name = "kubeflow"
@@ -51,7 +42,7 @@ class KubeflowPlugin(_Plugin):
         return int(task.task.shape.labels.get(KUBEFLOW_ROLE) not in ("master", "launcher"))
 
 
-class RayPlugin(_Plugin):
+class RayPlugin(PlainPlugin):
     """The head before its workers."""
 
     name = "ray"
@@ -61,7 +52,7 @@ class RayPlugin(_Plugin):
         return int(task.task.shape.labels.get(RAY_TYPE) != "head")
 
 
-class TaskOrderPlugin(_Plugin):
+class TaskOrderPlugin(PlainPlugin):
     """Tasks with a priority label first, the larger number first."""
 
     name = "taskorder"
@@ -73,13 +64,13 @@ class TaskOrderPlugin(_Plugin):
         return (0, -int(text)) if is_number else (1, 0)
 
 
-class SubGroupOrderPlugin(_Plugin):
+class SubGroupOrderPlugin(PlainPlugin):
     """Unsatisfied leaves first; the order itself is in `core/podsets.py`."""
 
     name = "subgrouporder"
 
 
-class DynamicResourcesPlugin(_Plugin):
+class DynamicResourcesPlugin(PlainPlugin):
     """Claims on devices are checked and promised by the filters."""
 
     name = "dynamicresources"

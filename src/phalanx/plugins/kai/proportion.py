@@ -1,22 +1,42 @@
 """Fair shares of a tree of queues: quotas, what is over them by weight, limits; the arithmetic is in `phalanx.kai`."""
 
 import re
+from collections.abc import Mapping
+
+import numpy as np
 
 from phalanx.core.podsets import is_preemptible, next_tasks
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
+from phalanx.core.shards import GPU_WORKER
 from phalanx.core.statement import Kind, Operation
 from phalanx.core.states import GangState, TaskState
+from phalanx.core.usage import UsageWindow, read_window, usage_by_queue
 from phalanx.core.verdict import YES, Verdict
 from phalanx.kai.capacity import capacity_verdict, quota_verdict
 from phalanx.kai.figures import NAMES, ZERO, Figures, plus
-from phalanx.kai.shares import QueueShare, QueueTree, add_pending, add_running, build_tree, divide_fairly, hold, release
+from phalanx.kai.shares import (
+    QueueShare,
+    QueueTree,
+    add_pending,
+    add_running,
+    build_tree,
+    divide_fairly,
+    hold,
+    release,
+    with_parents,
+)
 from phalanx.kubernetes.gpus import GPU
 from phalanx.model.queue import Queue
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB, Shape
 from phalanx.model.status import HOLDING, Status
+from phalanx.model.task import Task
+from phalanx.placement import Mask
 
+SCHEDULER = "kai-scheduler"
+HELPERS = ("kai-resource-reservation", "scaling-pod")
+"""Label `app` of pods that KAI starts itself: what they hold is held for a pod of a queue."""
 _MIG = re.compile(r"nvidia\.com/mig-(\d+)g\..*")
 
 
@@ -28,20 +48,21 @@ class ProportionPlugin:
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings."""
         settings = Arguments(self.name, policy.arguments)
-        self._k_value = settings.number("kValue", 1.0)
-        self.multiplier = max(settings.number("relcaimerSaturationMultiplier", 1.0), 1.0)
+        self._k_value = settings.at_least("kValue", 1.0, 0.0)
+        self.multiplier = settings.at_least("relcaimerSaturationMultiplier", 1.0, 1.0)
         settings.done()
         self.tree: QueueTree = build_tree([])
         self.total: Figures = ZERO
 
     def open(self, session: Session) -> None:
         """Count what every queue has and asks for, and divide the cluster."""
-        self.tree = build_tree(_share(queue) for queue in session.queues.values() if queue.bounds is not None)
+        self.total = _cluster(session)
+        usage = self._usage(session)
+        self.tree = build_tree(_share(queue, usage) for queue in session.queues.values() if queue.bounds is not None)
         for gang in session.gangs.values():
             leaf = self.tree.leaf(gang.gang.queue)
             for task in gang.tasks if leaf is not None else ():
                 self._count(session, leaf, task)
-        self.total = self._cluster(session)
         divide_fairly(self.tree.roots, self.total, k_value=self._k_value)
         for name, share in self.tree.by_name.items():
             figures = {"deserved": share.deserved, "fair_share": share.fair_share, "allocated": share.allocated}
@@ -54,13 +75,14 @@ class ProportionPlugin:
         elif task.status is Status.PENDING and not task.task.is_gated:
             add_pending(leaf, self.amounts(session, task.task.shape, -1))
 
-    def _cluster(self, session: Session) -> Figures:
-        ledger, rows = session.ledger, session.snapshot.space.row_by_name
-        gpus = sum(float(ledger.allocatable[row].sum()) / 1000 * _devices(name) for name, row in rows.items() if _devices(name))
-        devices = sum(
-            len(part.devices) for part in session.snapshot.surroundings.resource_slices.values() if "gpu" in part.driver.lower()
-        )
-        return float(ledger.allocatable[0].sum()), float(ledger.allocatable[1].sum()), gpus + devices
+    def _usage(self, session: Session) -> Mapping[str, Figures]:
+        """Return what queues used lately, as parts of the cluster; a queue that was not measured used what those below it did."""
+        options = session.policy.options.get("usage")
+        window = read_window(options, "options.usage") if isinstance(options, Mapping) else UsageWindow()
+        capacity = dict(zip(NAMES, (self.total[0] / 1000, *self.total[1:]), strict=True))
+        measured = usage_by_queue(session.snapshot.surroundings.queue_history, window, session.now, capacity)
+        parents = {queue.name: queue.parent for queue in session.queues.values()}
+        return with_parents({name: _by_name(used) for name, used in measured.items()}, parents)
 
     def amounts(self, session: Session, shape: Shape, node: int) -> Figures:
         """Return what a task takes from its queue; a part of a GPU depends on the node, -1 before it has one."""
@@ -120,12 +142,55 @@ def _devices(name: str) -> int:
     return 1 if name == GPU else (int(match[1]) if match else 0)
 
 
-def _share(queue: Queue) -> QueueShare:
+def _cluster(session: Session) -> Figures:
+    """Return what queues divide: all that ready nodes have, less what pods of other schedulers hold."""
+    nodes = session.snapshot.nodes
+    ready = np.array([node.is_ready for node in nodes.nodes], dtype=np.bool_)
+    with_gpus = ready & nodes.label(GPU_WORKER).present if session.policy.options.get("restrictNodeScheduling") else ready
+    foreign = _foreign(session)
+    cpu, memory = (float(session.ledger.allocatable[row][ready].sum()) - foreign[row] for row in (0, 1))
+    return cpu, memory, _gpus_on(session, with_gpus) - foreign[2]
+
+
+def _gpus_on(session: Session, mask: Mask) -> float:
+    rows, slices = session.snapshot.space.row_by_name, session.snapshot.surroundings.resource_slices.values()
+    amounts = session.ledger.allocatable
+    whole = sum(float(amounts[row][mask].sum()) / 1000 * _devices(name) for name, row in rows.items() if _devices(name))
+    names = {session.node_name(int(number)) for number in np.flatnonzero(mask)}
+    return whole + sum(
+        len(part.devices) for part in slices if "gpu" in part.driver.lower() and (not part.node or part.node in names)
+    )
+
+
+def _foreign(session: Session) -> Figures:
+    """Return what pods of other schedulers hold on ready nodes; KAI's own helpers are not among them."""
+    total = ZERO
+    for name, tasks in session.snapshot.on_node.items():
+        number = session.snapshot.nodes.number_by_name.get(name)
+        if number is not None and session.snapshot.nodes.nodes[number].is_ready:
+            for task in filter(_is_foreign, tasks.values()):
+                request = task.shape.request
+                gpus = sum(amount / 1000 * _devices(resource) for resource, amount in request.items() if _devices(resource))
+                total = plus(total, (float(request.get("cpu", 0)), float(request.get("memory", 0)), gpus))
+    return total
+
+
+def _is_foreign(task: Task) -> bool:
+    return task.gang is None and task.scheduler != SCHEDULER and task.shape.labels.get("app") not in HELPERS
+
+
+def _by_name(usage: Mapping[str, float]) -> Figures:
+    cpu, memory, gpu = (usage.get(name, 0.0) for name in NAMES)
+    return cpu, memory, gpu
+
+
+def _share(queue: Queue, usage: Mapping[str, Figures]) -> QueueShare:
     assert queue.bounds is not None
     quota, limit, weight = (_figures(part) for part in (queue.bounds.quota, queue.bounds.limit, queue.bounds.weight))
     return QueueShare(
-        queue.name, queue.parent, created=queue.created, priority=queue.priority, deserved=quota, limit=limit, weight=weight
-    )
+        queue.name, queue.parent, created=queue.created, priority=queue.priority, deserved=quota, limit=limit, weight=weight,
+        usage=usage.get(queue.name, ZERO),
+    )  # fmt: skip
 
 
 def _figures(values: tuple[float, ...]) -> Figures:

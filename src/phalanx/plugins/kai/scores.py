@@ -4,9 +4,8 @@ import numpy as np
 
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
+from phalanx.core.settings import Arguments, PlainPlugin
 from phalanx.core.states import TaskState
-from phalanx.errors import ConfigError
 from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
 from phalanx.kubernetes.podaffinity import AffinityBook
 from phalanx.placement import Amounts, Counts, Mask, Scores
@@ -16,16 +15,7 @@ IDLE, NO_GPU, SHARED, NOMINATED, AFFINITY = 100.0, 10.0, 1000.0, 1_000_000.0, 10
 MOST_PACKED = 9.0
 
 
-class _Plugin:
-    """What all of these have: a name and no settings."""
-
-    name = ""
-
-    def __init__(self, policy: PluginPolicy) -> None:
-        self.policy = policy
-
-
-class NodeAvailabilityPlugin(_Plugin):
+class NodeAvailabilityPlugin(PlainPlugin):
     """Room that is free now before room that is promised."""
 
     name = "nodeavailability"
@@ -38,7 +28,7 @@ class NodeAvailabilityPlugin(_Plugin):
         return np.where(now, IDLE, 0.0)
 
 
-class ResourceTypePlugin(_Plugin):
+class ResourceTypePlugin(PlainPlugin):
     """Tasks without GPUs to nodes without GPUs."""
 
     name = "resourcetype"
@@ -50,7 +40,7 @@ class ResourceTypePlugin(_Plugin):
         return np.where(_gpus(session, session.ledger.allocatable) > 0, 0.0, NO_GPU)
 
 
-class GpuSharingOrderPlugin(_Plugin):
+class GpuSharingOrderPlugin(PlainPlugin):
     """Parts of GPUs to devices that are shared already.
 
     A task that asks for nothing of a GPU fits any device, so it is drawn there too, as in KAI 0.13; later versions do not do it.
@@ -69,7 +59,7 @@ class GpuSharingOrderPlugin(_Plugin):
         return scores
 
 
-class NominatedNodePlugin(_Plugin):
+class NominatedNodePlugin(PlainPlugin):
     """The node that a task was promised before."""
 
     name = "nominatednode"
@@ -83,7 +73,7 @@ class NominatedNodePlugin(_Plugin):
         return scores
 
 
-class PodAffinityPlugin(_Plugin):
+class PodAffinityPlugin(PlainPlugin):
     """Preferred affinity to other pods."""
 
     name = "podaffinity"
@@ -111,13 +101,8 @@ class NodePlacementPlugin:
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the strategy for GPUs and for tasks without."""
         settings = Arguments(self.name, policy.arguments)
-        self._strategies = {kind: settings.text(kind, "binpack") for kind in ("gpu", "cpu")}
+        self._strategies = {kind: settings.choice(kind, "binpack", ("binpack", "spread")) for kind in ("gpu", "cpu")}
         settings.done()
-        for kind, strategy in self._strategies.items():
-            if strategy not in ("binpack", "spread"):
-                raise ConfigError(
-                    f"plugin 'nodeplacement', argument {kind!r}: {strategy!r} is unknown; write 'binpack' or 'spread'"
-                )
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
         """Score by what is free now or soon, of GPUs or of cpu."""
@@ -144,7 +129,7 @@ def _cpu(session: Session, amounts: Amounts) -> Counts:
     return np.asarray(amounts[0])
 
 
-class GpuPackPlugin(_Plugin):
+class GpuPackPlugin(PlainPlugin):
     """Inside a node, the fullest shared device first."""
 
     name = "gpupack"
@@ -154,7 +139,7 @@ class GpuPackPlugin(_Plugin):
         session.book(SharedGpus).packs = True
 
 
-class GpuSpreadPlugin(_Plugin):
+class GpuSpreadPlugin(PlainPlugin):
     """Inside a node, the emptiest device first."""
 
     name = "gpuspread"

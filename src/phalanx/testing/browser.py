@@ -1,0 +1,193 @@
+"""A real Chromium without a window, for tests of pages: opens one, evaluates expressions in it, presses keys.
+
+It speaks Chromium's own debugging protocol. Everything a page asks the network for and everything that goes wrong in it is kept.
+"""
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+ANSWER_SECONDS = 60
+_LISTENING = "DevTools listening on "
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--remote-debugging-port=0",
+)
+
+Message = dict[str, Any]  # JSON of the protocol
+
+
+def chromium() -> str | None:
+    """Return where Chromium is; None when it is not installed."""
+    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+@contextmanager
+def running_browser(folder: Path) -> Iterator["Browser"]:
+    """Run Chromium, with its own files in a folder."""
+    command = [chromium() or PROGRAMS[0], *_FLAGS, f"--user-data-dir={folder}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, asyncio.Runner() as runner:
+        try:
+            browser = Browser(runner)
+            runner.run(browser.connect(_address(process)))
+            yield browser
+            runner.run(browser.disconnect())
+        finally:
+            process.kill()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    lines = []
+    for line in process.stderr or ():
+        if line.startswith(_LISTENING):
+            return line.removeprefix(_LISTENING).strip()
+        lines.append(line)
+    raise AssertionError(f"Chromium did not start: {''.join(lines)}")
+
+
+class Browser:
+    """A connection to Chromium."""
+
+    def __init__(self, runner: asyncio.Runner) -> None:
+        """Talk in the loop of a runner."""
+        self._runner = runner
+        self._numbers = count(1)
+        self.events: list[Message] = []
+
+    async def connect(self, address: str) -> None:
+        """Begin to talk."""
+        self._client = aiohttp.ClientSession()
+        self._socket = await self._client.ws_connect(address, max_msg_size=0)
+
+    async def disconnect(self) -> None:
+        """Leave Chromium alone."""
+        await self._socket.close()
+        await self._client.close()
+
+    def call(self, method: str, session: str = "", **parameters: Any) -> Message:
+        """Ask for something and wait for the answer."""
+        return self._runner.run(self._call(method, session, parameters))
+
+    async def _call(self, method: str, session: str, parameters: Message) -> Message:
+        number = next(self._numbers)
+        await self._socket.send_json(
+            {"id": number, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
+        )
+        while (message := await self._receive()).get("id") != number:
+            pass
+        assert "error" not in message, f"{method}: {message['error']}"
+        return dict(message["result"])
+
+    def wait_for(self, event: str, session: str) -> None:
+        """Wait until an event has come."""
+        self._runner.run(self._wait_for(event, session))
+
+    async def _wait_for(self, event: str, session: str) -> None:
+        while not any(message["method"] == event and message.get("sessionId") == session for message in self.events):
+            await self._receive()
+
+    async def _receive(self) -> Message:
+        message: Message = await self._socket.receive_json(timeout=ANSWER_SECONDS)
+        if "method" in message:
+            self.events.append(message)
+        return message
+
+    def open(self, address: str, width: int = 1200, height: int = 900) -> "Tab":
+        """Open a page in a tab of its own, and wait until it is loaded."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        tab = Tab(self, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            tab.call(f"{domain}.enable")
+        tab.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        tab.call("Page.navigate", url=address)
+        self.wait_for("Page.loadEventFired", tab.session)
+        return tab
+
+
+class Tab:
+    """One page."""
+
+    def __init__(self, browser: Browser, session: str) -> None:
+        """Belong to a browser."""
+        self._browser, self.session = browser, session
+
+    def call(self, method: str, **parameters: Any) -> Message:
+        """Ask this tab for something."""
+        return self._browser.call(method, self.session, **parameters)
+
+    def value(self, expression: str) -> Any:  # any JSON
+        """Return what an expression gives in the page; a promise is waited for."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def settle(self) -> None:
+        """Wait until the page is painted and has heard of its scrolling."""
+        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def focus(self, selector: str) -> None:
+        """Go to an element with the keyboard."""
+        self.value(f"document.querySelector({selector!r}).focus()")
+        self.settle()
+
+    def scroll_to(self, selector: str) -> None:
+        """Bring an element into the middle of the window."""
+        self.value(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
+        self.settle()
+
+    def place_of(self, selector: str) -> list[float]:
+        """Return left, top, width and height of an element in the window."""
+        box = f"document.querySelector({selector!r}).getBoundingClientRect()"
+        return list(self.value(f"(box => [box.x, box.y, box.width, box.height])({box})"))
+
+    def type(self, selector: str, text: str) -> None:
+        """Write into a field."""
+        self.focus(selector)
+        self.call("Input.insertText", text=text)
+
+    def press(self, key: str) -> None:
+        """Press a key where the focus is."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key)
+
+    def point(self, x: float, y: float) -> None:
+        """Move the pointer."""
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, selector: str) -> None:
+        """Click the middle of an element."""
+        self.scroll_to(selector)
+        left, top, width, height = self.place_of(selector)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=left + width / 2, y=top + height / 2, button="left", clickCount=1)
+
+    @property
+    def requests(self) -> list[str]:
+        """Everything the page has asked for, itself included."""
+        return [event["params"]["request"]["url"] for event in self._events("Network.requestWillBeSent")]
+
+    @property
+    def problems(self) -> list[Message]:
+        """What went wrong: exceptions, errors and warnings in the console, refusals of the browser."""
+        written = [
+            event["params"]
+            for event in self._events("Runtime.consoleAPICalled")
+            if event["params"]["type"] in ("error", "warning", "assert")
+        ]
+        thrown = [event["params"]["exceptionDetails"] for event in self._events("Runtime.exceptionThrown")]
+        return written + thrown + [event["params"]["entry"] for event in self._events("Log.entryAdded")]
+
+    def _events(self, method: str) -> list[Message]:
+        return [event for event in self._browser.events if event["method"] == method and event.get("sessionId") == self.session]
