@@ -87,9 +87,3 @@ def test_an_example_is_decided_the_same_as_one_json_list_on_stdin(folder: Path) 
     arguments = ["schedule", "-f", "-", "-o", "json", "--now", expectation(folder)["now"]]
     result = CliRunner().invoke(main, [*arguments, *choice(folder)], input=listed)
     assert result.stdout == schedule(folder, "-o", "json").stdout
-
-
-def test_the_readme_shows_what_the_demo_prints() -> None:
-    sample = (ROOT / "README.md").read_text().partition("    GANG ")[2].partition("\n\nYour own cluster")[0]
-    shown = schedule(ROOT / "examples" / "deadlock").stdout
-    assert f"GANG {sample}".split() == shown.split()

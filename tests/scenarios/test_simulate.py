@@ -217,15 +217,3 @@ def test_real_time_takes_its_time(folder: Path) -> None:
     found = answer(str(folder), "--speed", "10x", "--until", "20s")
     assert time.monotonic() - begun >= 1
     assert found["gangs"][0]["started"] == 1.0
-
-
-def scenarios() -> list[Path]:
-    return [file.parent for file in sorted((ROOT / "examples").glob("*/scenario.yaml"))]
-
-
-@pytest.mark.parametrize("example", scenarios(), ids=lambda folder: folder.name)
-def test_an_example_comes_out_as_its_scenario_expects(example: Path) -> None:
-    expected = yaml.safe_load((example / "scenario.yaml").read_text())["expect"]
-    for profile in sorted({name for entry in expected for name in entry["profiles"]}):
-        result = run(str(example), "--profile", profile)
-        assert (result.exit_code, result.stderr) == (0, "")

@@ -3,7 +3,6 @@
 A scenario says what must come out, and `phalanx simulate` ends with 3 when it does not; each of these claims can fail.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
+from phalanx.testing.transcripts import first_missing, transcripts
 
 ROOT = Path(__file__).resolve().parents[2]
 READMES = sorted(file for file in (ROOT / "examples").glob("*/README.md") if not (file.parent / "server.py").exists())
@@ -26,9 +26,9 @@ STORIES = (
 DONE, NOT_ALL_PLACED, NOT_AS_EXPECTED = 0, 3, 3
 
 
-@dataclass
+@dataclass(frozen=True)
 class Command:
-    """A line of a README, and the lines that it shows below it."""
+    """What follows `phalanx` in a README, and the lines that are shown below it."""
 
     words: list[str]
     shown: list[str] = field(default_factory=list)
@@ -42,26 +42,7 @@ class Command:
 
 
 def commands_of(readme: Path) -> list[Command]:
-    found: list[Command] = []
-    is_output = False
-    for line in readme.read_text().splitlines():
-        typed = re.match(r"(?:    |\$ )phalanx (.*)", line)
-        if typed:
-            found.append(Command(typed[1].split()))
-        elif is_output and not line.startswith("```"):
-            found[-1].shown.append(line)
-        is_output = line.startswith("$ ") or (is_output and not line.startswith("```"))
-    return found
-
-
-def first_missing(shown: list[str], output: str) -> str | None:
-    """Return the first line that should follow and does not; `...` stands for anything."""
-    left = iter(output.splitlines())
-    for line in shown:
-        pattern = re.compile(".*".join(map(re.escape, line.rstrip().split("..."))))
-        if line.strip() not in ("", "...") and not any(pattern.fullmatch(found.rstrip()) for found in left):
-            return line
-    return None
+    return [Command(found.command.split()[1:], found.shown) for found in transcripts(readme.read_text())]
 
 
 def named(path: Path) -> str:
@@ -91,6 +72,20 @@ def test_the_commands_of_a_readme_show_what_it_says(readme: Path) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 def test_the_readme_simulates_its_scenario_and_shows_what_comes_out(scenario: Path) -> None:
     assert any(command.shown for command in simulations_of(scenario))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
+def test_it_comes_out_as_expected_under_everybody_whom_a_scenario_names(scenario: Path) -> None:
+    paths = [word for word in simulations_of(scenario)[0].words[1:] if Path(word).is_dir()]
+    for name in deciders(yaml.safe_load(scenario.read_text())):
+        option = "--config" if Path(name).is_file() else "--profile"
+        result = Command(["simulate", *paths, option, name]).run()
+        assert (result.exit_code, result.stderr) == (DONE, ""), name
+
+
+def deciders(scenario: dict[str, Any]) -> list[str]:
+    """Return the profiles and configurations for which something is expected."""
+    return list(dict.fromkeys(name for entry in scenario["expect"] for name in entry.get("profiles", ())))
 
 
 def simulations_of(scenario: Path) -> list[Command]:
@@ -133,12 +128,3 @@ def test_every_claim_of_a_scenario_fails_when_it_is_wrong(scenario: Path, tmp_pa
     assert all(result.exit_code == NOT_AS_EXPECTED for result in results)
     complaints = "".join(result.stderr for result in results)
     assert [place for place in places(found["expect"]) if place not in complaints] == []
-
-
-# --- the test itself -----------------------------------------------------------------------------------------------------
-
-
-def test_output_is_compared_line_by_line_and_in_order() -> None:
-    assert first_missing(["one", "... two", "..."], "one\nand two\nthree\n") is None
-    assert first_missing(["two", "one"], "one\ntwo\n") == "one"
-    assert first_missing(["one t"], "one two\n") == "one t"
