@@ -145,7 +145,7 @@ def test_traces_are_simulated(name: str) -> None:
 
 WRONG = [
     ((), 2, "nothing to simulate"),
-    (("--workload", "weather"), 1, "--workload: 'weather' is unknown; write generated:jobs=1000,nodes=100, or FORMAT:PATH with one of"),
+    (("--workload", "weather"), 1, "--workload: 'weather' is unknown; write generated:jobs=1000,nodes=100, or FORMAT:PATH"),
     (("--workload", "philly:"), 1, "--workload: philly: names no file; write for example philly:traces/philly"),
     (("--workload", "philly:x,nodes=many"), 1, "--workload: philly: 'many' is not a number of nodes; write for example nodes=100"),
     (("--workload", "generated:jobs=0"), 1, "generated: jobs: '0' is not possible"),
