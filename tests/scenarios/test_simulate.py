@@ -150,7 +150,7 @@ WRONG = [
     (("--workload", "philly:x,nodes=many"), 1, "--workload: philly: 'many' is not a number of nodes; write for example nodes=100"),
     (("--workload", "generated:jobs=0"), 1, "generated: jobs: '0' is not possible"),
     (("x", "--profile", "kai", "--compare", "kai"), 2, "--config, --profile and --compare exclude each other"),
-    (("x", "--until", "soon"), 2, "--until: 'soon' is not a duration; write for example 90s, 2h or 7h30m"),
+    (("x", "--until", "soon"), 2, "--until: 'soon' is not a duration; write for example 90s, 2h30m or 7d"),
     (("x", "--speed", "fast"), 2, "--speed: 'fast' is not a factor; write for example 1x, 10x or max"),
     (("x", "--speed", "0x"), 2, "--speed: time does not stand still"),
     (("x", "--report", "nowhere/out.html"), 2, "--report: there is no folder 'nowhere'; make it first"),
