@@ -145,12 +145,12 @@ def test_traces_are_simulated(name: str) -> None:
 
 WRONG = [
     ((), 2, "nothing to simulate"),
-    (("--workload", "weather"), 1, "--workload: 'weather' is unknown; write generated:jobs=1000,nodes=100, or FORMAT:PATH with one of"),
+    (("--workload", "weather"), 1, "--workload: 'weather' is unknown; write generated:jobs=1000,nodes=100, or FORMAT:PATH"),
     (("--workload", "philly:"), 1, "--workload: philly: names no file; write for example philly:traces/philly"),
     (("--workload", "philly:x,nodes=many"), 1, "--workload: philly: 'many' is not a number of nodes; write for example nodes=100"),
     (("--workload", "generated:jobs=0"), 1, "generated: jobs: '0' is not possible"),
     (("x", "--profile", "kai", "--compare", "kai"), 2, "--config, --profile and --compare exclude each other"),
-    (("x", "--until", "soon"), 2, "--until: 'soon' is not a duration; write for example 90s, 2h or 7h30m"),
+    (("x", "--until", "soon"), 2, "--until: 'soon' is not a duration; write for example 90s, 2h30m or 7d"),
     (("x", "--speed", "fast"), 2, "--speed: 'fast' is not a factor; write for example 1x, 10x or max"),
     (("x", "--speed", "0x"), 2, "--speed: time does not stand still"),
     (("x", "--report", "nowhere/out.html"), 2, "--report: there is no folder 'nowhere'; make it first"),

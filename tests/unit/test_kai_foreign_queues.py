@@ -37,6 +37,8 @@ def test_the_queues_that_always_exist_take_part_only_where_volcanos_objects_are(
     assert objects.snapshot(0).queues["default"].bounds is None
     objects.put(build.pod_group("a"))
     assert objects.snapshot(0).queues["default"].bounds is not None
+    objects.remove(build.pod_group("a"))
+    assert objects.snapshot(0).queues["default"].bounds is None
 
 
 def test_a_gang_in_the_queue_default_starts() -> None:

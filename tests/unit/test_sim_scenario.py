@@ -73,7 +73,7 @@ expect:
 WRONG = [
     ("nodes:\n- {at: 5m, node: a, event: dies}", 4,
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
-    ("seed: 1\nuntill: 2h", 4, "untill: unknown; did you mean 'until'?"),
+    ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
     ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart,"
      " keepsProgress, durations, arrivals, failures, nodes, expect"),
     ("until: soon", 3, "until: 'soon' is not a duration; write for example 90s, 2h30m or a number of seconds"),

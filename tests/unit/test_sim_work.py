@@ -9,12 +9,14 @@ from phalanx.sim.work import DURATION, duration_of
 from phalanx.testing import build, worlds
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90.0), ("2h30m", 9000.0), ("12.5", 12.5)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90.0), ("2h30m", 9000.0), ("7d", 604_800.0), ("1.5d2h", 136_800.0), ("12.5", 12.5)]
+)
 def test_durations_are_read(text: str, seconds: float) -> None:
     assert duration_of(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "1.2.3", "-5"])
+@pytest.mark.parametrize("text", ["", "soon", "1.2.3", "-5", "d", "1d2d", "1dx", "2h1d"])
 def test_a_wrong_duration_says_what_to_write(text: str) -> None:
     with pytest.raises(SnapshotError, match="is not a duration; write for example '90s' or '2h30m'"):
         duration_of(text)

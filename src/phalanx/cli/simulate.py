@@ -107,5 +107,5 @@ class Options:
 
         found = None if self.until is None else seconds_in(self.until)
         if self.until is not None and not found:
-            raise click.UsageError(f"--until: {self.until!r} is not a duration; write for example 90s, 2h or 7h30m")
+            raise click.UsageError(f"--until: {self.until!r} is not a duration; write for example 90s, 2h30m or 7d")
         return found

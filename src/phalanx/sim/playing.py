@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from phalanx.sim.settings import DAY_SECONDS
 from phalanx.sim.world import World
 
-QUIET_SECONDS = 86_400.0
+QUIET_SECONDS = DAY_SECONDS
 """Sessions that change nothing for so long will not change anything later."""
 
 
