@@ -19,8 +19,8 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
 
-demo: $(RUNTIME)  ## Schedule two gangs that would block each other, and say why one waits
-	@$(BIN)/phalanx schedule -f examples/deadlock || test $$? -eq 3  # 3: one gang waits, as it should
+demo: $(RUNTIME)  ## Tell in under a minute what gang scheduling is for
+	@$(BIN)/python scripts/demo
 
 test: $(TOOLS)  ## Run every check, build the documentation, run every test and the conformance cases
 	@$(MAKE) --no-print-directory check
@@ -43,6 +43,7 @@ check-lint: $(TOOLS)
 check-types: $(TOOLS)
 	$(BIN)/mypy --strict src tests
 	$(BIN)/mypy --strict scripts/conformance
+	$(BIN)/mypy --strict scripts/demo
 
 check-imports: $(TOOLS)
 	$(BIN)/lint-imports

@@ -52,7 +52,7 @@ CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",)]
 CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
 
 
-@pytest.mark.parametrize("arguments", [("schedule",), *CLUSTER, *CONFIG])
+@pytest.mark.parametrize("arguments", [("schedule",), ("simulate",), *CLUSTER, *CONFIG])
 def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(arguments: tuple[str, ...]) -> None:
     assert not modules_after(*arguments, "--help").intersection(HEAVY_MODULES)
     shown = run(*arguments, "--help").stdout

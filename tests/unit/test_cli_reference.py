@@ -81,7 +81,7 @@ def test_every_action_and_plugin_says_in_a_sentence_what_it_does(kind: str, name
     assert summary(getattr(CATALOGUE, kind)[name]).endswith(".")
 
 
-@pytest.mark.parametrize("name", ["schedule", "config", "up", "apply", "get", "describe", "delete"])
+@pytest.mark.parametrize("name", ["schedule", "simulate", "config", "up", "apply", "get", "describe", "delete"])
 def test_the_document_on_the_command_line_has_every_option(name: str) -> None:
     text = (DOCS / "command-line.md").read_text()
     commands = [_load(ENTRIES_BY_NAME[name].target)]

@@ -178,12 +178,17 @@ def test_no_sentence_speaks_of_admission() -> None:
             "queue 'q' has queues below it and takes no jobs; use one of them",
         ),
         ([kai.queue("q", parent="p"), kai.queue("p", parent="o"), kai.queue("o", parent="p")], "queue 'p' is its own ancestor"),
-        ([build.queue("q")], "queue 'q' does not exist among KAI's queues"),
     ],
 )
 def test_what_is_wrong_with_a_queue_is_said(queues: list[build.Document], sentence: str) -> None:
     cycle = cycle_of(*queues, kai.gang("train", queue="q", gpus=1), kai.gang("fine", gpus=1))
     assert cycle.why("train").startswith(sentence)
+    assert [name for name, _ in cycle.binds] == ["fine-0"]
+
+
+def test_a_queue_that_only_volcano_has_is_none_of_kais() -> None:
+    cycle = cycle_of(kai.gang("train", queue="root", gpus=1), kai.gang("fine", gpus=1))
+    assert cycle.why("train").startswith("queue 'root' does not exist among KAI's queues")
     assert [name for name, _ in cycle.binds] == ["fine-0"]
 
 

@@ -79,11 +79,12 @@ _Loader.add_implicit_resolver(
 def read_documents(path: str) -> list[Located]:
     """Return the documents of one file, or of stdin for "-"; empty ones are left out, but counted."""
     name = "stdin" if path == STDIN else path
-    documents = parse_text(_read_bytes(path), name)
+    documents = parse_text(read_bytes(path), name)
     return [Located(f"{name}, document {number}", value) for number, value in enumerate(documents, start=1) if value is not None]
 
 
-def _read_bytes(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
+    """Return what a file holds, or stdin for "-"."""
     if path == STDIN:
         return sys.stdin.buffer.read()
     try:
@@ -141,7 +142,7 @@ def _yaml_problem(problem: yaml.YAMLError) -> str:
 def read_objects(path: str) -> Iterator[Located]:
     """Return the objects of a file, of the files of a folder or of stdin; lists are taken apart."""
     found_any = False
-    for file in _files(path):
+    for file in files_of(path):
         for document in read_documents(file):
             found_any = True
             yield from _items(document)
@@ -150,7 +151,8 @@ def read_objects(path: str) -> Iterator[Located]:
         raise SnapshotError(f"{'stdin' if path == STDIN else path}: no objects in it{hint}")
 
 
-def _files(path: str) -> list[str]:
+def files_of(path: str) -> list[str]:
+    """Return the files that a path stands for: itself, or those of a folder."""
     folder = Path(path)
     if path == STDIN or not folder.is_dir():
         return [path]

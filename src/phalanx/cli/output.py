@@ -1,7 +1,6 @@
 """Results for people and programs: tables, JSON, YAML. Notes and the course of a session go to stderr."""
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -16,7 +15,7 @@ import msgspec
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.parts import Part, together
 from phalanx.core.snapshot import Snapshot
-from phalanx.explain.phrases import counted
+from phalanx.explain.phrases import as_counted, counted
 from phalanx.explain.standing import GangRow, Standing, all_rows
 from phalanx.model.task import Task
 
@@ -115,7 +114,7 @@ def _gang_lines(rows: Sequence[GangRow], screen: Screen) -> Iterator[str]:
         start = GAP.join(_pad(line[place], width, is_number=3 <= place <= 5) for place, width in enumerate(widths))
         if screen.has_colour and number:
             start = _coloured(start, rows[number - 1].standing)
-        yield from _with_sentence(start, sum(widths) + len(GAP) * len(widths), line[-1], screen)
+        yield from with_sentence(start, sum(widths) + len(GAP) * len(widths), line[-1], screen)
 
 
 def _pad(cell: str, width: int, *, is_number: bool) -> str:
@@ -127,7 +126,7 @@ def _coloured(line: str, standing: Standing) -> str:
     return line.replace(word, f"{GAP}{click.style(standing.value, fg=colour)} ", 1) if colour else line
 
 
-def _with_sentence(start: str, offset: int, sentence: str, screen: Screen) -> Iterator[str]:
+def with_sentence(start: str, offset: int, sentence: str, screen: Screen) -> Iterator[str]:
     """Put a sentence behind the columns; on a terminal it is wrapped there, or below them where they leave no room."""
     if not sentence:
         yield start.rstrip()
@@ -157,7 +156,7 @@ def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Screen)
     for task, node in node_by_task.items():
         counts.setdefault(gang_by_task.get(task, task), Counter())[node] += 1
     for gang, nodes in sorted(counts.items()):
-        parts = [f"{node} {screen.times}{nodes[node]}" for node in sorted(nodes, key=_as_counted)]
+        parts = [f"{node} {screen.times}{nodes[node]}" for node in sorted(nodes, key=as_counted)]
         more = len(parts) - MOST_NODES
         yield gang, ", ".join(parts[:MOST_NODES]) + (f" and {counted(more, 'more node')} (-o json names all)" if more > 0 else "")
 
@@ -167,24 +166,19 @@ def _eviction_lines(evictions: Iterable[Eviction], screen: Screen) -> Iterator[s
     widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
     for *cells, message in rows:
         start = GAP.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        yield from _with_sentence(start, sum(widths) + 2 * len(GAP), message, screen)
+        yield from with_sentence(start, sum(widths) + 2 * len(GAP), message, screen)
 
 
 def _evictions(evictions: Iterable[Eviction]) -> Iterator[tuple[str, str, str]]:
     """Return the pods of a gang that go for the same reason in one row."""
     groups: dict[tuple[str, str, str], list[Task]] = {}
-    for item in sorted(evictions, key=lambda item: _as_counted(item.task.key)):
+    for item in sorted(evictions, key=lambda item: as_counted(item.task.key)):
         pods = groups.setdefault((str(item.task.gang or item.task.key), f"by {item.action} for {item.preemptor}", item.message), [])
         pods.append(item.task)
     for (_, by, message), (first, *others) in groups.items():
         names = ", ".join([first.key, *(task.name for task in others[: MOST_PODS - 1])])
         more = len(others) - MOST_PODS + 1
         yield names + (f" and {more} more (-o json names all)" if more > 0 else ""), by, message
-
-
-def _as_counted(name: str) -> list[tuple[int, str]]:
-    """Return a key that puts node-2 before node-10."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:

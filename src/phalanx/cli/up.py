@@ -138,7 +138,9 @@ def _world(asked: Options) -> "World":
 
 def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None") -> None:
     """Bring in the saved objects, those of the paths, and nodes and a queue where there would be none."""
-    documents = _documents(asked.paths)
+    from phalanx.cli.objects import served_objects
+
+    documents = served_objects(asked.paths)
     if state is not None:
         world.store.restore(state.objects, version=state.version, numbers=state.numbers)
     there = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in world.store.everything()}
@@ -146,26 +148,6 @@ def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None
     made = _made(asked.nodes if asked.nodes is not None else 0 if has_nodes else NODES, asked.gpus, policy.family)
     wanted = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in (*made, *documents)}
     world.load(item for key, item in wanted.items() if key not in there)
-
-
-def _documents(paths: tuple[str, ...]) -> list[dict[str, Any]]:
-    from phalanx.cli.inputs import documents_of
-    from phalanx.errors import ClusterError
-    from phalanx.store.kinds import kind_of
-
-    found = []
-    for place, document in documents_of(paths):
-        try:
-            kind = kind_of(document)
-        except ClusterError as problem:
-            click.echo(f"note: {place}: left out: {problem}", err=True)
-            continue
-        meta = {
-            **document["metadata"],
-            **({"namespace": document["metadata"].get("namespace") or "default"} if kind.is_namespaced else {}),
-        }
-        found.append({**document, "metadata": meta})
-    return found
 
 
 def _made(nodes: int, gpus: int, family: str) -> list[dict[str, Any]]:

@@ -137,6 +137,10 @@ class ClusterState:
             self._gangs_by_class[gang.priority_class].discard(key)
             self._dirty_gangs.add(key)
 
+    def queue(self, name: str) -> Queue | None:
+        """Return a queue."""
+        return self._queues.get(name)
+
     def put_queue(self, queue: Queue) -> None:
         """Add a queue or replace the one of that name."""
         self._queues[queue.name] = queue

@@ -4,7 +4,7 @@ Pure: the same input gives the same output.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from phalanx.core.course import Course
@@ -46,7 +46,14 @@ def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, cours
 
 def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Session:
     """Return a session ready for its actions."""
-    return Session(snapshot, policy, catalogue.plugins, Course(course_level))
+    return Session(_seen_by(policy, snapshot), policy, catalogue.plugins, Course(course_level))
+
+
+def _seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with every gang in it for KAI's rules: they count shares and victims over settled gangs too."""
+    if policy.family != "kai" or len(snapshot.active) == len(snapshot.gangs):
+        return snapshot
+    return replace(snapshot, active=tuple(sorted(snapshot.gangs)))
 
 
 def close_session(session: Session) -> Decisions:

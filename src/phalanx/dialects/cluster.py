@@ -24,6 +24,8 @@ from phalanx.model.usage import QueueHistory
 Document = Mapping[str, Any]
 Struct = TypeVar("Struct")
 
+IMPLIED_QUEUES = ("default", ROOT)
+"""Queues that are there without an object; they have no uid."""
 IGNORED = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ConfigMap", "Secret", "ServiceAccount"})
 
 
@@ -39,8 +41,20 @@ class ObjectCluster:
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
         self._tables: dict[str, dict[str, Any]] = {}
-        for name in ("default", ROOT):
+        self._volcano: set[str] = set()
+        """Groups and queues of Volcano's, by kind and name."""
+        for name in IMPLIED_QUEUES:
             self.state.put_queue(Queue(name))
+
+    def note_volcano(self, document: Document, *, is_there: bool) -> None:
+        """Let the queues that always exist in Volcano take part in KAI's division while objects of Volcano's are there."""
+        key = f"{document['kind']} {_key(document)}"
+        had_any = bool(self._volcano)
+        (self._volcano.add if is_there else self._volcano.discard)(key)
+        for name in IMPLIED_QUEUES if had_any != bool(self._volcano) else ():
+            queue = self.state.queue(name)
+            if queue is not None and not queue.uid:
+                self.state.put_queue(volcano.with_bounds(queue) if self._volcano else Queue(name))
 
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
@@ -237,12 +251,24 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
         cluster.remove_entry("capacity_drivers", read.metadata.name)
 
 
+def _put_group(cluster: ObjectCluster, document: Document) -> None:
+    cluster.state.put_gang(volcano.gang(_convert(document, schema.PodGroup)))
+    cluster.note_volcano(document, is_there=True)
+
+
+def _remove_group(cluster: ObjectCluster, document: Document) -> None:
+    cluster.state.drop_gang(GangKey(_key(document)))
+    cluster.note_volcano(document, is_there=False)
+
+
 def _put_queue(cluster: ObjectCluster, document: Document) -> None:
     cluster.state.put_queue(volcano.queue(_convert(document, schema.QueueRead)))
+    cluster.note_volcano(document, is_there=True)
 
 
 def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
     cluster.state.drop_queue(_name(document))
+    cluster.note_volcano(document, is_there=False)
 
 
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
@@ -251,8 +277,8 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("", "Node"): _Handler(ObjectCluster.put_node, ObjectCluster.remove_node),
     _CLASSES: _Handler(_put_priority, lambda cluster, document: cluster.state.drop_priority(_name(document))),
     ("scheduling.volcano.sh", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.state.put_gang(volcano.gang(_convert(document, schema.PodGroup))),
-        lambda cluster, document: cluster.state.drop_gang(GangKey(_key(document))),
+        _put_group,
+        _remove_group,
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
     ("scheduling.run.ai", "PodGroup"): _Handler(
@@ -260,7 +286,8 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         lambda cluster, document: cluster.state.drop_gang(GangKey(_key(document))),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
-        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))), _remove_queue
+        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),
+        lambda cluster, document: cluster.state.drop_queue(_name(document)),
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
         lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),

@@ -1,19 +1,22 @@
 """Volcano's objects: PodGroup, Queue, HyperNode, NodeShard."""
 
 import re
+from dataclasses import replace
 
 from phalanx.dialects import schema
 from phalanx.dialects.parts import condition, key_of, label_selector, seconds, staleness_grace
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember
-from phalanx.model.queue import NodeGroupAffinity, Queue
-from phalanx.model.resources import read_resources
+from phalanx.model.queue import NodeGroupAffinity, Queue, QueueBounds
+from phalanx.model.resources import CPU, MEMORY, Resources, read_resources, scale_of
 from phalanx.model.shard import Shard
 from phalanx.model.task import GangKey
 
 ALLOCATED_HYPERNODE = "volcano.sh/job-allocated-hypernode"
 PREEMPTABLE = "volcano.sh/preemptable"
+GPU = "nvidia.com/gpu"
+UNLIMITED = -1.0
 
 
 def gang(read: schema.PodGroup) -> Gang:
@@ -58,7 +61,7 @@ def queue(read: schema.QueueRead) -> Queue:
     meta, spec = read.metadata, read.spec or schema.QueueSpec()
     state = read.status.state if read.status else None
     guarantee = spec.guarantee.resource if spec.guarantee else None
-    return Queue(
+    found = Queue(
         name=meta.name, uid=meta.uid or meta.name, weight=1 if spec.weight is None else spec.weight, priority=spec.priority or 0,
         parent=spec.parent or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
         capability=read_resources(spec.capability, where="spec.capability") or None,
@@ -67,6 +70,21 @@ def queue(read: schema.QueueRead) -> Queue:
         is_reclaimable=spec.reclaimable is not False, state=state or "Open", annotations=meta.annotations or {},
         node_groups=_node_groups(spec.affinity),
     )  # fmt: skip
+    return with_bounds(found)
+
+
+def with_bounds(queue: Queue) -> Queue:
+    """Return the queue as KAI's rules see it: its quota is what it deserves, its limit its capability, its weight counts above."""
+    limit = queue.capability or {}
+    return replace(
+        queue, bounds=QueueBounds(_bounds(queue.deserved, 0.0), _bounds(limit, UNLIMITED), (float(max(queue.weight, 0)),) * 3)
+    )
+
+
+def _bounds(amounts: Resources, otherwise: float) -> tuple[float, ...]:
+    """Return thousandths of a cpu, bytes and devices."""
+    units = {CPU: 1, MEMORY: 1, GPU: scale_of(GPU)}
+    return tuple(amounts[name] / unit if name in amounts else otherwise for name, unit in units.items())
 
 
 def _node_groups(read: schema.QueueAffinity | None) -> NodeGroupAffinity | None:

@@ -71,7 +71,7 @@ def with_refused(found: dict[str, Any], refused: Sequence[tuple[str, str]]) -> d
 
 def _refused(text: str) -> dict[str, Any]:
     condition = Condition("Refused", "True", "Invalid", text)
-    return {"phase": "Pending", "conditions": [_condition(condition)], "why": f"refused: {text}"}
+    return {"phase": "Pending", "conditions": [condition_document(condition)], "why": f"refused: {text}"}
 
 
 def course(decisions: Decisions) -> list[dict[str, Any]]:
@@ -132,10 +132,10 @@ def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
-    return [_condition(item) for item in conditions]
+    return [condition_document(item) for item in conditions]
 
 
-def _condition(item: Condition) -> dict[str, str]:
+def condition_document(item: Condition) -> dict[str, str]:
     """Return a condition; the time of its last change, if it is known, in whole seconds and never too early."""
     entry = {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message}
     if item.node_pool:

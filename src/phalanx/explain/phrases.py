@@ -144,6 +144,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def as_counted(name: str) -> list[tuple[int, str]]:
+    """Return a key that puts node-2 before node-10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
 def request_text(request: Resources) -> str:
     """Write a request as a person would, what is scarce first: ``1 nvidia.com/gpu, 4 cpu, 8Gi memory``."""
     names = [name for name, amount in request.items() if amount and name != PODS and not name.startswith(_VOLUME_SLOTS)]

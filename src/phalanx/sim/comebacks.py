@@ -31,8 +31,10 @@ class Comebacks:
         uid = event.object["metadata"]["uid"]
         if event.kind is not POD or uid not in self._expected:
             return
-        if event.type == DELETED:
-            self._expected.discard(uid)
+        if event.type != DELETED:
+            return
+        self._expected.discard(uid)
+        if event.object.get("status", {}).get("phase") != "Succeeded":
             self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
 
     def _create(self, pod: Document) -> None:

@@ -21,14 +21,14 @@ class Faults:
         """Do nothing yet."""
         self._store, self._kubelets, self._comebacks = store, kubelets, comebacks
         self.by_name: dict[str, Callable[[str], None]] = {
-            "die": self.die, "return": self.come_back, "drain": self.drain, "cordon": self.cordon, "uncordon": self.come_back,
+            "die": self.die, "return": self.come_back, "drain": self.drain, "cordon": self.cordon, "uncordon": self.uncordon,
             "leave": self.leave,
         }  # fmt: skip
 
     def die(self, node: str) -> None:
         """Stop a node: its pods are lost, and nothing is placed there until it returns."""
+        self._store.patch(NODE, "", node, {"spec": {"taints": [*self._other_taints(node), UNREACHABLE]}})
         self._kubelets.dead.add(node)
-        self._store.patch(NODE, "", node, {"spec": {"taints": [*self._taints(node), UNREACHABLE]}})
         self._set_ready(node, is_ready=False)
         for pod in self._pods_on(node):
             self.lose(pod)
@@ -36,13 +36,16 @@ class Faults:
     def come_back(self, node: str) -> None:
         """Let a node take pods again."""
         self._kubelets.dead.discard(node)
-        taints = [taint for taint in self._taints(node) if taint.get("key") != UNREACHABLE["key"]]
-        self._store.patch(NODE, "", node, {"spec": {"taints": taints or None, "unschedulable": None}})
+        self._store.patch(NODE, "", node, {"spec": {"taints": self._other_taints(node) or None, "unschedulable": None}})
         self._set_ready(node, is_ready=True)
 
     def cordon(self, node: str) -> None:
         """Let a node take no more pods; those it has stay."""
         self._store.patch(NODE, "", node, {"spec": {"unschedulable": True}})
+
+    def uncordon(self, node: str) -> None:
+        """Let a node that was cordoned or drained take pods again."""
+        self._store.patch(NODE, "", node, {"spec": {"unschedulable": None}})
 
     def drain(self, node: str) -> None:
         """Cordon a node and evict its pods, as far as disruption budgets allow."""
@@ -57,12 +60,14 @@ class Faults:
     def leave(self, node: str) -> None:
         """Take a node away with everything on it."""
         self._store.delete(NODE, "", node)
+        self._kubelets.dead.add(node)
         for pod in self._pods_on(node):
             self.lose(pod)
 
     def join(self, node: Document) -> None:
         """Add a node."""
         self._store.create(node)
+        self._kubelets.dead.discard(node["metadata"]["name"])
 
     def fail(self, namespace: str, name: str) -> None:
         """Let a pod fail; what brings it back removes it first."""
@@ -79,11 +84,13 @@ class Faults:
         self._store.delete(POD, pod["metadata"]["namespace"], pod["metadata"]["name"], grace=0)
 
     def _pods_on(self, node: str) -> list[Document]:
-        return self._store.items(POD, selection(fields=f"spec.nodeName={node}"))
+        """Return the pods that work on a node; those that have ended lose nothing."""
+        return self._store.items(POD, selection(fields=f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"))
 
-    def _taints(self, node: str) -> list[dict[str, Any]]:
-        found = self._store.get(NODE, "", node)
-        return list(found.get("spec", {}).get("taints") or ())
+    def _other_taints(self, node: str) -> list[dict[str, Any]]:
+        """Return the taints of a node besides the one of the dead."""
+        taints = self._store.get(NODE, "", node).get("spec", {}).get("taints") or ()
+        return [taint for taint in taints if taint.get("key") != UNREACHABLE["key"]]
 
     def _set_ready(self, node: str, *, is_ready: bool) -> None:
         ready = {"type": "Ready", "status": "True" if is_ready else "False"}

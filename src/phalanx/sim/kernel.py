@@ -55,6 +55,12 @@ class Kernel:
             heappop(self._timers)
         return self._timers[0].moment if self._timers else None
 
+    def next_deed(self) -> float | None:
+        """Return the moment of what is planned next besides sessions, which may find nothing to do; None when only they are."""
+        return min(
+            (timer.moment for timer in self._timers if timer.action is not None and timer.rank != Rank.SESSION), default=None
+        )
+
     def step(self) -> None:
         """Do what is planned next."""
         timer = heappop(self._timers)

@@ -1,5 +1,6 @@
 """The kubelets of all nodes: pods that were bound start after a while, pods that are leaving are gone after a while."""
 
+from collections.abc import Callable
 from random import Random
 
 from phalanx.errors import Missing
@@ -19,6 +20,8 @@ class Kubelets:
         self._known: dict[str, str] = {}
         self.dead: set[str] = set()
         """Nodes that do nothing any more."""
+        self.lost: list[Callable[[Document], None]] = []
+        """Told of pods that were bound to such a node."""
         store.listen(self._hear)
 
     def _hear(self, event: Event) -> None:
@@ -45,7 +48,11 @@ class Kubelets:
         return min(self._settings.delays.stop.draw(self._chance), grace)
 
     def _start(self, pod: Document) -> None:
-        if self._known.get(pod["metadata"]["uid"]) != "bound" or pod["spec"]["nodeName"] in self.dead:
+        if self._known.get(pod["metadata"]["uid"]) != "bound":
+            return
+        if pod["spec"]["nodeName"] in self.dead:
+            for listener in self.lost:
+                listener(pod)
             return
         moment = stamp(int(self._kernel.now))
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}

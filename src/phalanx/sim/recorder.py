@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.resources import scale_of
+from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.kernel import Kernel
 from phalanx.store.history import DELETED, Event
@@ -109,6 +110,7 @@ class Recorder:
         members = self._cluster.state.members(key)
         amount = sum(self._amount(task) for task in members.values())
         record = GangRecord(key, gang.queue, gang.priority, gang.min_member, len(members), amount, self.moment)
+        record.held_since = self.moment if self.held_by_gang.get(key) else None
         self.gangs[key] = record
 
     def set_whole(self, key: GangKey, is_whole: bool) -> None:
@@ -194,6 +196,9 @@ class Recorder:
         self.useful.append((self.moment, total))
 
     def _amount(self, task: Task) -> float:
+        share = task.shape.gpu_share
+        if share is not None and self.resource == GPU:
+            return share.portion_of(UNKNOWN_GPU_MEMORY_MIB) * share.devices
         return task.shape.request.get(self.resource, 0) / scale_of(self.resource)
 
     # --- nodes and queues --------------------------------------------------------------------------------------------

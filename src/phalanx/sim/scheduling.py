@@ -17,6 +17,7 @@ from phalanx.sim.kernel import Kernel, Rank, Timer
 from phalanx.sim.parking import ParkingLot
 from phalanx.sim.settings import Settings
 from phalanx.sim.statuses import StatusWriter
+from phalanx.store.kinds import Document
 from phalanx.store.memory import POD, MemoryStore
 
 
@@ -46,8 +47,10 @@ class Scheduling:
         self._last = -1e18
         self._is_writing = False
         self.sessions = 0
+        self.evicting: list[Callable[[Eviction], None]] = []
+        """Told of every pod that has to go, before it does; a budget may still say no."""
         self.evicted: list[Callable[[Eviction], None]] = []
-        """Told of every pod that has to go, before it does."""
+        """Told of every pod that was told to go."""
         self.decided: list[Callable[[Snapshot, Decisions], None]] = []
         """Told of every session."""
 
@@ -92,31 +95,51 @@ class Scheduling:
             self._evict(eviction)
         has_admitted = self._statuses.write(snapshot, decisions)
         for key, node in decisions.binds.items():
-            annotations = decisions.annotations.get(key)
-            delay = self._settings.delays.bind.draw(self._chance)
-            if delay:
-                self._kernel.after(delay, Rank.KUBELET, lambda key=key, node=node: self._bind(key, node, None))  # type: ignore[misc]
-            else:
-                self._bind(key, node, annotations)
+            self._start_binding(key, node, decisions.annotations.get(key))
         return has_admitted
 
+    def _start_binding(self, key: str, node: str, annotations: Mapping[str, str] | None) -> None:
+        """Bind a pod now or after a while, in which sessions see it where it will be."""
+        pod, delay = self._store.find(POD, *_parts(key)), self._settings.delays.bind.draw(self._chance)
+        if pod is None:
+            return
+        if delay:
+            self._cluster.put({**pod, "spec": {**pod["spec"], "nodeName": node}})
+            self._kernel.after(delay, Rank.KUBELET, lambda: self._bind(pod, node, annotations))
+        else:
+            self._bind(pod, node, annotations)
+
     def _evict(self, eviction: Eviction) -> None:
-        for listener in self.evicted:
+        for listener in self.evicting:
             listener(eviction)
         task = eviction.task
         try:
             self._store.evict(task.namespace, task.name, uid=task.uid)
         except ClusterError:
             return  # gone already, or a budget says no: the next session sees what is there
+        for listener in self.evicted:
+            listener(eviction)
 
-    def _bind(self, key: str, node: str, annotations: Mapping[str, str] | None) -> None:
-        namespace, _, name = key.partition("/")
+    def _bind(self, pod: Document, node: str, annotations: Mapping[str, str] | None) -> None:
+        meta = pod["metadata"]
         try:
             if annotations:
-                self._store.patch(POD, namespace, name, {"metadata": {"annotations": dict(annotations)}})
-            self._store.bind(namespace, name, node)
-        except ClusterError:
-            return  # deleted or gated meanwhile: the next session sees what is there
+                self._store.patch(POD, meta["namespace"], meta["name"], {"metadata": {"annotations": dict(annotations)}})
+            self._store.bind(meta["namespace"], meta["name"], node, uid=meta["uid"])
+        except ClusterError:  # deleted or gated meanwhile: the next session sees what is there
+            found = self._store.find(POD, meta["namespace"], meta["name"])
+            if found is not None:
+                self._cluster.put(found)
+
+    def look(self) -> tuple[Snapshot, Decisions]:
+        """Return what a session would decide now; nothing is carried out."""
+        snapshot = self._cluster.snapshot(self._kernel.now)
+        return snapshot, run_cycle(snapshot, self._mind.policy, self._mind.catalogue)
+
+
+def _parts(key: str) -> tuple[str, str]:
+    namespace, _, name = key.partition("/")
+    return namespace, name
 
 
 def _is_waiting(tasks: list[TaskState]) -> bool:

@@ -1,10 +1,26 @@
 """How a simulated cluster behaves: delays, durations, and what becomes of pods that were lost."""
 
+import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from random import Random
 
+from phalanx.core.duration import seconds_of
+
 FOREVER = float("inf")
+DAY_SECONDS = 86_400.0
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
+
+
+def seconds_in(text: str) -> float | None:
+    """Return the seconds of a duration such as 90s, 2h30m, 7d12h or a plain number of seconds; None when it is none of these."""
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    days, sign, rest = text.rpartition("d")
+    if not sign:
+        return seconds_of(text)
+    more = seconds_of(rest) if rest else 0.0
+    return None if more is None or not _NUMBER.fullmatch(days) else float(days) * DAY_SECONDS + more
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a session leaves on objects: phase and conditions of groups, promises on pods; written when they change and not before."""
+"""What a session leaves on objects: phase, conditions and stamps of groups, promises on pods; written only when they change."""
 
 from typing import Any
 
@@ -7,6 +7,8 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects import kai_status, volcano_status
 from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.errors import Missing
+from phalanx.explain.answer import condition_document
+from phalanx.model.gang import Gang
 from phalanx.model.status import Status
 from phalanx.store.kinds import Kind, kind_of
 from phalanx.store.memory import POD, MemoryStore
@@ -31,6 +33,7 @@ class StatusWriter:
         for outcome in decisions.outcomes:
             has_admitted |= self._write_group(snapshot, outcome)
             self._write_promises(snapshot, outcome)
+            self._write_stamps(outcome.state.gang, decisions)
         return has_admitted
 
     def _write_group(self, snapshot: Snapshot, outcome: Outcome) -> bool:
@@ -40,9 +43,7 @@ class StatusWriter:
         if self._written.get(gang.key) == status:
             return False
         self._written[gang.key] = status
-        conditions = [
-            {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message} for item in status.conditions
-        ]
+        conditions = [condition_document(item) for item in status.conditions]
         self._patch(KIND_BY_DIALECT[gang.dialect], gang.key, {"status": {"phase": status.phase, "conditions": conditions}})
         return status.phase == "Inqueue" != gang.phase
 
@@ -53,9 +54,14 @@ class StatusWriter:
             if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
                 self._patch(POD, task.key, {"status": {"nominatedNodeName": node or None}})
 
-    def _patch(self, kind: Kind, key: str, patch: dict[str, Any]) -> None:
+    def _write_stamps(self, gang: Gang, decisions: Decisions) -> None:
+        texts = decisions.stamps.get(gang.key)
+        if texts:
+            self._patch(KIND_BY_DIALECT[gang.dialect], gang.key, {"metadata": {"annotations": texts}}, is_status=False)
+
+    def _patch(self, kind: Kind, key: str, patch: dict[str, Any], *, is_status: bool = True) -> None:
         namespace, _, name = key.partition("/")
         try:
-            self._store.patch(kind, namespace, name, patch, is_status=True)
+            self._store.patch(kind, namespace, name, patch, is_status=is_status)
         except Missing:
             self._written.pop(key, None)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from phalanx.core.duration import seconds_of
 from phalanx.core.states import GangState
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
@@ -16,7 +15,7 @@ from phalanx.explain.membership import has_minimum
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.kernel import Kernel, Rank, Timer
-from phalanx.sim.settings import FOREVER, Settings
+from phalanx.sim.settings import FOREVER, Settings, seconds_in
 
 Finish = Callable[[list[TaskKey]], None]
 
@@ -26,9 +25,7 @@ DURATION = "phalanx.dev/duration"
 
 def duration_of(text: str) -> float:
     """Return the seconds of a duration such as 90s, 2h30m or a plain number of seconds."""
-    found = seconds_of(text)
-    if found is None and text.replace(".", "", 1).isdigit():
-        found = float(text)
+    found = seconds_in(text)
     if found is None:
         raise SnapshotError(f"annotation {DURATION}: {text!r} is not a duration; write for example '90s' or '2h30m'")
     return found

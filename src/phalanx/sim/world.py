@@ -4,7 +4,7 @@ Everything that happens goes through the store, as on a real cluster; whoever ca
 seed give the same history, to the byte.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import zip_longest
 from random import Random
@@ -13,6 +13,7 @@ from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
+from phalanx.explain.why import why
 from phalanx.model.resources import scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
@@ -22,7 +23,7 @@ from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import CPU, GPU, Recorder
 from phalanx.sim.scheduling import Mind, Scheduling
-from phalanx.sim.settings import Settings
+from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.solo import SoloCluster
 from phalanx.sim.statuses import KIND_BY_DIALECT
 from phalanx.sim.work import Work
@@ -32,6 +33,8 @@ from phalanx.store.memory import NAMESPACE, POD, MemoryStore
 
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
+SHORT_NAMES = {GPU: "gpu"}
+"""What KAI's queues call a resource."""
 SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
 
 
@@ -42,6 +45,8 @@ class World:
         self, mind: Mind, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False
     ) -> None:
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs."""
+        self.last_change = start
+        """When something happened last, besides sessions that change nothing for anybody."""
         self.settings, self.start, self._chance = settings or Settings(), start, Random(seed)
         self.kernel = Kernel(start)
         self.store = MemoryStore(lambda: self.kernel.now)
@@ -55,11 +60,13 @@ class World:
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
+        self._kubelets.lost.append(self.faults.lose)
         self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
         self.recorder = Recorder(self.cluster, self.kernel, start)
         self.scheduling = Scheduling(seen, self.store, self.kernel, mind, self.settings, self._chance)
         self.work.listeners.append(self.recorder.set_whole)
-        self.scheduling.evicted.append(self._expect_back)
+        self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
+        self.scheduling.evicted.append(self._note_eviction)
         self.scheduling.decided.append(self._note_session)
         self.store.listen(self._follow)
 
@@ -90,9 +97,11 @@ class World:
             self.recorder.submit(key)
 
     def _choose_resource(self, documents: list[Document]) -> None:
+        """Count GPUs where nodes have any, else CPUs."""
         nodes = [document for document in documents if document.get("kind") == "Node"]
-        has_gpus = any(GPU in (node.get("status", {}).get("allocatable") or {}) for node in nodes)
-        self.recorder.resource = GPU if has_gpus or not nodes else CPU
+        if nodes:
+            has_gpus = any(str((node.get("status", {}).get("allocatable") or {}).get(GPU, 0)) != "0" for node in nodes)
+            self.recorder.resource = GPU if has_gpus else CPU
 
     def submit(self, groups: Sequence[Sequence[Document]]) -> None:
         """Create the objects of gangs that arrive at one moment: groups first, then pods of all of them in turn."""
@@ -104,9 +113,15 @@ class World:
         for key in dict.fromkeys(task.gang for task in tasks if task is not None and task.gang is not None):
             self.recorder.submit(key)
 
-    def submit_at(self, offset: float, groups: Sequence[Sequence[Document]]) -> None:
-        """Let gangs arrive so many seconds after the start."""
-        self.kernel.at(self.start + offset, Rank.WORLD, lambda: self.submit(groups))
+    def plan(self, offset: float, deed: Callable[[], object]) -> None:
+        """Let something happen so many seconds after the start; what the cluster refuses is noted, and the rest goes on."""
+        self.kernel.at(self.start + offset, Rank.WORLD, lambda: self._try(deed))
+
+    def _try(self, deed: Callable[[], object]) -> None:
+        try:
+            deed()
+        except ClusterError as problem:
+            self.problems.append(f"{self.now - self.start:g} s: {problem}")
 
     def _create(self, document: Document) -> None:
         namespace = document.get("metadata", {}).get("namespace")
@@ -132,6 +147,8 @@ class World:
     def _follow(self, event: Event) -> None:
         """Tell those who work and decide of a change that the clusters know already."""
         self.recorder.hear(event)
+        if not _is_a_note(event):
+            self.last_change = self.now
         if event.kind is not POD:
             if event.kind.kind not in SILENT:
                 self.scheduling.wake()
@@ -174,20 +191,47 @@ class World:
             self.store.delete(KIND_BY_DIALECT[gang.dialect], *_parts(key))
         self.work.forget(key)
 
+    def pods_of(self, gang: str) -> list[str]:
+        """Return the pods of a gang."""
+        return sorted(self.cluster.state.members(GangKey(gang)))
+
+    def reasons(self) -> dict[str, str]:
+        """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
+        snapshot, decisions = self.scheduling.look()
+        found: dict[str, str] = {}
+        for outcome in decisions.outcomes:
+            sentence = why(outcome, snapshot)
+            if sentence:
+                found.setdefault(self._gang_named(outcome.state.key), sentence)
+        return found
+
+    def _gang_named(self, key: str) -> str:
+        """Return the gang of a name that may be the one of a pod, where every pod is a gang of its own."""
+        task = None if self.cluster.state.gang(GangKey(key)) is not None else self.cluster.state.task(TaskKey(key))
+        return key if task is None or task.gang is None else task.gang
+
     def _task(self, pod: Document) -> Task | None:
         meta = pod.get("metadata", {})
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
-    def _expect_back(self, eviction: Eviction) -> None:
+    def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
-        self._comebacks.expect(eviction.task.uid)
 
     def _note_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        resource = self.recorder.resource
-        for name, figures in decisions.queues.items():
-            for kind in ("deserved", "fair_share"):
-                if resource in figures.get(kind, {}):
-                    self.recorder.note_deserved(name, figures[kind][resource] / (scale_of(resource) if resource == CPU else 1))
+        names = (self.recorder.resource, SHORT_NAMES.get(self.recorder.resource, ""))
+        scale = scale_of(CPU) if CPU in names else 1
+        for queue, figures in decisions.queues.items():
+            shares = figures.get("fair_share") or figures.get("deserved") or {}
+            amount = next((shares[name] for name in names if name in shares), None)
+            if amount is not None and 0 <= amount < FOREVER:
+                self.recorder.note_deserved(queue, amount / scale)
+
+
+def _is_a_note(event: Event) -> bool:
+    """Tell whether a change is only what a session left on an object: the status of a group, a promise to a pod."""
+    if event.type != MODIFIED:
+        return event.kind.kind in SILENT
+    return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName"))
 
 
 def _parts(key: str) -> tuple[str, str]:

@@ -1,0 +1,111 @@
+"""`phalanx simulate`: what becomes of gangs on a cluster, in virtual time."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXAMPLES = """\b
+Examples:
+  phalanx simulate examples/deadlock --compare default-scheduler,phalanx
+  phalanx simulate --workload generated:jobs=200,nodes=20 --seed 7 --report report.html
+
+\b
+Exit status:
+  0    simulated
+  1    failed: the input, the scenario or the configuration is wrong
+  2    wrong usage
+  3    simulated, and something else came out than the scenario expects
+  130  interrupted by Ctrl-C; what is known so far was written
+"""
+
+FORMS = ("table", "json", "yaml")
+NOT_AS_EXPECTED, INTERRUPTED = 3, 130
+PATH = click.Path(allow_dash=True)
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("paths", type=PATH, nargs=-1, metavar="[PATH]...")
+@click.option("--scenario", type=click.Path(dir_okay=False), metavar="FILE", help="What happens when; else the one in the paths.")
+@click.option("--workload", metavar="WORK", help="Work of its own: generated:jobs=1000,nodes=100, or a trace as philly:PATH.")
+@click.option("--until", metavar="DURATION", help="How long to simulate, such as 2h; else until nothing more can happen.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="For everything that is drawn by chance; 0 unless said otherwise."
+)
+@click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
+@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
+@click.option("--compare", metavar="NAME,NAME...", help="Simulate the same under several profiles and show them side by side.")
+@click.option("--speed", default="max", show_default=True, metavar="FACTOR", help="1x is real time, 10x ten times as fast.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with charts, which needs no other file."
+)
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
+    """Simulate what becomes of gangs on a cluster: when they start, why they wait, who is evicted. No Kubernetes is needed.
+
+    Reads manifests as 'phalanx schedule' does. A scenario beside them says when gangs arrive, how long they run, what fails,
+    and what happens to nodes. The scheduler is the one of 'phalanx schedule'. The same input gives the same output.
+    """
+    from phalanx.cli.simulating import simulate
+
+    asked = Options(**options)
+    asked.refuse_clashes()
+    outcome = simulate(asked)
+    if outcome.is_interrupted:
+        ctx.exit(INTERRUPTED)
+    if outcome.complaints:
+        ctx.exit(NOT_AS_EXPECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was typed."""
+
+    paths: tuple[str, ...]
+    scenario: str | None
+    workload: str | None
+    until: str | None
+    seed: int | None
+    config: str | None
+    profile: str | None
+    compare: str | None
+    speed: str
+    report: str | None
+    form: str
+
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together, before anything is simulated."""
+        if not self.paths and not self.workload:
+            raise click.UsageError(
+                "nothing to simulate: name files or folders, or work with --workload generated:jobs=200,nodes=20"
+            )
+        if sum(option is not None for option in (self.config, self.profile, self.compare)) > 1:
+            raise click.UsageError("--config, --profile and --compare exclude each other: all say who decides")
+        if (*self.paths, self.config).count("-") > 1:
+            raise click.UsageError("stdin can be read only once: one '-' at most")
+        if self.report and not Path(self.report).absolute().parent.is_dir():
+            raise click.UsageError(f"--report: there is no folder {str(Path(self.report).parent)!r}; make it first")
+        if self.factor is not None and self.factor <= 0:
+            raise click.UsageError("--speed: time does not stand still; write for example 1x, 10x or max")
+
+    @property
+    def factor(self) -> float | None:
+        """How many seconds of the cluster pass in one; None: as many as can be."""
+        if self.speed == "max":
+            return None
+        try:
+            return float(self.speed.removesuffix("x"))
+        except ValueError:
+            raise click.UsageError(f"--speed: {self.speed!r} is not a factor; write for example 1x, 10x or max") from None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long to simulate, if that was said."""
+        from phalanx.sim.settings import seconds_in
+
+        found = None if self.until is None else seconds_in(self.until)
+        if self.until is not None and not found:
+            raise click.UsageError(f"--until: {self.until!r} is not a duration; write for example 90s, 2h30m or 7d")
+        return found

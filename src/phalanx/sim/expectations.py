@@ -1,0 +1,55 @@
+"""What a scenario says must come out, and whether it did."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What must come out under some profiles, or under all if none is named; what is not said may be anything."""
+
+    profiles: tuple[str, ...] = ()
+    gangs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    deadlocks: int | None = None
+    evictions: int | None = None
+    where: str = ""
+
+    def complaints(self, result: Mapping[str, Any]) -> Iterator[str]:
+        """Say in a sentence each what came out differently."""
+        if self.profiles and result["profile"] not in self.profiles:
+            return
+        found = {"deadlocks": len(result["deadlocks"]), "evictions": len(result["evictions"])}
+        for name, count in found.items():
+            wanted = getattr(self, name)
+            if wanted is not None and wanted != count:
+                yield f"{self.where}: {name}: expected {wanted}, got {count}"
+        by_name = {gang["name"]: gang for gang in result["gangs"]}
+        for name, wanted in self.gangs.items():
+            for problem in _about(by_name, name, wanted):
+                yield f"{self.where}.gangs.{name}: {problem}"
+
+
+def _about(by_name: Mapping[str, Mapping[str, Any]], name: str, wanted: Mapping[str, Any]) -> Iterator[str]:
+    gang = by_name.get(name)
+    if gang is None:
+        yield f"there is no such gang; known are {', '.join(sorted(by_name)) or 'none'}"
+        return
+    for field_name, fact in (("starts", "started"), ("finishes", "finished")):
+        if field_name in wanted and wanted[field_name] != (gang[fact] is not None):
+            yield f"{field_name}: expected {str(wanted[field_name]).lower()}; {fact} at {gang[fact]}"
+    if wanted.get("evicted", gang["evicted"]) != gang["evicted"]:
+        yield f"evicted: expected {wanted['evicted']} of its pods, got {gang['evicted']}"
+    if wanted.get("why", "") not in gang["why"]:
+        yield f"why: expected {wanted['why']!r} in {gang['why']!r}"
+    if "waits" in wanted and not wanted["waits"].low <= gang["wait"] <= wanted["waits"].high:
+        yield f"waits: expected {wanted['waits'].low:g} to {wanted['waits'].high:g} s, got {gang['wait']:g} s"
+    if "after" in wanted:
+        yield from _order(by_name.get(wanted["after"]), gang)
+
+
+def _order(first: Mapping[str, Any] | None, gang: Mapping[str, Any]) -> Iterator[str]:
+    if first is None:
+        yield "after: there is no such gang; write the name of another one"
+    elif first["started"] is None or gang["started"] is None or first["started"] > gang["started"]:
+        yield f"after: expected to start after {first['name']}; they started at {gang['started']} and {first['started']}"

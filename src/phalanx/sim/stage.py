@@ -1,0 +1,221 @@
+"""Sets the stage: which objects are there at the beginning, which gangs come when, and what happens to pods and nodes.
+
+Objects that are no part of a gang are there from the beginning, as they are; so is a gang of which a pod has a node. Every other
+gang comes when the scenario or its annotation `phalanx.dev/arrives` says, or else at 0. A node whose first event is to join is not
+there before.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from phalanx.dialects.cluster import ObjectCluster, describe
+from phalanx.dialects.pods import GROUP, KAI_GROUP
+from phalanx.errors import ConfigError, Missing, SnapshotError
+from phalanx.model.task import TaskKey
+from phalanx.sim.manifests import cluster_objects, gang_objects
+from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
+from phalanx.sim.settings import seconds_in
+from phalanx.sim.work import DURATION
+from phalanx.sim.workload import Gang, Workload
+from phalanx.sim.world import World
+
+Document = Mapping[str, Any]
+ARRIVES = "phalanx.dev/arrives"
+"""Annotation of a group: how long after the start it comes."""
+DEFAULT_QUEUE: Document = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1},
+    "status": {"state": "Open"},
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Cast:
+    """Objects by the part they play."""
+
+    there: list[Document] = field(default_factory=list)
+    """From the beginning."""
+    gangs: dict[str, list[Document]] = field(default_factory=dict)
+    """Group and pods of those that come later, by name."""
+    nodes: dict[str, Document] = field(default_factory=dict)
+
+
+def cast(documents: Iterable[Document]) -> Cast:
+    """Tell who belongs to which gang, and which gangs run already."""
+    found, gang_by_pod = list(documents), {}
+    cluster = ObjectCluster()
+    for document in found:
+        cluster.put(document)
+        _check_times(document)
+    groups = {_key(document) for document in found if document["kind"] == "PodGroup"}
+    for document in found:
+        task = cluster.state.task(TaskKey(_key(document))) if document["kind"] == "Pod" else None
+        if task is not None and task.gang in groups:
+            gang_by_pod[_key(document)] = str(task.gang)
+    running = {gang_by_pod[_key(pod)] for pod in found if pod["kind"] == "Pod" and _key(pod) in gang_by_pod and _has_place(pod)}
+    return _sorted_by_part(found, gang_by_pod, running)
+
+
+def _sorted_by_part(documents: list[Document], gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
+    parts = Cast()
+    for document in documents:
+        kind, key = document["kind"], _key(document)
+        gang = key if kind == "PodGroup" else gang_by_pod.get(key) if kind == "Pod" else None
+        if kind == "Node":
+            parts.nodes[document["metadata"]["name"]] = document
+        elif gang is None or gang in running:
+            parts.there.append(document)
+        else:
+            parts.gangs.setdefault(gang, []).append(document)
+    return parts
+
+
+def _has_place(pod: Document) -> bool:
+    return bool(pod["spec"].get("nodeName"))
+
+
+def _key(document: Document) -> str:
+    meta = document["metadata"]
+    return f"{meta.get('namespace') or 'default'}/{meta['name']}"
+
+
+def _check_times(document: Document) -> None:
+    for name in (ARRIVES, DURATION):
+        text = _annotation(document, name)
+        if text is not None and seconds_in(text) is None:
+            raise SnapshotError(
+                f"{describe(document)}: annotation {name}: {text!r} is not a duration; write for example '90s' or '2h30m'"
+            )
+
+
+def _annotation(document: Document, name: str) -> str | None:
+    found = (document.get("metadata", {}).get("annotations") or {}).get(name)
+    return None if found is None else str(found)
+
+
+# --- putting on ----------------------------------------------------------------------------------------------------------
+
+
+def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
+    """Load what is there and plan what comes; a scenario that names what does not exist is refused."""
+    late = {event.node for event in reversed(scenario.nodes) if _first_event(scenario, event.node).event == "join"}
+    nodes = [node for name, node in parts.nodes.items() if name not in late]
+    world.load([*nodes, *_queues(parts), *parts.there])
+    arrivals = list(_arrivals(parts, scenario))
+    for at, gangs in _by_moment(arrivals):
+        world.plan(at, partial(world.submit, gangs))
+    for event in scenario.nodes:
+        _plan_node_event(world, parts, event)
+    known = {(item["kind"], _key(item)) for group in (parts.there, *(gang for _, gang in arrivals)) for item in group}
+    for failure in scenario.failures:
+        kind, name = ("Pod", failure.pod) if failure.pod else ("PodGroup", failure.gang)
+        if (kind, name) not in known:
+            raise ConfigError(f"{failure.where}: there is no {kind} {name!r}; write namespace and name as in the manifests")
+        world.plan(failure.at, partial(_fail, world, failure))
+
+
+def _queues(parts: Cast) -> list[Document]:
+    """Return the queue that always exists, unless it is among the objects."""
+    names = {item["metadata"]["name"] for item in parts.there if item["kind"] == "Queue"}
+    groups = [item for group in (*parts.gangs.values(), parts.there) for item in group if item["kind"] == "PodGroup"]
+    is_volcano = any(group["apiVersion"].startswith("scheduling.volcano.sh/") for group in groups)
+    return [DEFAULT_QUEUE] if is_volcano and "default" not in names else []
+
+
+def _first_event(scenario: Scenario, node: str) -> NodeEvent:
+    return min((event for event in scenario.nodes if event.node == node), key=lambda event: event.at)
+
+
+def _plan_node_event(world: World, parts: Cast, event: NodeEvent) -> None:
+    if event.node not in parts.nodes:
+        known = ", ".join(list(parts.nodes)[:5]) + (" and others" if len(parts.nodes) > 5 else "")
+        raise ConfigError(f"{event.where}: {event.node!r} does not exist; write one of the nodes, such as {known or 'none'}")
+    world.plan(event.at, partial(_do, world, parts.nodes[event.node], event))
+
+
+def _do(world: World, node: Document, event: NodeEvent) -> None:
+    if event.event == "join":
+        world.faults.join(node)
+    else:
+        world.faults.by_name[event.event](event.node)
+    world.recorder.node_events.append((event.at, event.node, event.event))
+
+
+def _fail(world: World, failure: Failure) -> None:
+    pods = world.pods_of(failure.gang) if failure.gang else [failure.pod]
+    if not pods:
+        raise Missing(f"gang {failure.gang} has no pods that could fail")
+    for pod in pods:
+        world.faults.fail(*pod.split("/", 1))
+
+
+# --- arrivals ------------------------------------------------------------------------------------------------------------
+
+
+def _arrivals(parts: Cast, scenario: Scenario) -> Iterator[tuple[float, list[Document]]]:
+    """Yield every gang with the moment at which it comes."""
+    named: set[str] = set()
+    for arrival in scenario.arrivals:
+        chosen = _chosen(parts, arrival)
+        named.update(chosen)
+        for number in range(arrival.times):
+            for name in chosen:
+                yield arrival.at + number * arrival.every, copy_of(parts.gangs[name], number) if number else parts.gangs[name]
+    for name, group in parts.gangs.items():
+        if name not in named:
+            texts = [text for item in group if (text := _annotation(item, ARRIVES)) is not None]
+            yield (seconds_in(texts[0]) or 0.0) if texts else 0.0, group
+
+
+def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
+    found = []
+    for pattern in arrival.gangs:
+        matching = [name for name in parts.gangs if fnmatchcase(name, pattern)]
+        if not matching:
+            known = ", ".join(parts.gangs) or "none; gangs with a pod that has a node are there from the beginning"
+            raise ConfigError(f"{arrival.where}: no gang is called {pattern!r}; known are {known}")
+        found += matching
+    return found
+
+
+def copy_of(group: Sequence[Document], number: int) -> list[Document]:
+    """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
+    name = next(item["metadata"]["name"] for item in group if item["kind"] == "PodGroup")
+    return [_renamed(item, name, f"{name}-{number + 1}") for item in group]
+
+
+def _renamed(item: Document, old: str, new: str) -> dict[str, Any]:
+    own = item["metadata"]["name"]
+    annotations = {key: new if key in (GROUP, KAI_GROUP) else text for key, text in _annotations(item).items()}
+    name = new + own.removeprefix(old) if own.startswith(old) else f"{own}-{new}"
+    meta = {key: value for key, value in item["metadata"].items() if key != "uid"}
+    return {**item, "metadata": {**meta, "name": name, "annotations": annotations}}
+
+
+def _annotations(item: Document) -> Mapping[str, str]:
+    found: Mapping[str, str] = item["metadata"].get("annotations") or {}
+    return found
+
+
+def _by_moment(arrivals: Iterable[tuple[float, list[Document]]]) -> Iterator[tuple[float, list[list[Document]]]]:
+    ordered = sorted(arrivals, key=lambda arrival: arrival[0])
+    for moment, group in groupby(ordered, key=lambda arrival: arrival[0]):
+        yield moment, [documents for _, documents in group]
+
+
+# --- workloads -----------------------------------------------------------------------------------------------------------
+
+
+def set_workload(world: World, workload: Workload, family: str) -> None:
+    """Load the cluster of a workload and plan its gangs, in the words of the scheduler that decides."""
+    dialect = "kai" if family == "kai" else "volcano"
+    world.load(cluster_objects(workload, dialect))
+    for moment, gangs in groupby(workload.gangs, key=lambda gang: gang.submitted):
+        world.plan(moment, partial(_submit, world, list(gangs), dialect))
+
+
+def _submit(world: World, gangs: list[Gang], dialect: str) -> None:
+    world.submit([gang_objects(gang, dialect) for gang in gangs])

@@ -1,0 +1,143 @@
+"""Faults: nodes that die, return, are drained, leave and join; pods that fail."""
+
+import pytest
+
+from phalanx.errors import Missing
+from phalanx.sim.settings import Settings
+from phalanx.sim.world import World
+from phalanx.store.kinds import kind_of
+from phalanx.store.memory import POD
+from phalanx.testing import build, worlds
+
+
+def running(**settings: object) -> World:
+    """Return a world in which a gang of two runs on two nodes of three, and a third node is free."""
+    world = worlds.world(nodes=3, gpus=1, settings=Settings(**settings))  # type: ignore[arg-type]  # passed on
+    worlds.submit(world, worlds.gang("a", tasks=2, gpus=1))
+    worlds.run(world, 10)
+    return world
+
+
+def places(world: World) -> dict[str, str]:
+    return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in world.store.items(POD)}
+
+
+def test_pods_of_a_dead_node_come_back_elsewhere() -> None:
+    world = running()
+    dead = places(world)["a-0"]
+    world.faults.die(dead)
+    worlds.run(world, 20)
+    assert dead not in places(world).values()
+    assert worlds.phases(world.store) == {"a-0": "Running", "a-1": "Running"}
+
+
+def test_without_a_restart_they_stay_away() -> None:
+    world = running(restart_after=None)
+    world.faults.die(places(world)["a-0"])
+    worlds.run(world, 1000)
+    assert list(places(world)) == ["a-1"]
+
+
+def test_nothing_is_placed_on_a_dead_node_until_it_returns() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    world.faults.die("node-0")
+    world.faults.die("node-0")
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.run(world, 100)
+    assert places(world) == {"a-0": ""}
+    world.faults.come_back("node-0")
+    worlds.run(world, 110)
+    assert worlds.phases(world.store) == {"a-0": "Running"}
+
+
+def test_a_cordoned_node_keeps_its_pods_and_takes_no_others() -> None:
+    world = worlds.world(nodes=1, gpus=2)
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.submit(world, worlds.gang("b", tasks=1, gpus=1), at=20)
+    worlds.run(world, 10)
+    world.faults.cordon("node-0")
+    worlds.run(world, 100)
+    assert worlds.phases(world.store) == {"a-0": "Running", "b-0": "Pending"}
+    world.faults.uncordon("node-0")
+    worlds.run(world, 110)
+    assert worlds.phases(world.store) == {"a-0": "Running", "b-0": "Running"}
+
+
+def test_uncordoning_does_not_wake_the_dead() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    world.faults.die("node-0")
+    world.faults.uncordon("node-0")
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.run(world, 100)
+    assert places(world) == {"a-0": ""}
+
+
+def test_a_drained_node_loses_its_pods_as_far_as_budgets_allow() -> None:
+    world = running()
+    budget = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "keep", "namespace": "default"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {}}}, "status": {"disruptionsAllowed": 0},
+    }  # fmt: skip
+    drained = places(world)["a-0"]
+    world.store.load(budget)
+    world.faults.drain(drained)
+    worlds.run(world, 20)
+    assert places(world)["a-0"] == drained
+    world.store.delete(kind_of(budget), "default", "keep")
+    world.faults.drain(drained)
+    worlds.run(world, 40)
+    assert places(world)["a-0"] not in ("", drained)
+
+
+def test_a_node_leaves_with_its_pods_and_another_joins() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.run(world, 10)
+    world.faults.leave("node-0")
+    worlds.run(world, 20)
+    assert places(world) == {"a-0": ""}
+    world.faults.join(build.node("node-9", gpus=1))
+    worlds.run(world, 30)
+    assert places(world) == {"a-0": "node-9"}
+
+
+def test_a_node_that_left_may_join_again() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    world.faults.leave("node-0")
+    world.faults.join(build.node("node-0", gpus=1))
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.run(world, 10)
+    assert worlds.phases(world.store) == {"a-0": "Running"}
+
+
+def test_ended_pods_lose_nothing_with_their_node() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    worlds.submit(world, worlds.gang("a", tasks=1, duration="5s", gpus=1))
+    worlds.run(world, 10)
+    for fault in ("drain", "die", "leave"):
+        world.faults.by_name[fault]("node-0")
+        worlds.run(world, world.now - world.start + 20)
+        assert worlds.phases(world.store) == {"a-0": "Succeeded"}
+    assert worlds.record(world, "a").finished == 6.0
+
+
+def test_a_failed_pod_comes_back_and_an_ended_one_cannot_fail() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    worlds.submit(world, worlds.gang("a", tasks=1, duration="60s", gpus=1))
+    worlds.run(world, 10)
+    world.faults.fail("default", "a-0")
+    worlds.run(world, 30)
+    assert worlds.phases(world.store) == {"a-0": "Running"}
+    worlds.run(world, 200)
+    world.faults.fail("default", "a-0")
+    assert worlds.phases(world.store) == {"a-0": "Succeeded"}
+
+
+@pytest.mark.parametrize("fault", ["die", "return", "drain", "cordon", "uncordon", "leave"])
+def test_nothing_can_happen_to_a_node_that_does_not_exist(fault: str) -> None:
+    world = worlds.world(nodes=1)
+    with pytest.raises(Missing):
+        world.faults.by_name[fault]("nope")
+    worlds.submit(world, worlds.gang("a", tasks=1))
+    worlds.run(world, 10)
+    assert worlds.phases(world.store) == {"a-0": "Running"}

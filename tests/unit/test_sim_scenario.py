@@ -1,0 +1,129 @@
+"""Scenario files: what they may say, and what is said about wrong ones."""
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from phalanx.errors import ConfigError
+from phalanx.sim.scenario import FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Scenario, find_scenarios
+from phalanx.sim.settings import Delays, Duration, Settings, Span
+
+HEAD = "apiVersion: phalanx.dev/v1alpha1\nkind: Scenario\n"
+
+
+def read(text: str) -> Scenario:
+    (found,) = find_scenarios((HEAD + text).encode(), "scenario.yaml")
+    return found
+
+
+def test_an_empty_scenario_says_nothing() -> None:
+    assert read("") == Scenario()
+
+
+def test_everything_that_may_be_said_is_read() -> None:
+    found = read("""
+metadata: {name: busy-day}
+until: 2h
+seed: 7
+period: 500ms
+delays: {bind: 100ms, pull: 1s..5s, start: 2s, stop: 10}
+restart: never
+keepsProgress: true
+durations:
+- {match: "research/*", duration: 10m..20m}
+- {match: train, duration: 90s}
+arrivals:
+- {at: 5m, gangs: [train, "research/sweep-*"], every: 10m, times: 3}
+failures:
+- {at: 1h, pod: research/bert-0}
+- {at: 2h, gang: train}
+nodes:
+- {at: 30m, node: gpu-1, event: drain}
+expect:
+- profiles: [phalanx, kai]
+  deadlocks: 0
+  evictions: 2
+  gangs:
+    train: {starts: true, finishes: false, evicted: 1, why: no room, after: research/bert, waits: 0s..5m}
+""")
+    assert found.settings == Settings(
+        delays=Delays(Span(0.1, 0.1), Span(1, 5), Span(2, 2), Span(10, 10)), period=0.5, restart_after=None, keeps_progress=True,
+        durations=(Duration("research/*", Span(600, 1200)), Duration("default/train", Span(90, 90))),
+    )  # fmt: skip
+    assert (found.until, found.seed) == (7200.0, 7)
+    assert found.arrivals == (
+        Arrival(300.0, ("default/train", "research/sweep-*"), 600.0, 3, "scenario.yaml, line 15: arrivals[0].gangs"),
+    )
+    assert found.failures == (
+        Failure(3600.0, pod="research/bert-0", where="scenario.yaml, line 17: failures[0]"),
+        Failure(7200.0, gang="default/train", where="scenario.yaml, line 18: failures[1]"),
+    )
+    assert found.nodes == (NodeEvent(1800.0, "gpu-1", "drain", "scenario.yaml, line 20: nodes[0].node"),)
+    (expected,) = found.expect
+    assert (expected.profiles, expected.deadlocks, expected.evictions) == (("phalanx", "kai"), 0, 2)
+    assert expected.gangs == {
+        "default/train": {
+            "starts": True, "finishes": False, "evicted": 1, "why": "no room", "after": "research/bert", "waits": Span(0, 300),
+        }
+    }  # fmt: skip
+
+
+WRONG = [
+    ("nodes:\n- {at: 5m, node: a, event: dies}", 4,
+     "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
+    ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
+    ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart,"
+     " keepsProgress, durations, arrivals, failures, nodes, expect"),
+    ("until: soon", 3, "until: 'soon' is not a duration; write for example 90s, 2h30m or a number of seconds"),
+    ("until: 0s", 3, "until: '0s' is no time at all; write for example 1s"),
+    ("seed: -1", 3, "seed: '-1' is not a whole number; write 0, 1, 2 and so on"),
+    ("seed: 1\nseed: 2", 4, "seed: stands twice; write it once"),
+    ("delays: {pull: 5s..1s}", 3, "delays.pull: '5s..1s' ends before it begins; write the shorter duration first"),
+    ("delays: {sleep: 1s}", 3, "delays.sleep: unknown; write one of bind, pull, start, stop"),
+    ("delays: 5s", 3, "delays: expected a mapping with some of bind, pull, start, stop"),
+    ("keepsProgress: maybe", 3, "keepsProgress: 'maybe' is unknown; write one of true, false"),
+    ("nodes: {}", 3, "nodes: expected a list; begin each entry with '- '"),
+    ("nodes:\n- {at: 5m, node: a}", 4, "nodes[0]: event: missing; an entry here needs at and node and event"),
+    ("durations:\n- {match: a}", 4, "durations[0]: duration: missing; an entry here needs match and duration"),
+    ("arrivals:\n- {at: 1m, gangs: [a], every: 5m}", 4,
+     "arrivals[0]: every and times go together; write both or none, such as every: 10m and times: 5"),
+    ("arrivals:\n- {at: 1m, gangs: [a], every: 5m, times: 0}", 4,
+     "arrivals[0].times: 0 is not possible; write a number from 1 to 10000"),
+    ("arrivals:\n- at: 1m\n  gangs: [a, {b: c}]", 5, "arrivals[0].gangs[1]: expected text"),
+    ("failures:\n- {at: 1m}", 4, "failures[0]: name either a pod or a gang, such as pod: research/train-0"),
+    ("failures:\n- {at: 1m, pod: a, gang: b}", 4, "failures[0]: name either a pod or a gang, such as pod: research/train-0"),
+    ("expect:\n- gangs: {a: {begins: true}}", 4,
+     "expect[0].gangs.a.begins: unknown; write one of starts, finishes, evicted, why, after, waits"),
+    ("expect:\n- gangs: [a]", 4, "expect[0].gangs: expected a mapping from gangs to what becomes of them"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "problem"), WRONG, ids=[text.replace("\n", " ") for text, _, _ in WRONG])
+def test_a_wrong_scenario_says_where_what_and_what_to_write(text: str, line: int, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read(text)
+    assert str(caught.value) == f"scenario.yaml, line {line}: {problem}"
+
+
+def test_another_version_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"line 1: apiVersion: 'phalanx\.dev/v9' is unknown; write one of phalanx.dev/v1alpha1"):
+        find_scenarios(b"apiVersion: phalanx.dev/v9\nkind: Scenario\n", "x.yaml")
+
+
+def test_other_documents_are_left_to_others() -> None:
+    other = b"apiVersion: other.dev/v1\nkind: Scenario\n---\nkind: Pod\n---\n- Scenario\n---\nScenario\n"
+    assert find_scenarios(other, "x.yaml") == []
+    assert find_scenarios(b"Scenario: [unclosed", "x.yaml") == []
+    assert len(find_scenarios(other + b"---\n" + HEAD.encode(), "x.yaml")) == 1
+    assert len(find_scenarios(b'{"apiVersion": "phalanx.dev/v1alpha1", "kind": "Scenario", "seed": 3}', "x.json")) == 1
+
+
+def test_the_reference_has_every_field_and_event_and_its_example_is_one() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md").read_text()
+    fields = {*FIELDS, *NODE_EVENTS, "bind", "pull", "start", "stop"} - {"apiVersion", "kind", "metadata"}
+    assert [name for name in sorted(fields) if f"`{name}`" not in text] == []
+    examples = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
+    assert len(find_scenarios(textwrap.dedent(examples[0]).encode(), "example")) == 1
+    assert read(textwrap.dedent(examples[1])).expect[1].profiles == ("phalanx",)

@@ -1,0 +1,99 @@
+"""Sessions in virtual time: when they are held, and how what they decide is carried out."""
+
+import itertools
+from functools import partial
+
+from phalanx.core.decision import Eviction
+from phalanx.sim.settings import Delays, Settings, Span
+from phalanx.sim.world import World
+from phalanx.store.memory import POD
+from phalanx.testing import build, worlds
+
+PREEMPTING = build.policy((("priority", "gang"), ("predicates", "proportion")), "allocate, gangpreempt")
+
+
+def held_at(world: World) -> list[float]:
+    """Return a list that will hold the moments of all sessions."""
+    moments: list[float] = []
+    world.scheduling.decided.append(lambda snapshot, decisions: moments.append(snapshot.now - world.start))
+    return moments
+
+
+def test_sessions_follow_changes_with_a_gap_and_beat_while_gangs_wait() -> None:
+    world = worlds.world(nodes=1, gpus=1, settings=Settings(period=5, heartbeat=60))
+    moments = held_at(world)
+    worlds.submit(world, worlds.gang("a", tasks=2, gpus=1), at=10)
+    worlds.submit(world, worlds.gang("b", tasks=2, gpus=1), at=11)
+    worlds.run(world, 200)
+    assert moments[:3] == [0.0, 10.0, 15.0]
+    assert all(later - earlier >= 5 for earlier, later in itertools.pairwise(moments))
+    assert moments[-3:] == [moments[-1] - 120, moments[-1] - 60, moments[-1]]
+
+
+def test_without_anybody_waiting_there_are_no_more_sessions() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.run(world, 1000)
+    assert world.next_time() is None
+
+
+def test_a_bind_takes_its_delay_and_nobody_else_gets_the_place_meanwhile() -> None:
+    world = worlds.world(nodes=1, gpus=1, settings=Settings(delays=Delays(bind=Span(10, 10))))
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.submit(world, worlds.gang("b", tasks=1, gpus=1), at=3)
+    worlds.run(world, 9)
+    assert [pod["spec"].get("nodeName") for pod in world.store.items(POD)] == [None, None]
+    worlds.run(world, 100)
+    assert worlds.phases(world.store) == {"a-0": "Running", "b-0": "Pending"}
+
+
+def test_a_pod_that_was_deleted_before_its_bind_leaves_the_place_to_others() -> None:
+    world = worlds.world(nodes=1, gpus=1, settings=Settings(delays=Delays(bind=Span(10, 10))))
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.submit(world, worlds.gang("b", tasks=1, gpus=1), at=1)
+    world.plan(5, partial(world.store.delete, POD, "default", "a-0"))
+    worlds.run(world, 100)
+    assert worlds.phases(world.store) == {"b-0": "Running"}
+
+
+def preempting() -> World:
+    world = worlds.world(nodes=1, gpus=1, policy=PREEMPTING)
+    world.load([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}])
+    group, pod = build.gang("low", tasks=1, gpus=1)
+    pod["metadata"]["labels"] = {"app": "low"}
+    worlds.submit(world, [group, pod])
+    urgent, hurried = build.gang("high", tasks=1, gpus=1)
+    urgent["spec"]["priorityClassName"] = hurried["spec"]["priorityClassName"] = "high"
+    worlds.submit(world, [urgent, hurried], at=10)
+    return world
+
+
+def test_an_evicted_pod_goes_comes_back_and_is_recorded() -> None:
+    world, heard = preempting(), list[Eviction]()
+    world.scheduling.evicted.append(heard.append)
+    worlds.run(world, 100)
+    assert worlds.phases(world.store) == {"low-0": "Pending", "high-0": "Running"}
+    assert [eviction.task.key for eviction in heard] == ["default/low-0"]
+    assert (worlds.record(world, "low").evicted, len(world.recorder.evictions)) == (1, 1)
+    assert world.recorder.evictions[0].preemptor == "default/high"
+
+
+def test_an_eviction_that_a_budget_refuses_is_not_recorded() -> None:
+    world = preempting()
+    selector = {"matchLabels": {"app": "low"}}
+    world.load([{
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "keep", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": selector}, "status": {"disruptionsAllowed": 0},
+    }])  # fmt: skip
+    worlds.run(world, 100)
+    assert worlds.phases(world.store) == {"low-0": "Running", "high-0": "Pending"}
+    assert world.recorder.evictions == []
+
+
+def test_looking_carries_nothing_out() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    world.submit([worlds.gang("a", tasks=1, gpus=1)])
+    before = world.store.history.version
+    _, decisions = world.scheduling.look()
+    assert len(decisions.outcomes) == 1
+    assert world.store.history.version == before

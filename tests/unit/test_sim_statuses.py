@@ -1,0 +1,64 @@
+"""What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
+
+from phalanx.sim.statuses import KIND_BY_DIALECT
+from phalanx.sim.world import World
+from phalanx.store.kinds import Document
+from phalanx.testing import build, kai, worlds
+
+HEALING = build.policy((("gang",), ("predicates",)), "allocate, heal")
+
+
+def group(world: World, dialect: str) -> Document:
+    return world.store.get(KIND_BY_DIALECT[dialect], "default", "train")
+
+
+def losing_a_node(world: World, gang: list[Document]) -> World:
+    """Return a world in which a gang loses one of its two pods for good after 100 seconds."""
+    worlds.submit(world, gang)
+    world.plan(100, lambda: world.faults.die("node-1"))
+    return world
+
+
+def healing() -> World:
+    return losing_a_node(worlds.world(nodes=2, gpus=1, policy=HEALING), worlds.gang("train", tasks=2, gpus=1))
+
+
+def kai_world() -> World:
+    world = worlds.world(nodes=2, cpu=8, gpus=1, policy=kai.policy())
+    world.load([kai.queue("default", parent="", quota=-1), kai.queue("a", quota=2), kai.priority_class("train")])
+    return losing_a_node(world, [*kai.gang("train", tasks=2, gpus=1)])
+
+
+def test_the_condition_of_a_stale_gang_keeps_its_time() -> None:
+    world = healing()
+    for moment in (110, 150):
+        worlds.run(world, moment)
+        (stale,) = [item for item in group(world, "volcano")["status"]["conditions"] if item["type"] == "Stale"]
+        assert stale["lastTransitionTime"] == "2026-01-01T00:01:40Z"
+
+
+def test_what_is_left_of_a_stale_gang_goes_after_its_grace_and_not_before() -> None:
+    world = healing()
+    worlds.run(world, 155)
+    assert worlds.phases(world.store) == {"train-0": "Running", "train-1": "Pending"}
+    worlds.run(world, 230)
+    assert worlds.phases(world.store) == {"train-0": "Pending", "train-1": "Pending"}
+
+
+def test_kai_stamps_a_group_that_started_and_one_that_is_stale_and_takes_the_second_stamp_away() -> None:
+    world = kai_world()
+    worlds.run(world, 150)
+    stamps = group(world, "kai")["metadata"]["annotations"]
+    assert stamps[kai.LAST_START] == "2026-01-01T00:00:00Z"
+    assert stamps[kai.STALE_SINCE].startswith("2026-01-01T00:01:4")
+    world.plan(155, lambda: world.faults.come_back("node-1"))
+    worlds.run(world, 170)
+    assert kai.STALE_SINCE not in group(world, "kai")["metadata"]["annotations"]
+
+
+def test_kai_evicts_what_is_left_of_a_stale_gang_after_its_grace() -> None:
+    world = kai_world()
+    worlds.run(world, 155)
+    assert worlds.phases(world.store)["train-0"] == "Running"
+    worlds.run(world, 250)
+    assert worlds.phases(world.store)["train-0"] == "Pending"
