@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -210,6 +211,20 @@ def test_ctrl_c_ends_cleanly_with_what_is_known_so_far(folder: Path, speed: str)
     assert found["metrics"]["gangs"] >= 1
     assert found["seconds"] > 0
     assert "interrupted; this is what was known by then" in words
+
+
+def test_progress_is_shown_on_a_terminal_and_taken_away(folder: Path) -> None:
+    reader, writer = pty.openpty()
+    command = [sys.executable, "-m", "phalanx", "simulate", str(folder), "--speed", "10x", "--until", "10s"]
+    shown = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stdout=subprocess.PIPE, stderr=writer, check=True
+    )
+    os.close(writer)
+    progress = os.read(reader, 1 << 16).decode()
+    os.close(reader)
+    assert re.search(r"\rphalanx: [0-9.]+s of 10s, 0 of 2 gangs finished, \d+ s", progress)
+    assert progress.endswith("\r\033[K")
+    assert b"gangs finished," not in shown.stdout
 
 
 def test_real_time_takes_its_time(folder: Path) -> None:
