@@ -33,7 +33,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PATIENCE_SECONDS = 60.0
 PROGRAMS = ("phalanx", "kubectl", "make", "pip", "python", "python3", "source")
 OTHER_FENCES = {"yaml", "json", "python", "text"}
-COPIED = ("examples", "Makefile", "pyproject.toml", "constraints.txt")
+COPIED = ("examples", "Makefile", "pyproject.toml", "constraints.txt", "scripts")
 
 NOT_RUN = {
     "kubectl get nodes,pods,podgroups,queues -A -o yaml > cluster.yaml": "needs a cluster",
@@ -45,6 +45,7 @@ NOT_RUN = {
     "deviceclasses": "needs a cluster",
     "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
     "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
+    "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
 }
 """Commands in ```sh blocks, and why no test runs them."""
