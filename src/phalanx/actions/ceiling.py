@@ -3,7 +3,7 @@
 A gang of equal tasks that would not find enough places even then needs no search. Plugins that protect more can only make it less.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,17 +29,20 @@ class _Holders:
 
 
 class Ceiling:
-    """Answers for all gangs of one action."""
+    """Answers for all gangs of one action. Who runs where does not change in a session, so sums over them are kept."""
 
     def __init__(self, session: Session) -> None:
         """Look at nobody yet."""
         self._session = session
+        self._victims: dict[Hashable, Mask] = {}
+        self._gains: dict[Hashable, Amounts] = {}
+        self._rates: dict[tuple[str, int, int], tuple[float, float]] = {}
 
     def may_hold(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
         """Tell whether so many equal tasks of a gang could find room if everybody went who may, and whether anybody may."""
         request, future = self._session.request_of(tasks[0].task.shape), self._session.ledger.future
-        victims = self._victims(gang.gang, purpose)
-        gain = self._gain(victims, request)
+        givers = self._givers(gang.gang) if purpose == "reclaim" else ()
+        gain = self._gain((purpose, gang.gang.queue, gang.gang.priority) if purpose == "preempt" else givers, gang.gang, request)
         if not gain.any():
             return False
         room = np.minimum(copies(future + gain, request), len(tasks))
@@ -48,55 +51,60 @@ class Ceiling:
         if purpose == "preempt" or self._session.policy.victim_rule != "all-agree":
             return True
         return all(
-            _least_eviction(future[row], amount, room, len(tasks)) <= self._most_given(victims, row) for row, amount in request.rows
+            _least_eviction(future[row], amount, room, len(tasks)) <= sum(self._given_by(name, row) for name in givers)
+            for row, amount in request.rows
         )
 
-    def _victims(self, mine: Gang, purpose: str) -> Mask:
-        """Mark the gangs that may lose tasks to this one, by their number."""
-        if purpose == "preempt":
-            found = [gang.queue == mine.queue and gang.priority < mine.priority for gang in self._gangs]
-        else:
-            givers = {name for name in self._session.snapshot.totals if name != mine.queue and self._gives(name)}
-            found = [gang.queue in givers for gang in self._gangs]
-        return np.array(
-            [may and gang.is_preemptable is not False for may, gang in zip(found, self._gangs, strict=True)], dtype=np.bool_
-        )
+    def _givers(self, mine: Gang) -> tuple[str, ...]:
+        return tuple(name for name in self._session.snapshot.totals if name != mine.queue and self._gives(name))
 
     def _gives(self, name: str) -> bool:
         queue = self._session.queues.get(name)
         return queue is not None and queue.is_reclaimable and may_give(self._session, queue)
 
-    def _gain(self, victims: Mask, request: Request) -> Amounts:
-        """Add up what those gangs hold on each node, of what is asked for."""
-        holders, gain = self._holders, np.zeros_like(self._session.ledger.future)
-        chosen = victims[holders.gangs]
-        for row, _ in request.rows:
-            held = np.bincount(holders.nodes[chosen], weights=holders.requests[row, chosen], minlength=gain.shape[1])
-            gain[row] = held.astype(np.int64)
-        return gain
+    def _gain(self, key: tuple[object, ...], mine: Gang, request: Request) -> Amounts:
+        """Add up what the victims hold on each node, of what is asked for; `key` says who they are."""
+        rows = tuple(row for row, _ in request.rows)
+        if (key, rows) not in self._gains:
+            holders, gain = self._holders, np.zeros_like(self._session.ledger.future)
+            chosen = self._mask(key, mine)[holders.gangs]
+            for row in rows:
+                held = np.bincount(holders.nodes[chosen], weights=holders.requests[row, chosen], minlength=gain.shape[1])
+                gain[row] = held.astype(np.int64)
+            self._gains[key, rows] = gain
+        return self._gains[key, rows]
 
-    def _most_given(self, victims: Mask, row: int) -> float:
-        """Return how much of a resource the queues of these gangs can lose together."""
-        queues = sorted({gang.queue for gang, is_victim in zip(self._gangs, victims, strict=True) if is_victim})
-        return sum(self._given_by(name, victims, row) for name in queues)
+    def _mask(self, key: tuple[object, ...], mine: Gang) -> Mask:
+        """Mark the gangs that may lose tasks, by their number."""
+        if key not in self._victims:
+            if key[:1] == ("preempt",):
+                found = [gang.queue == mine.queue and gang.priority < mine.priority for gang in self._gangs]
+            else:
+                found = [gang.queue in key for gang in self._gangs]
+            self._victims[key] = np.array(found, dtype=np.bool_) & self._may_lose
+        return self._victims[key]
 
-    def _given_by(self, name: str, victims: Mask, row: int) -> float:
+    def _given_by(self, name: str, row: int) -> float:
         """Return how much one queue can lose: so many tasks as use up its surplus of another resource, and one more of each.
 
         Tasks go while some resource has a surplus. Take the one that had a surplus last: all tasks that went asked for some of it.
         """
-        mine = np.array([gang.queue == name for gang in self._gangs], dtype=np.bool_)
-        held = self._holders.requests[:, (victims & mine)[self._holders.gangs]]
         surplus = self._session.queue_surplus(self._session.queues[name])
-        asking = held[:, held[row] > 0]
         most = 0.0
         for other in np.flatnonzero(surplus):
-            if not np.isfinite(surplus[other]) or (asking[other] == 0).any():
-                return float("inf")
-            most = max(
-                most, float((asking[row] / asking[other]).max(initial=0.0) * (surplus[other] + asking[other].max(initial=0)))
-            )
+            per_unit, largest = self._rate(name, row, int(other))
+            most = max(most, per_unit * (float(surplus[other]) + largest))
         return most
+
+    def _rate(self, name: str, row: int, other: int) -> tuple[float, float]:
+        """Return how much of a resource goes with one unit of another at most, and the most that one task has of the other."""
+        if (name, row, other) not in self._rates:
+            held = self._holders.requests[:, self._mask((name,), self._gangs[0])[self._holders.gangs]]
+            asking = held[:, held[row] > 0]
+            has_all = bool((asking[other] > 0).all())
+            per_unit = float((asking[row] / asking[other]).max(initial=0.0)) if has_all else float("inf")
+            self._rates[name, row, other] = (per_unit, float(asking[other].max(initial=0)))
+        return self._rates[name, row, other]
 
     @cached_property
     def _gangs(self) -> list[Gang]:
