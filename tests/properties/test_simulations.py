@@ -17,7 +17,7 @@ from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.stage import cast, set_stage
 from phalanx.sim.world import World
-from phalanx.store.memory import POD
+from phalanx.store.kinds import POD
 from phalanx.testing import build, worlds
 
 HOURS = 3600.0

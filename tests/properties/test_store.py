@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from phalanx.errors import ClusterError
 from phalanx.store.history import DELETED
-from phalanx.store.memory import POD, MemoryStore
+from phalanx.store.kinds import POD
+from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import EVERYTHING, Selection, selection
 
 Step = Callable[[MemoryStore], object]

@@ -2,7 +2,7 @@
 
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.settings import Settings
-from phalanx.store.memory import POD
+from phalanx.store.kinds import POD
 from phalanx.testing import build, worlds
 
 

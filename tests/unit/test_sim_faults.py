@@ -5,8 +5,7 @@ import pytest
 from phalanx.errors import Missing
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
-from phalanx.store.kinds import kind_of
-from phalanx.store.memory import POD
+from phalanx.store.kinds import POD, kind_of
 from phalanx.testing import build, worlds
 
 

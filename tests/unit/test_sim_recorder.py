@@ -1,6 +1,7 @@
 """The recorder: who held what, when, and the lives of gangs."""
 
-from phalanx.sim.recorder import CPU, GPU, Change
+from phalanx.model.resources import CPU, GPU
+from phalanx.sim.recorder import Change
 from phalanx.sim.settings import Settings
 from phalanx.testing import build, kai, worlds
 

@@ -6,7 +6,7 @@ from functools import partial
 from phalanx.core.decision import Eviction
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.world import World
-from phalanx.store.memory import POD
+from phalanx.store.kinds import POD
 from phalanx.testing import build, worlds
 
 PREEMPTING = build.policy((("priority", "gang"), ("predicates", "proportion")), "allocate, gangpreempt")

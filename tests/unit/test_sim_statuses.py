@@ -1,15 +1,14 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
-from phalanx.sim.statuses import KIND_BY_DIALECT
 from phalanx.sim.world import World
-from phalanx.store.kinds import Document
+from phalanx.store.kinds import GROUP_BY_DIALECT, Document
 from phalanx.testing import build, kai, worlds
 
 HEALING = build.policy((("gang",), ("predicates",)), "allocate, heal")
 
 
 def group(world: World, dialect: str) -> Document:
-    return world.store.get(KIND_BY_DIALECT[dialect], "default", "train")
+    return world.store.get(GROUP_BY_DIALECT[dialect], "default", "train")
 
 
 def losing_a_node(world: World, gang: list[Document]) -> World:

@@ -1,7 +1,7 @@
 """A whole simulated cluster."""
 
 from phalanx.sim.settings import Settings
-from phalanx.store.memory import POD
+from phalanx.store.kinds import POD
 from phalanx.testing import build, kai, worlds
 
 

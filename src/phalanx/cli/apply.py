@@ -79,7 +79,7 @@ class _Applier:
 
     async def _ensure_namespace(self, name: str) -> None:
         from phalanx.errors import Exists, Missing
-        from phalanx.store.memory import NAMESPACE
+        from phalanx.store.kinds import NAMESPACE
 
         if name in self._known_namespaces:
             return

@@ -8,11 +8,9 @@ from phalanx.cli.getting import gangs
 from phalanx.cli.inputs import documents_of
 from phalanx.cli.server import find, is_gang, title
 from phalanx.errors import ClusterError, Unreachable
-from phalanx.runtime.gangs import GROUPS
 from phalanx.store.applied import rank
-from phalanx.store.kinds import Kind, kind_of
+from phalanx.store.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
-from phalanx.store.memory import NAMESPACE, POD
 
 Target = tuple[Kind, str, str]
 
@@ -32,7 +30,7 @@ async def by_name(client: Client, word: str, namespace: str, names: Iterable[str
     for name in names:
         if is_gang(word):
             (gang,) = await gangs(client, namespace, [name])
-            kind = next(kind for kind in GROUPS.values() if kind.api_version == gang["group"])
+            kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
             found += [*((POD, namespace, member["pod"]) for member in gang["members"]), (kind, namespace, name)]
         else:
             kind, document = await find(client, word, namespace, name)

@@ -9,13 +9,11 @@ import yaml
 from phalanx.cli import output
 from phalanx.cli.getting import gangs
 from phalanx.cli.server import find, is_gang
-from phalanx.runtime.gangs import GROUPS
 from phalanx.store.applied import LAST_APPLIED
-from phalanx.store.kinds import kind_of
+from phalanx.store.kinds import EVENT, GROUP_BY_DIALECT
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
 
-EVENT = kind_of({"apiVersion": "v1", "kind": "Event"})
 MOST_EVENTS = 12
 
 
@@ -23,7 +21,7 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     """Show one object and what happened to it."""
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
-        kind = next(kind for kind in GROUPS.values() if kind.api_version == gang["group"])
+        kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
         group = await client.get(kind, namespace, name)
         _show_gang(gang, group, client.now)
         about = {name, *(member["pod"] for member in gang["members"])}

@@ -11,10 +11,8 @@ from phalanx.cli import output
 from phalanx.cli.get import Options
 from phalanx.cli.server import find, is_gang, kinds_of, split_name, title
 from phalanx.errors import Gone, Missing
-from phalanx.runtime.gangs import GROUPS
-from phalanx.store.kinds import Kind, kind_of
+from phalanx.store.kinds import GROUP_BY_DIALECT, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
-from phalanx.store.memory import POD
 from phalanx.web.columns import Column, Document, columns_of
 
 
@@ -97,7 +95,7 @@ async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], ta
             bell.set()
 
     async with asyncio.TaskGroup() as tasks:
-        for kind in (POD, *GROUPS.values()):
+        for kind in (POD, *GROUP_BY_DIALECT.values()):
             tasks.create_task(listen(kind))
         while True:
             await bell.wait()

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -91,9 +90,10 @@ def _write(asked: Options, outcome: Outcome) -> None:
 
 
 def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
-    page = import_module("phalanx.sim.report").page
+    from phalanx.sim.report import page
+
     try:
-        Path(path).write_text(page(results), encoding="utf-8")
+        Path(path).write_text(page([dict(result) for result in results]), encoding="utf-8")
     except OSError as problem:
         raise ConfigError(f"--report: {path}: cannot be written: {problem.strerror}") from problem
     output.note(f"the report is in {path}")

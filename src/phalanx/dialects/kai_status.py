@@ -15,7 +15,7 @@ from phalanx.dialects.volcano_status import GroupStatus, PodCondition, stale_con
 from phalanx.kai.accounts import Account, children_of
 from phalanx.model.gang import Condition, TopologyConstraint
 from phalanx.model.queue import Queue
-from phalanx.model.resources import CPU, MEMORY, PODS, quantity_text
+from phalanx.model.resources import CPU, GPU, MEMORY, MIG, PODS, quantity_text
 from phalanx.model.status import COMPLETED, READY, Status
 
 UNSCHEDULABLE = "UnschedulableOnNodePool"
@@ -25,7 +25,6 @@ UNKNOWN_POD, UNKNOWN_GROUP = "Unable to schedule pod", "Unable to schedule podgr
 
 SEPARATOR = ". \n"
 INSUFFICIENT = "Insufficient "
-GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
 """Refusals of a whole job that groups are told of; others explain why a search for victims came to nothing."""
 UNTOUCHED = ("BackedOff", "NoShard")

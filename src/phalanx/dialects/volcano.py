@@ -9,13 +9,12 @@ from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember
 from phalanx.model.queue import NodeGroupAffinity, Queue, QueueBounds
-from phalanx.model.resources import CPU, MEMORY, Resources, read_resources, scale_of
+from phalanx.model.resources import CPU, GPU, MEMORY, Resources, read_resources, scale_of
 from phalanx.model.shard import Shard
 from phalanx.model.task import GangKey
 
 ALLOCATED_HYPERNODE = "volcano.sh/job-allocated-hypernode"
 PREEMPTABLE = "volcano.sh/preemptable"
-GPU = "nvidia.com/gpu"
 UNLIMITED = -1.0
 
 

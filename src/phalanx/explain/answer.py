@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
@@ -12,9 +11,11 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
 from phalanx.dialects import kai_status, volcano_status
 from phalanx.dialects.binding import failed_binds_document
+from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.explain.answer_kai import with_kai
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition, Gang
+from phalanx.model.moment import moment_text
 from phalanx.model.status import Status
 from phalanx.model.task import Task
 
@@ -118,9 +119,14 @@ def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
     return {"group": task.gang, "status": word, "node": node or None}
 
 
-def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
+def group_status(snapshot: Snapshot, outcome: Outcome) -> GroupStatus:
+    """Return what a session leaves on a group, in the words of its dialect."""
     is_kai = outcome.state.gang.dialect == "kai"
-    status = kai_status.group_status(outcome) if is_kai else volcano_status.group_status(outcome, snapshot.nodes.names)
+    return kai_status.group_status(outcome) if is_kai else volcano_status.group_status(outcome, snapshot.nodes.names)
+
+
+def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
+    status = group_status(snapshot, outcome)
     return {"phase": status.phase, "conditions": _conditions(status.conditions), "why": why(outcome, snapshot)}
 
 
@@ -141,5 +147,5 @@ def condition_document(item: Condition) -> dict[str, str]:
     if item.node_pool:
         entry["nodePool"] = item.node_pool
     if item.since:
-        entry["lastTransitionTime"] = f"{datetime.fromtimestamp(ceil(item.since), UTC):%Y-%m-%dT%H:%M:%SZ}"
+        entry["lastTransitionTime"] = moment_text(ceil(item.since))
     return entry

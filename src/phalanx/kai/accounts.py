@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from phalanx.core.podsets import is_preemptible
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
-from phalanx.kai.binding import GPU
 from phalanx.model.queue import Queue
-from phalanx.model.resources import PODS, Resources, add, scale_of
+from phalanx.model.resources import GPU, PODS, Resources, add, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.status import HOLDING, Status
 

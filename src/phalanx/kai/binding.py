@@ -8,12 +8,10 @@ from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import TaskState
 from phalanx.model.node import Node
-from phalanx.model.resources import scale_of
+from phalanx.model.resources import GPU, MIG, scale_of
 from phalanx.model.shape import Shape
 from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import Task
-
-GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
 
 
 class Kind(StrEnum):

@@ -10,12 +10,12 @@ import numpy as np
 from phalanx.core.session import Session
 from phalanx.core.statement import Kind, Operation
 from phalanx.core.states import TaskState
+from phalanx.model.resources import GPU
 from phalanx.model.shape import GpuShare, Shape
 from phalanx.model.status import Status
 from phalanx.model.task import Task
 from phalanx.placement import Mask
 
-GPU = "nvidia.com/gpu"
 DEVICE = 1000
 """One device in the engine's unit."""
 CLOSE = 1e-6

@@ -1,6 +1,7 @@
 """Moments in time as Kubernetes writes them; inside they are seconds since 1970."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def moment_of(text: str) -> float | None:
@@ -12,6 +13,7 @@ def moment_of(text: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+@lru_cache(maxsize=1024)
 def moment_text(moment: float) -> str:
     """Write a moment, with fractions of a second only if there are any."""
     return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")

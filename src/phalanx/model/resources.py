@@ -14,6 +14,8 @@ from phalanx.model.quantity import to_milli, to_units
 Resources: TypeAlias = Mapping[str, int]
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
+GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
+"""Whole devices, and how the names of their parts begin."""
 FIRST = (CPU, MEMORY, PODS)
 _IN_UNITS = frozenset({MEMORY, PODS})
 

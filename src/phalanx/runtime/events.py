@@ -4,12 +4,12 @@ from collections import deque
 
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
+from phalanx.model.moment import moment_text
 from phalanx.runtime.gangs import group_kind
 from phalanx.store.history import MODIFIED, Event
-from phalanx.store.kinds import Document, Kind, kind_of
-from phalanx.store.memory import POD, MemoryStore, stamp
+from phalanx.store.kinds import EVENT, POD, Document, Kind, split_key
+from phalanx.store.memory import MemoryStore
 
-EVENT = kind_of({"apiVersion": "v1", "kind": "Event"})
 KEPT_SECONDS = 3600.0
 """As long as a real API server keeps them."""
 
@@ -42,13 +42,13 @@ class EventWriter:
 
     def waits(self, dialect: str, key: str, why: str) -> None:
         """A gang waits, for a reason that was not known before."""
-        namespace, _, name = key.partition("/")
+        namespace, name = split_key(key)
         group = self._store.find(group_kind(dialect), namespace, name)
         if group is not None:
             self._write(group_kind(dialect), group, "FailedScheduling", why, type_="Warning")
 
     def _write(self, kind: Kind, about: Document, reason: str, message: str, *, type_: str = "Normal") -> None:
-        meta, moment = about["metadata"], stamp(int(self._store.now))
+        meta, moment = about["metadata"], moment_text(int(self._store.now))
         involved = {
             "apiVersion": kind.api_version, "kind": kind.kind,
             "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"],

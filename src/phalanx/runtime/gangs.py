@@ -11,16 +11,12 @@ from phalanx.core.states import GangState
 from phalanx.explain.membership import minimum_of
 from phalanx.explain.standing import standing_of
 from phalanx.explain.why import why
+from phalanx.model.moment import moment_text
 from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import GangKey, Task
-from phalanx.store.kinds import Kind, kind_of
-from phalanx.store.memory import stamp
+from phalanx.store.kinds import GROUP_BY_DIALECT, Kind, split_key
 
 API_VERSION = "phalanx.dev/v1alpha1"
-GROUPS = {
-    "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
-    "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
-}
 
 
 class GangBook:
@@ -47,10 +43,10 @@ class GangBook:
         gang = snapshot.gangs[key]
         members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
         state = GangState(gang, ((task, -1) for task in members))
-        namespace, _, name = key.partition("/")
+        namespace, name = split_key(key)
         return {
             "apiVersion": API_VERSION, "kind": "Gang",
-            "metadata": {"name": name, "namespace": namespace, "creationTimestamp": stamp(int(gang.created))},
+            "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
             "group": group_kind(gang.dialect).api_version, "queue": gang.queue, "phase": gang.phase,
             "status": standing_of(state).value,
             "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
@@ -61,7 +57,7 @@ class GangBook:
 
 def group_kind(dialect: str) -> Kind:
     """Return the kind of the group objects of a dialect."""
-    return GROUPS[dialect]
+    return GROUP_BY_DIALECT[dialect]
 
 
 def _waits(state: GangState) -> bool:

@@ -7,8 +7,8 @@ from phalanx.errors import Exists, Missing
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
-from phalanx.store.kinds import Document
-from phalanx.store.memory import POD, MemoryStore
+from phalanx.store.kinds import POD, Document
+from phalanx.store.memory import MemoryStore
 
 _OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 

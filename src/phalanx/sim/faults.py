@@ -6,11 +6,10 @@ from typing import Any
 from phalanx.errors import ClusterError, Missing
 from phalanx.sim.comebacks import Comebacks
 from phalanx.sim.kubelets import Kubelets
-from phalanx.store.kinds import Document, kind_of
-from phalanx.store.memory import POD, MemoryStore
+from phalanx.store.kinds import NODE, POD, Document
+from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
 
-NODE = kind_of({"apiVersion": "v1", "kind": "Node"})
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from random import Random
 
 from phalanx.errors import Missing
+from phalanx.model.moment import moment_text
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
-from phalanx.store.kinds import Document
-from phalanx.store.memory import POD, MemoryStore, stamp
+from phalanx.store.kinds import POD, Document
+from phalanx.store.memory import MemoryStore
 
 
 class Kubelets:
@@ -54,7 +55,7 @@ class Kubelets:
             for listener in self.lost:
                 listener(pod)
             return
-        moment = stamp(int(self._kernel.now))
+        moment = moment_text(int(self._kernel.now))
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
         self.write(pod, {"phase": "Running", "startTime": moment, "conditions": [*pod["status"].get("conditions", ()), ready]})
 

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from phalanx.model.resources import CPU, MEMORY, PODS
+from phalanx.model.resources import CPU, GPU, MEMORY, PODS
 from phalanx.sim.workload import Machine
 
-GPU = "nvidia.com/gpu"
 GPU_MODEL = "nvidia.com/gpu.product"
 """The label of a node that names the model of its GPUs."""
 PODS_PER_NODE = 110

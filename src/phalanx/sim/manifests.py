@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from phalanx.dialects.pods import GROUP, KAI_GROUP, ROLE
 from phalanx.sim.work import DURATION
 from phalanx.sim.workload import Gang, Machine, Part, Workload
 
@@ -66,7 +67,7 @@ def _group(gang: Gang, dialect: str) -> Document:
 
 
 def _pods(gang: Gang, part: Part, dialect: str) -> Iterator[Document]:
-    key = "pod-group-name" if dialect == "kai" else "scheduling.k8s.io/group-name"
+    key = KAI_GROUP if dialect == "kai" else GROUP
     limits = {name: amount for name, amount in part.request.items() if name not in ("cpu", "memory")}
     container = {"name": "main", "resources": {"requests": dict(part.request), **({"limits": limits} if limits else {})}}
     spec: Document = {"schedulerName": "kai-scheduler" if dialect == "kai" else "volcano", "containers": [container]}
@@ -74,7 +75,7 @@ def _pods(gang: Gang, part: Part, dialect: str) -> Iterator[Document]:
         spec["nodeSelector"] = dict(part.node_labels)
     if gang.priority:
         spec["priorityClassName"] = _class(gang.priority)
-    annotations = {key: gang.name} if dialect == "kai" else {key: gang.name, "volcano.sh/task-spec": part.name}
+    annotations = {key: gang.name} if dialect == "kai" else {key: gang.name, ROLE: part.name}
     for number in range(part.tasks):
         meta = {"name": f"{gang.name}-{part.name}-{number}", "namespace": gang.namespace, "annotations": annotations}
         yield {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

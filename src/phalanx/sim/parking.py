@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from phalanx.core.decision import Decisions
+from phalanx.core.nodes import request_of
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.model.gang import Gang
@@ -17,7 +18,6 @@ from phalanx.model.status import READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.placement import Amounts
 from phalanx.placement.fit import copies
-from phalanx.placement.ledger import Request
 
 FIRST_WAIT = 60.0
 
@@ -94,11 +94,7 @@ def _needs(state: GangState) -> tuple[tuple[Resources, int], ...]:
 
 
 def _has_room(room: Amounts, spot: Spot, snapshot: Snapshot) -> bool:
-    rows = snapshot.space.row_by_name
     for resources, count in spot.needs:
-        amounts = np.zeros(len(snapshot.space), dtype=np.int64)
-        for name, amount in resources.items():
-            amounts[rows[name]] = amount
-        if int(np.minimum(copies(room, Request(amounts)), count).sum()) < count:
+        if int(np.minimum(copies(room, request_of(resources, snapshot.space)), count).sum()) < count:
             return False
     return True

@@ -4,15 +4,12 @@ from dataclasses import dataclass, field
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.quantity import parse_quantity
-from phalanx.model.resources import scale_of
+from phalanx.model.resources import GPU, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.kernel import Kernel
 from phalanx.store.history import DELETED, Event
-from phalanx.store.kinds import Document
-from phalanx.store.memory import POD
-
-GPU, CPU = "nvidia.com/gpu", "cpu"
+from phalanx.store.kinds import POD, Document
 
 
 @dataclass(slots=True)

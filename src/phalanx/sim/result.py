@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from phalanx.explain.phrases import as_counted
+from phalanx.model.moment import moment_text
 from phalanx.sim import curves
 from phalanx.sim.curves import Changes, Numbers
 from phalanx.sim.deadlocks import deadlocks
 from phalanx.sim.recorder import EvictionRecord, GangRecord, Recorder
 from phalanx.sim.world import World
-from phalanx.store.memory import stamp
 
 MOST_ROWS, MOST_COLUMNS = 200, 200
 DIGITS = 6
@@ -45,7 +45,8 @@ def result(world: World, run: Run) -> dict[str, Any]:
     gangs = [_gang(record, end, whys) for record in recorder.gangs.values()]
     held, offered, names = _node_changes(recorder)
     found: dict[str, Any] = _rounded({
-        "profile": run.profile, "seed": run.seed, "start": stamp(int(world.start)), "seconds": end, "resource": recorder.resource,
+        "profile": run.profile, "seed": run.seed, "start": moment_text(int(world.start)),
+        "seconds": end, "resource": recorder.resource,
         "gangs": gangs, "evictions": [_eviction(record) for record in recorder.evictions],
         "deadlocks": deadlocks(recorder, end, is_quiet=run.is_quiet),
         "metrics": {**_use(recorder, held, offered, end), "sessions": world.scheduling.sessions, **_counts(recorder, gangs),

@@ -17,8 +17,8 @@ from phalanx.sim.kernel import Kernel, Rank, Timer
 from phalanx.sim.parking import ParkingLot
 from phalanx.sim.settings import Settings
 from phalanx.sim.statuses import StatusWriter
-from phalanx.store.kinds import Document
-from phalanx.store.memory import POD, MemoryStore
+from phalanx.store.kinds import POD, Document, split_key
+from phalanx.store.memory import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,8 @@ class Scheduling:
         self._cluster, self._store, self._kernel = cluster, store, kernel
         self._mind, self._settings, self._chance = mind, settings, chance
         self._statuses = StatusWriter(store)
-        is_parkable = (
-            settings.parks_up_to > 0 and mind.policy.family != "kai"
-        )  # there shares are counted over all gangs of a session
+        # In the family kai shares are counted over all gangs of a session.
+        is_parkable = settings.parks_up_to > 0 and mind.policy.family != "kai"
         self._parking = ParkingLot(settings.parks_up_to) if is_parkable else None
         self._planned: Timer | None = None
         self._last = -1e18
@@ -138,7 +137,7 @@ class Scheduling:
 
 
 def _parts(key: str) -> tuple[str, str]:
-    namespace, _, name = key.partition("/")
+    namespace, name = split_key(key)
     return namespace, name
 
 

@@ -4,19 +4,13 @@ from typing import Any
 
 from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import kai_status, volcano_status
 from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.errors import Missing
-from phalanx.explain.answer import condition_document
+from phalanx.explain.answer import condition_document, group_status
 from phalanx.model.gang import Gang
 from phalanx.model.status import Status
-from phalanx.store.kinds import Kind, kind_of
-from phalanx.store.memory import POD, MemoryStore
-
-KIND_BY_DIALECT = {
-    "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
-    "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
-}
+from phalanx.store.kinds import GROUP_BY_DIALECT, POD, Kind, split_key
+from phalanx.store.memory import MemoryStore
 
 
 class StatusWriter:
@@ -38,13 +32,12 @@ class StatusWriter:
 
     def _write_group(self, snapshot: Snapshot, outcome: Outcome) -> bool:
         gang = outcome.state.gang
-        is_kai = gang.dialect == "kai"
-        status = kai_status.group_status(outcome) if is_kai else volcano_status.group_status(outcome, snapshot.nodes.names)
+        status = group_status(snapshot, outcome)
         if self._written.get(gang.key) == status:
             return False
         self._written[gang.key] = status
         conditions = [condition_document(item) for item in status.conditions]
-        self._patch(KIND_BY_DIALECT[gang.dialect], gang.key, {"status": {"phase": status.phase, "conditions": conditions}})
+        self._patch(GROUP_BY_DIALECT[gang.dialect], gang.key, {"status": {"phase": status.phase, "conditions": conditions}})
         return status.phase == "Inqueue" != gang.phase
 
     def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:
@@ -57,10 +50,10 @@ class StatusWriter:
     def _write_stamps(self, gang: Gang, decisions: Decisions) -> None:
         texts = decisions.stamps.get(gang.key)
         if texts:
-            self._patch(KIND_BY_DIALECT[gang.dialect], gang.key, {"metadata": {"annotations": texts}}, is_status=False)
+            self._patch(GROUP_BY_DIALECT[gang.dialect], gang.key, {"metadata": {"annotations": texts}}, is_status=False)
 
     def _patch(self, kind: Kind, key: str, patch: dict[str, Any], *, is_status: bool = True) -> None:
-        namespace, _, name = key.partition("/")
+        namespace, name = split_key(key)
         try:
             self._store.patch(kind, namespace, name, patch, is_status=is_status)
         except Missing:

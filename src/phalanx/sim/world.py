@@ -14,22 +14,21 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import why
-from phalanx.model.resources import scale_of
+from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.faults import Faults
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.kubelets import Kubelets
-from phalanx.sim.recorder import CPU, GPU, Recorder
+from phalanx.sim.recorder import Recorder
 from phalanx.sim.scheduling import Mind, Scheduling
 from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.solo import SoloCluster
-from phalanx.sim.statuses import KIND_BY_DIALECT
 from phalanx.sim.work import Work
 from phalanx.store.history import DELETED, MODIFIED, Event
-from phalanx.store.kinds import Document
-from phalanx.store.memory import NAMESPACE, POD, MemoryStore
+from phalanx.store.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Document, split_key
+from phalanx.store.memory import MemoryStore
 
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
@@ -171,7 +170,7 @@ class World:
     def _finish(self, keys: list[TaskKey]) -> None:
         gangs: dict[GangKey, None] = {}
         for key in keys:
-            pod = self.store.find(POD, *_parts(key))
+            pod = self.store.find(POD, *split_key(key))
             if pod is not None and "deletionTimestamp" not in pod["metadata"]:
                 self._kubelets.write(pod, {"phase": "Succeeded"})
             task = self.cluster.state.task(key)
@@ -186,9 +185,9 @@ class World:
     def _remove(self, key: GangKey) -> None:
         gang = self.cluster.state.gang(key)
         for member in [*self.cluster.state.members(key)]:
-            self.store.delete(POD, *_parts(member), grace=0)
+            self.store.delete(POD, *split_key(member), grace=0)
         if gang is not None:
-            self.store.delete(KIND_BY_DIALECT[gang.dialect], *_parts(key))
+            self.store.delete(GROUP_BY_DIALECT[gang.dialect], *split_key(key))
         self.work.forget(key)
 
     def pods_of(self, gang: str) -> list[str]:
@@ -232,8 +231,3 @@ def _is_a_note(event: Event) -> bool:
     if event.type != MODIFIED:
         return event.kind.kind in SILENT
     return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName"))
-
-
-def _parts(key: str) -> tuple[str, str]:
-    namespace, _, name = key.partition("/")
-    return namespace, name

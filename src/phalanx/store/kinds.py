@@ -93,6 +93,21 @@ def kind_of(document: Document) -> Kind:
     return found
 
 
+POD, NODE, NAMESPACE, EVENT = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("Pod", "Node", "Namespace", "Event"))
+PRIORITY = kind_of({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"})
+BUDGET = kind_of({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"})
+GROUP_BY_DIALECT = {
+    "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
+    "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
+}
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Return namespace and name of a key such as research/train-0."""
+    namespace, _, name = key.partition("/")
+    return namespace, name
+
+
 def kind_at(group: str, plural: str) -> Kind:
     """Return the kind that a path names."""
     found = _BY_PATH.get((group, plural))

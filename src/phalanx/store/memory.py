@@ -6,14 +6,13 @@ Time comes from the clock that is handed in, names of objects from a counter: th
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
+from phalanx.model.moment import moment_text
 from phalanx.store import disruption, patches, pods
 from phalanx.store.history import ADDED, DELETED, MODIFIED, Event, History, Watch
-from phalanx.store.kinds import Document, Kind, kind_of
+from phalanx.store.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.store.selection import EVERYTHING, Selection
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -384,20 +383,10 @@ class MemoryStore:
         return f"00000000-0000-4000-8000-{self.numbers:012x}"
 
     def _stamp(self, later: float = 0.0) -> str:
-        return stamp(int(self._clock() + later))
+        return moment_text(int(self._clock() + later))
 
 
 _LASTING = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace", "name")
-POD = kind_of({"apiVersion": "v1", "kind": "Pod"})
-NAMESPACE = kind_of({"apiVersion": "v1", "kind": "Namespace"})
-PRIORITY = kind_of({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"})
-BUDGET = kind_of({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"})
-
-
-@lru_cache(maxsize=1024)
-def stamp(moment: int) -> str:
-    """Return seconds since 1970 as Kubernetes writes times."""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _key(kind: Kind, namespace: str, name: str) -> str:

@@ -4,9 +4,9 @@ Every task asks for one cpu, so room is a number of places. A seed repeats a clu
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from random import Random
 
+from phalanx.model.moment import moment_text
 from phalanx.testing import build, kai
 from phalanx.testing.build import Document
 
@@ -25,7 +25,7 @@ FATES = ("Running", "Running", "Running", "Failed", "Leaving", "Succeeded", "Pen
 
 def stamp(age: float) -> str:
     """Return a time some seconds ago."""
-    return f"{datetime.fromtimestamp(NOW - age, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return moment_text(int(NOW - age))
 
 
 def ward(chance: Random, *, gangs: int = 3, rivals: int = 2) -> list[Document]:

@@ -16,8 +16,8 @@ from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.work import DURATION
 from phalanx.sim.world import World
-from phalanx.store.kinds import Document
-from phalanx.store.memory import POD, MemoryStore
+from phalanx.store.kinds import POD, Document
+from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
 
 

@@ -7,8 +7,8 @@ from aiohttp import web
 
 from phalanx.errors import ClusterError, Forbidden, Invalid, Missing, NotAllowed, WrongForm
 from phalanx.store import patches
-from phalanx.store.kinds import Document, kind_of
-from phalanx.store.memory import BACKGROUND, ORPHAN, POD
+from phalanx.store.kinds import POD, Document, kind_of
+from phalanx.store.memory import BACKGROUND, ORPHAN
 from phalanx.store.paths import NOWHERE, Target, target_of
 from phalanx.store.selection import Selection, check_fields, selection
 from phalanx.web.tables import wants_table

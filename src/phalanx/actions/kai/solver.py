@@ -18,7 +18,8 @@ from phalanx.core.session import Session
 from phalanx.core.statement import Kind, Statement
 from phalanx.core.states import GangState, TaskState
 from phalanx.kai.figures import Figures
-from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
+from phalanx.kubernetes.gpus import SharedGpus, uses_gpu
+from phalanx.model.resources import GPU
 from phalanx.model.status import Status
 from phalanx.placement import Mask
 

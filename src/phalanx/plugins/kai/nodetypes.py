@@ -10,7 +10,8 @@ from phalanx.core.settings import PlainPlugin
 from phalanx.core.shards import CPU_WORKER, GPU_WORKER
 from phalanx.core.states import TaskState
 from phalanx.core.verdict import YES, Verdict
-from phalanx.kubernetes.gpus import GPU, uses_gpu
+from phalanx.kubernetes.gpus import uses_gpu
+from phalanx.model.resources import GPU
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Index, Mask

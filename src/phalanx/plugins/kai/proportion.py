@@ -27,8 +27,8 @@ from phalanx.kai.shares import (
     release,
     with_parents,
 )
-from phalanx.kubernetes.gpus import GPU
 from phalanx.model.queue import Queue
+from phalanx.model.resources import GPU
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB, Shape
 from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import Task

@@ -6,8 +6,9 @@ from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments, PlainPlugin
 from phalanx.core.states import TaskState
-from phalanx.kubernetes.gpus import GPU, SharedGpus, uses_gpu
+from phalanx.kubernetes.gpus import SharedGpus, uses_gpu
 from phalanx.kubernetes.podaffinity import AffinityBook
+from phalanx.model.resources import GPU
 from phalanx.placement import Amounts, Counts, Mask, Scores
 from phalanx.placement.fit import fits
 

@@ -15,9 +15,8 @@ from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import Verdict
-from phalanx.kubernetes.gpus import GPU
 from phalanx.model.gang import TopologyConstraint
-from phalanx.model.resources import PODS
+from phalanx.model.resources import GPU, PODS
 from phalanx.model.topology import LabelTree
 from phalanx.placement import Amounts, Counts, Mask, Scores
 from phalanx.placement.fit import copies

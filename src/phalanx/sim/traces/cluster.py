@@ -15,8 +15,8 @@ from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 
-from phalanx.model.resources import CPU, MEMORY, PODS, Resources, amount_of, scale_of
-from phalanx.sim.machines import GPU, MIB_PER_GIB, machine
+from phalanx.model.resources import CPU, GPU, MEMORY, PODS, Resources, amount_of, scale_of
+from phalanx.sim.machines import MIB_PER_GIB, machine
 from phalanx.sim.traces.tasks import GPUS_PER_NODE
 from phalanx.sim.workload import Gang, Machine, Part
 

@@ -5,7 +5,8 @@ CPUs to a thousandth. A worker with more GPUs than any node of its model becomes
 `gpu_model` of their job. The organization is the queue; jobs of type HP have a high priority, Spot jobs a low one.
 """
 
-from phalanx.sim.machines import GPU, GPU_MODEL, machine
+from phalanx.model.resources import GPU
+from phalanx.sim.machines import GPU_MODEL, machine
 from phalanx.sim.priorities import HIGH, LOW, NORMAL
 from phalanx.sim.traces.draft import Draft, Trace
 from phalanx.sim.traces.files import Files, Paths, Table

@@ -14,7 +14,7 @@ import msgspec
 
 from phalanx.errors import Unreachable
 from phalanx.store import patches
-from phalanx.store.kinds import Document, Kind, kind_of
+from phalanx.store.kinds import POD, Document, Kind, kind_of
 from phalanx.store.paths import Target
 from phalanx.store.status import problem_of
 
@@ -237,6 +237,3 @@ def _trial(is_trial: bool) -> dict[str, str]:
 def _leaving(grace: int | None, uid: str) -> dict[str, Any]:
     seconds = {} if grace is None else {"gracePeriodSeconds": grace}
     return {**seconds, **({"preconditions": {"uid": uid}} if uid else {})}
-
-
-POD = kind_of({"apiVersion": "v1", "kind": "Pod"})
