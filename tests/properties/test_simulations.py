@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from phalanx.builtin import catalogue_of
 from phalanx.cli.policies import policy_of_profile
+from phalanx.model.kinds import POD
 from phalanx.sim.playing import play
 from phalanx.sim.recorder import Recorder
 from phalanx.sim.result import Run, result
@@ -17,7 +18,6 @@ from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.stage import cast, set_stage
 from phalanx.sim.world import World
-from phalanx.store.kinds import POD
 from phalanx.testing import build, worlds
 
 HOURS = 3600.0

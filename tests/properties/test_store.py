@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phalanx.errors import ClusterError
+from phalanx.model.kinds import POD
 from phalanx.store.history import DELETED
-from phalanx.store.kinds import POD
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import EVERYTHING, Selection, selection
 

@@ -1,14 +1,14 @@
 """Pods that come back: whom somebody expects, once gone, and as it was submitted."""
 
+from phalanx.model.kinds import POD
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.settings import Settings
-from phalanx.store.kinds import POD
 from phalanx.testing import build, worlds
 
 
 def test_an_expected_pod_comes_back_after_a_while_without_its_past() -> None:
     store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings(restart_after=7))
+    comebacks = Comebacks(store, kernel, Settings(restart_after=7), lambda pod: False)
     old = store.load(build.pod("x", on="node-0", cpu=1))
     comebacks.expect(old["metadata"]["uid"])
     store.delete(POD, "default", "x", grace=0)
@@ -24,7 +24,7 @@ def test_an_expected_pod_comes_back_after_a_while_without_its_past() -> None:
 
 def test_nobody_else_comes_back() -> None:
     store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings(restart_after=None))
+    comebacks = Comebacks(store, kernel, Settings(restart_after=None), lambda pod: False)
     comebacks.expect(store.load(build.pod("x"))["metadata"]["uid"])
     store.load(build.pod("y"))
     store.delete(POD, "default", "x", grace=0)
@@ -34,7 +34,7 @@ def test_nobody_else_comes_back() -> None:
 
 def test_a_pod_that_has_done_its_work_does_not_come_back() -> None:
     store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings())
+    comebacks = Comebacks(store, kernel, Settings(), lambda pod: False)
     comebacks.expect(store.load({**build.pod("x", on="node-0"), "status": {"phase": "Succeeded"}})["metadata"]["uid"])
     store.delete(POD, "default", "x", grace=0)
     assert kernel.next_time() is None
@@ -42,7 +42,7 @@ def test_a_pod_that_has_done_its_work_does_not_come_back() -> None:
 
 def test_somebody_else_may_be_quicker() -> None:
     store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings(restart_after=5))
+    comebacks = Comebacks(store, kernel, Settings(restart_after=5), lambda pod: False)
     comebacks.expect(store.load(build.pod("x"))["metadata"]["uid"])
     store.delete(POD, "default", "x", grace=0)
     other = store.create(fresh(build.pod("x")))

@@ -3,9 +3,9 @@
 import pytest
 
 from phalanx.errors import Missing
+from phalanx.model.kinds import POD, kind_of
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
-from phalanx.store.kinds import POD, kind_of
 from phalanx.testing import build, worlds
 
 

@@ -2,10 +2,10 @@
 
 from random import Random
 
+from phalanx.model.kinds import Document
 from phalanx.sim.kernel import Kernel
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.settings import Delays, Settings, Span
-from phalanx.store.kinds import Document
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build, worlds
 

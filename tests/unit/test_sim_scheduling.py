@@ -4,9 +4,9 @@ import itertools
 from functools import partial
 
 from phalanx.core.decision import Eviction
+from phalanx.model.kinds import POD
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.world import World
-from phalanx.store.kinds import POD
 from phalanx.testing import build, worlds
 
 PREEMPTING = build.policy((("priority", "gang"), ("predicates", "proportion")), "allocate, gangpreempt")

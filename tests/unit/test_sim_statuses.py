@@ -1,7 +1,7 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document
 from phalanx.sim.world import World
-from phalanx.store.kinds import GROUP_BY_DIALECT, Document
 from phalanx.testing import build, kai, worlds
 
 HEALING = build.policy((("gang",), ("predicates",)), "allocate, heal")

@@ -1,7 +1,7 @@
 """A whole simulated cluster."""
 
+from phalanx.model.kinds import POD
 from phalanx.sim.settings import Settings
-from phalanx.store.kinds import POD
 from phalanx.testing import build, kai, worlds
 
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from phalanx.errors import Busy, Conflict, Exists, Gone, Missing, Unreachable
-from phalanx.store.kinds import kind_at
+from phalanx.model.kinds import kind_at
 from phalanx.store.kube.client import Client
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.api import served

@@ -4,7 +4,7 @@ import pytest
 
 from phalanx import errors
 from phalanx.errors import Busy, ClusterError, Conflict, Exists, Gone, Missing
-from phalanx.store.kinds import KINDS, Kind, kind_at
+from phalanx.model.kinds import KINDS, Kind, kind_at
 from phalanx.store.paths import Target, target_of
 from phalanx.store.status import problem_of, status_of, success
 from phalanx.web.columns import age

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from phalanx.store.kinds import KINDS, Kind
+from phalanx.model.kinds import KINDS, Kind
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.api import Connection, connection_to, served
 from phalanx.testing.contract import Api

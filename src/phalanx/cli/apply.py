@@ -7,7 +7,7 @@ import click
 from phalanx.cli.server import server_option
 
 if TYPE_CHECKING:
-    from phalanx.store.kinds import Kind
+    from phalanx.model.kinds import Kind
     from phalanx.store.kube.client import Client
 
 EXAMPLES = """\b
@@ -62,8 +62,8 @@ class _Applier:
         """Apply one object and say what became of it."""
         from phalanx.cli.server import title
         from phalanx.errors import ClusterError, Unreachable
+        from phalanx.model.kinds import kind_of
         from phalanx.store.applied import wanted
-        from phalanx.store.kinds import kind_of
 
         try:
             kind = kind_of(document)
@@ -79,7 +79,7 @@ class _Applier:
 
     async def _ensure_namespace(self, name: str) -> None:
         from phalanx.errors import Exists, Missing
-        from phalanx.store.kinds import NAMESPACE
+        from phalanx.model.kinds import NAMESPACE
 
         if name in self._known_namespaces:
             return

@@ -8,8 +8,8 @@ from phalanx.cli.getting import gangs
 from phalanx.cli.inputs import documents_of
 from phalanx.cli.server import find, is_gang, title
 from phalanx.errors import ClusterError, Unreachable
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Kind, kind_of
 from phalanx.store.applied import rank
-from phalanx.store.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
 
 Target = tuple[Kind, str, str]

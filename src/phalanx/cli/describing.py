@@ -9,8 +9,8 @@ import yaml
 from phalanx.cli import output
 from phalanx.cli.getting import gangs
 from phalanx.cli.server import find, is_gang
+from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT
 from phalanx.store.applied import LAST_APPLIED
-from phalanx.store.kinds import EVENT, GROUP_BY_DIALECT
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
 

@@ -11,7 +11,7 @@ from phalanx.cli import output
 from phalanx.cli.get import Options
 from phalanx.cli.server import find, is_gang, kinds_of, split_name, title
 from phalanx.errors import Gone, Missing
-from phalanx.store.kinds import GROUP_BY_DIALECT, POD, Kind, kind_of
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Column, Document, columns_of
 

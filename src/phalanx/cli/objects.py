@@ -6,7 +6,7 @@ from typing import Any
 from phalanx.cli.inputs import documents_of
 from phalanx.cli.output import note
 from phalanx.errors import ClusterError
-from phalanx.store.kinds import kind_of
+from phalanx.model.kinds import kind_of
 
 
 def served_objects(paths: Iterable[str]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from phalanx.store.kinds import Kind
+    from phalanx.model.kinds import Kind
     from phalanx.store.kube.client import Client
 
 VARIABLE = "PHALANX_SERVER"
@@ -78,7 +78,7 @@ def kinds_of(word: str) -> list["Kind"]:
     from difflib import get_close_matches
 
     from phalanx.errors import ConfigError
-    from phalanx.store.kinds import kinds_called, names
+    from phalanx.model.kinds import kinds_called, names
 
     found = kinds_called(word)
     if not found:

@@ -112,7 +112,7 @@ def _end_on_signals(is_over: Any) -> None:
 
 def _greet(world: "World", address: str) -> None:
     from phalanx.explain.phrases import counted
-    from phalanx.store.kinds import POD, kind_at
+    from phalanx.model.kinds import POD, kind_at
 
     nodes, pods = len(world.store.items(kind_at("", "nodes"))), len(world.store.items(POD))
     click.echo(f"cluster with {counted(nodes, 'node')} and {counted(pods, 'pod')} at {address}")

@@ -13,11 +13,11 @@ from pathlib import Path
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.errors import PhalanxError
+from phalanx.model.kinds import Document
 from phalanx.runtime.events import EventWriter
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.statefile import FORMAT, State, write_state
 from phalanx.sim.world import World
-from phalanx.store.kinds import Document
 from phalanx.store.kube.client import GANGS
 from phalanx.web.api import Api
 from phalanx.web.serving import serving

@@ -4,10 +4,10 @@ from collections import deque
 
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
+from phalanx.model.kinds import EVENT, POD, Document, Kind, split_key
 from phalanx.model.moment import moment_text
 from phalanx.runtime.gangs import group_kind
 from phalanx.store.history import MODIFIED, Event
-from phalanx.store.kinds import EVENT, POD, Document, Kind, split_key
 from phalanx.store.memory import MemoryStore
 
 KEPT_SECONDS = 3600.0

@@ -11,10 +11,10 @@ from phalanx.core.states import GangState
 from phalanx.explain.membership import minimum_of
 from phalanx.explain.standing import standing_of
 from phalanx.explain.why import why
+from phalanx.model.kinds import GROUP_BY_DIALECT, Kind, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import GangKey, Task
-from phalanx.store.kinds import GROUP_BY_DIALECT, Kind, split_key
 
 API_VERSION = "phalanx.dev/v1alpha1"
 

@@ -1,13 +1,13 @@
 """Pods that were evicted, failed or lost their node come back and wait, as their controllers would bring them back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from phalanx.errors import Exists, Missing
+from phalanx.model.kinds import POD, Document
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
-from phalanx.store.kinds import POD, Document
 from phalanx.store.memory import MemoryStore
 
 _OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -16,9 +16,9 @@ _OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimes
 class Comebacks:
     """Brings back whom it was told to."""
 
-    def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings) -> None:
-        """Begin to listen."""
-        self._store, self._kernel, self._settings = store, kernel, settings
+    def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
+        """Begin to listen; pods that are managed are left to their controllers."""
+        self._store, self._kernel, self._settings, self._is_managed = store, kernel, settings, is_managed
         self._expected: set[str] = set()
         store.listen(self._hear)
 
@@ -34,7 +34,7 @@ class Comebacks:
         if event.type != DELETED:
             return
         self._expected.discard(uid)
-        if event.object.get("status", {}).get("phase") != "Succeeded":
+        if event.object.get("status", {}).get("phase") != "Succeeded" and not self._is_managed(event.object):
             self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
 
     def _create(self, pod: Document) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from phalanx.errors import ClusterError, Missing
+from phalanx.model.kinds import NODE, POD, Document
 from phalanx.sim.comebacks import Comebacks
 from phalanx.sim.kubelets import Kubelets
-from phalanx.store.kinds import NODE, POD, Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
 

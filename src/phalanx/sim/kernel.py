@@ -8,12 +8,13 @@ from itertools import count
 
 
 class Rank(IntEnum):
-    """What comes first at one moment: the world changes, kubelets follow, then sessions decide."""
+    """What comes first at one moment: the world changes, kubelets and controllers follow, then sessions decide."""
 
     WORLD = 0
     KUBELET = 1
     WORK = 2
-    SESSION = 3
+    CONTROLLER = 3
+    SESSION = 4
 
 
 @dataclass(order=True, slots=True)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from random import Random
 
 from phalanx.errors import Missing
+from phalanx.model.kinds import POD, Document
 from phalanx.model.moment import moment_text
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
-from phalanx.store.kinds import POD, Document
 from phalanx.store.memory import MemoryStore
 
 

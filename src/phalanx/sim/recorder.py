@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.kinds import POD, Document
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.resources import GPU, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.kernel import Kernel
 from phalanx.store.history import DELETED, Event
-from phalanx.store.kinds import POD, Document
 
 
 @dataclass(slots=True)
@@ -100,12 +100,15 @@ class Recorder:
     # --- gangs -------------------------------------------------------------------------------------------------------
 
     def submit(self, key: GangKey) -> None:
-        """A gang has arrived."""
-        gang = self._cluster.state.gang(key)
-        if gang is None or key in self.gangs:
+        """A gang has arrived, or some more of its pods; one that has started once is what it was."""
+        gang, old = self._cluster.state.gang(key), self.gangs.get(key)
+        if gang is None or (old is not None and old.started is not None):
             return
         members = self._cluster.state.members(key)
         amount = sum(self._amount(task) for task in members.values())
+        if old is not None:
+            old.tasks, old.amount = max(old.tasks, len(members)), max(old.amount, amount)
+            return
         record = GangRecord(key, gang.queue, gang.priority, gang.min_member, len(members), amount, self.moment)
         record.held_since = self.moment if self.held_by_gang.get(key) else None
         self.gangs[key] = record

@@ -12,12 +12,12 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import TaskState
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
+from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.status import Status
 from phalanx.sim.kernel import Kernel, Rank, Timer
 from phalanx.sim.parking import ParkingLot
 from phalanx.sim.settings import Settings
 from phalanx.sim.statuses import StatusWriter
-from phalanx.store.kinds import POD, Document, split_key
 from phalanx.store.memory import MemoryStore
 
 

@@ -8,8 +8,8 @@ from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.errors import Missing
 from phalanx.explain.answer import condition_document, group_status
 from phalanx.model.gang import Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Kind, split_key
 from phalanx.model.status import Status
-from phalanx.store.kinds import GROUP_BY_DIALECT, POD, Kind, split_key
 from phalanx.store.memory import MemoryStore
 
 

@@ -9,15 +9,18 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
+from phalanx.controllers.base import Controller
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import why
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.comebacks import Comebacks, fresh
+from phalanx.sim.controlling import Controllers
 from phalanx.sim.faults import Faults
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.kubelets import Kubelets
@@ -26,8 +29,7 @@ from phalanx.sim.scheduling import Mind, Scheduling
 from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.solo import SoloCluster
 from phalanx.sim.work import Work
-from phalanx.store.history import DELETED, MODIFIED, Event
-from phalanx.store.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Document, split_key
+from phalanx.store.history import ADDED, DELETED, MODIFIED, Event
 from phalanx.store.memory import MemoryStore
 
 START = 1_767_225_600.0
@@ -41,8 +43,9 @@ class World:
     """A cluster that lives as long as somebody advances it."""
 
     def __init__(
-        self, mind: Mind, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False
-    ) -> None:
+        self, mind: Mind, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
+        controllers: Sequence[Controller] = (),
+    ) -> None:  # fmt: skip
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs."""
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
@@ -57,7 +60,8 @@ class World:
         for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
             self.store.listen(partial(self._enter, reader))
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
-        self._comebacks = Comebacks(self.store, self.kernel, self.settings)
+        self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
+        self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
         self._kubelets.lost.append(self.faults.lose)
         self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
@@ -67,6 +71,7 @@ class World:
         self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
         self.scheduling.evicted.append(self._note_eviction)
         self.scheduling.decided.append(self._note_session)
+        self._arrived: dict[GangKey, None] = {}
         self.store.listen(self._follow)
 
     # --- time --------------------------------------------------------------------------------------------------------
@@ -92,8 +97,7 @@ class World:
         self._choose_resource(found)
         for document in found:
             self.store.load(document)
-        for key in sorted({task.gang for task in map(self._task, found) if task is not None and task.gang is not None}):
-            self.recorder.submit(key)
+        self._record_arrivals()
 
     def _choose_resource(self, documents: list[Document]) -> None:
         """Count GPUs where nodes have any, else CPUs."""
@@ -108,9 +112,6 @@ class World:
         others = [item for group in groups for item in group if item.get("kind") != "Pod"]
         for document in (*others, *(pod for turn in zip_longest(*pods) for pod in turn if pod is not None)):
             self._create(document)
-        tasks = [self._task(pod) for group in pods for pod in group]
-        for key in dict.fromkeys(task.gang for task in tasks if task is not None and task.gang is not None):
-            self.recorder.submit(key)
 
     def plan(self, offset: float, deed: Callable[[], object]) -> None:
         """Let something happen so many seconds after the start; what the cluster refuses is noted, and the rest goes on."""
@@ -154,8 +155,21 @@ class World:
             return
         if (gang := self._gang_of(event)) is not None:
             self.work.touch(gang)
+            if event.type == ADDED:
+                self._arrive(gang)
         is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
         self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
+
+    def _arrive(self, gang: GangKey) -> None:
+        """Note at the end of this moment how large a gang is that got new pods."""
+        if not self._arrived:
+            self.kernel.after(0, Rank.WORK, self._record_arrivals)
+        self._arrived[gang] = None
+
+    def _record_arrivals(self) -> None:
+        arrived, self._arrived = self._arrived, {}
+        for key in arrived:
+            self.recorder.submit(key)
 
     def _gang_of(self, event: Event) -> GangKey | None:
         """Return the gang of a pod, also of one that is gone."""

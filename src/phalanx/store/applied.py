@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from phalanx.errors import Invalid
-from phalanx.store.kinds import Document, Kind
+from phalanx.model.kinds import Document, Kind
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 OF_THE_SERVER = (

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 
 from phalanx.errors import Busy, ServerError
+from phalanx.model.kinds import Document
 from phalanx.model.selectors import LabelSelector, Requirement
-from phalanx.store.kinds import Document
 
 VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 

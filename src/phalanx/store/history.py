@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from phalanx.errors import Gone
-from phalanx.store.kinds import Document, Kind
+from phalanx.model.kinds import Document, Kind
 from phalanx.store.selection import EVERYTHING, Selection
 
 ADDED, MODIFIED, DELETED, BOOKMARK = "ADDED", "MODIFIED", "DELETED", "BOOKMARK"

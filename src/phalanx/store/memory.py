@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
+from phalanx.model.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
 from phalanx.store import disruption, patches, pods
 from phalanx.store.history import ADDED, DELETED, MODIFIED, Event, History, Watch
-from phalanx.store.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.store.selection import EVERYTHING, Selection
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -72,6 +72,15 @@ class MemoryStore:
         """Return the objects of a kind, in the order of their keys."""
         found = self._objects.get(kind, {})
         return [found[key] for key in sorted(found) if chosen is EVERYTHING or chosen.wants(found[key])]
+
+    def within(self, kind: Kind, namespace: str = "") -> list[Document]:
+        """Return the objects of a kind in a namespace, or everywhere, in the order of their keys."""
+        return self.items(kind, Selection(namespace) if namespace else EVERYTHING)
+
+    def owned(self, uid: str, kind: Kind) -> list[Document]:
+        """Return the objects of a kind that name this owner, in the order of their keys."""
+        keys = sorted(key for found, key in self._dependents.get(uid, ()) if found is kind)
+        return [self._objects[kind][key] for key in keys if key in self._objects.get(kind, {})]
 
     def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, goes_on: str = "") -> Page:
         """Return a list, or a part of it; all parts show the version of the first, and begin after the key that `goes_on` names."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from phalanx.errors import Missing
-from phalanx.store.kinds import Kind, kind_at
+from phalanx.model.kinds import Kind, kind_at
 
 NOWHERE = "the server could not find the requested resource"
 

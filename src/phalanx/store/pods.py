@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from phalanx.errors import Conflict, Forbidden, Invalid, ServerError
-from phalanx.store.kinds import Document
+from phalanx.model.kinds import Document
 
 DEFAULT_GRACE = 30
 ENDED = ("Succeeded", "Failed")

@@ -4,7 +4,7 @@ from typing import Any
 
 from phalanx import errors
 from phalanx.errors import ClusterError
-from phalanx.store.kinds import Document
+from phalanx.model.kinds import Document
 
 KNOWN: tuple[type[ClusterError], ...] = (
     errors.Missing, errors.Conflict, errors.Exists, errors.Invalid, errors.Forbidden, errors.NotAllowed,

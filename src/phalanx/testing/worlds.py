@@ -9,6 +9,7 @@ from typing import Any
 
 from phalanx.builtin import catalogue_of
 from phalanx.core.policy import Policy
+from phalanx.model.kinds import POD, Document
 from phalanx.model.task import GangKey
 from phalanx.sim.kernel import Kernel
 from phalanx.sim.recorder import GangRecord
@@ -16,7 +17,6 @@ from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.work import DURATION
 from phalanx.sim.world import World
-from phalanx.store.kinds import POD, Document
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
 

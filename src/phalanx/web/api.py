@@ -12,7 +12,7 @@ import msgspec
 from aiohttp import web
 
 from phalanx.errors import ClusterError, Missing
-from phalanx.store.kinds import Document
+from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
 from phalanx.store.status import status_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from phalanx import __version__
-from phalanx.store.kinds import KINDS, Kind
+from phalanx.model.kinds import KINDS, Kind
 
 VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 KUBERNETES = ("1", "36")

@@ -6,8 +6,8 @@ import msgspec
 from aiohttp import web
 
 from phalanx.errors import ClusterError, Forbidden, Invalid, Missing, NotAllowed, WrongForm
+from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.store import patches
-from phalanx.store.kinds import POD, Document, kind_of
 from phalanx.store.memory import BACKGROUND, ORPHAN
 from phalanx.store.paths import NOWHERE, Target, target_of
 from phalanx.store.selection import Selection, check_fields, selection

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from phalanx.store.kinds import Document, Kind
+from phalanx.model.kinds import Document, Kind
 from phalanx.web.columns import Column, columns_of
 
 VERSION = "meta.k8s.io/v1"

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from phalanx.errors import Gone
+from phalanx.model.kinds import Document, Kind
 from phalanx.store.history import ADDED, BOOKMARK, DELETED, MODIFIED, Watch
-from phalanx.store.kinds import Document, Kind
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import Selection
 from phalanx.store.status import status_of

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from phalanx.errors import ClusterError, WrongForm
+from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
-from phalanx.store.kinds import POD, Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.status import success
 from phalanx.web.requests import Asked

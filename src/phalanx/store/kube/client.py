@@ -13,8 +13,8 @@ import aiohttp
 import msgspec
 
 from phalanx.errors import Unreachable
+from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.store import patches
-from phalanx.store.kinds import POD, Document, Kind, kind_of
 from phalanx.store.paths import Target
 from phalanx.store.status import problem_of
 

@@ -1,4 +1,4 @@
-"""The kinds of objects that the embedded cluster serves, and how each is called in a manifest, a path and a command."""
+"""The kinds of objects that are read and written, and how each is called in a manifest, a path and a command."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,9 +53,18 @@ KINDS = (
     Kind("", "v1", "ResourceQuota", "resourcequotas", short=("quota",)),
     Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short=("pvc",)),
     _wide("", "v1", "PersistentVolume", "persistentvolumes", "pv", has_status=True),
+    Kind("apps", "v1", "Deployment", "deployments", short=("deploy",)),
+    Kind("apps", "v1", "ReplicaSet", "replicasets", short=("rs",)),
+    Kind("apps", "v1", "StatefulSet", "statefulsets", short=("sts",)),
+    Kind("apps", "v1", "DaemonSet", "daemonsets", short=("ds",)),
+    Kind("batch", "v1", "Job", "jobs"),
+    Kind("batch", "v1", "CronJob", "cronjobs", short=("cj",)),
+    Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", has_status=False, short=("netpol",)),
     Kind("coordination.k8s.io", "v1", "Lease", "leases", has_status=False),
     Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", short=("pdb",)),
     _wide("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "pc"),
+    Kind("scheduling.k8s.io", "v1alpha2", "Workload", "workloads", has_status=False),
+    Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups"),
     _wide("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc"),
     _wide("storage.k8s.io", "v1", "CSINode", "csinodes"),
     _wide("storage.k8s.io", "v1", "CSIDriver", "csidrivers"),
@@ -68,6 +77,7 @@ KINDS = (
     Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", short=("pg", "vcpg")),
     _wide("scheduling.volcano.sh", "v1beta1", "Queue", "queues", "q", "vcqueue", has_status=True),
     Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", short=("vcjob", "vj")),
+    Kind("batch.volcano.sh", "v1alpha1", "CronJob", "cronjobs", short=("vccronjob",)),
     Kind("bus.volcano.sh", "v1alpha1", "Command", "commands", has_status=False),
     Kind("flow.volcano.sh", "v1alpha1", "JobFlow", "jobflows"),
     Kind("flow.volcano.sh", "v1alpha1", "JobTemplate", "jobtemplates"),
@@ -79,6 +89,8 @@ KINDS = (
     Kind("scheduling.run.ai", "v1alpha2", "BindRequest", "bindrequests"),
     _wide("kai.scheduler", "v1alpha1", "Topology", "topologies", has_status=True),
     _wide("kai.scheduler", "v1", "SchedulingShard", "schedulingshards", has_status=True),
+    Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups", short=("pgs",)),
+    Kind("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup", "podgroups"),
 )
 _BY_KIND = {(kind.group, kind.kind): kind for kind in KINDS}
 _BY_PATH = {(kind.group, kind.plural): kind for kind in KINDS}

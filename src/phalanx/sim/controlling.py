@@ -1,0 +1,117 @@
+"""Controllers in virtual time: they are asked as soon as something that concerns them has changed, before the next session."""
+
+from collections.abc import Callable, Sequence
+
+from phalanx.controllers.base import Bind, Controller, Create, Delete, Evict, Key, Patch, Result, Tell, Write
+from phalanx.controllers.parts import controller_of
+from phalanx.errors import ClusterError, Exists, Missing
+from phalanx.model.kinds import Document, Kind
+from phalanx.sim.kernel import Kernel, Rank
+from phalanx.store.history import Event
+from phalanx.store.memory import MemoryStore
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
+Question = tuple[Controller, Key]
+
+
+class Controllers:
+    """Asks controllers and writes what they say."""
+
+    def __init__(self, store: MemoryStore, kernel: Kernel, controllers: Sequence[Controller], problems: list[str]) -> None:
+        """Begin to listen; what controllers run into is added to `problems`, and the rest goes on."""
+        self._store, self._kernel, self._problems = store, kernel, problems
+        self._by_kind: dict[Kind, list[Controller]] = {}
+        for controller in controllers:
+            for kind in controller.watches:
+                self._by_kind.setdefault(kind, []).append(controller)
+        self._bringing = {(kind.api_version, kind.kind) for controller in controllers for kind in controller.brings_back}
+        self._asked: dict[tuple[str, Key], Question] = {}
+        self._again: dict[tuple[str, Key], float] = {}
+        self._waits: dict[tuple[str, Key], float] = {}
+        self.told: list[Callable[[Tell], None]] = []
+        """Told of every event that a controller wants to be known."""
+        store.listen(self._hear)
+
+    def brings_back(self, pod: Document) -> bool:
+        """Tell whether a controller sees to it that a pod that was lost is made anew."""
+        owner = controller_of(pod)
+        return owner is not None and (owner["apiVersion"], owner["kind"]) in self._bringing
+
+    def _hear(self, event: Event) -> None:
+        for controller in self._by_kind.get(event.kind, ()):
+            for key in controller.concerns(self._store, event.kind, event.object):
+                self._ask(controller, key)
+
+    def _ask(self, controller: Controller, key: Key) -> None:
+        if not self._asked:
+            self._kernel.after(0, Rank.CONTROLLER, self._work)
+        self._asked[controller.name, key] = (controller, key)
+
+    def _work(self) -> None:
+        questions, self._asked = self._asked, {}
+        for controller, key in questions.values():
+            self._look(controller, key)
+
+    def _look(self, controller: Controller, key: Key) -> None:
+        try:
+            result = controller.reconcile(self._store, key)
+        except Exception as problem:  # one object that a controller cannot deal with stops nobody else
+            self._problems.append(f"{controller.name}, {key.namespace}/{key.name}: {type(problem).__name__}: {problem}")
+            return
+        self._carry_out(controller, key, result)
+
+    def _carry_out(self, controller: Controller, key: Key, result: Result) -> None:
+        place = (controller.name, key)
+        try:
+            for write in result.writes:
+                self._write(write)
+        except ClusterError as problem:
+            wait = self._waits[place] = min(self._waits.get(place, FIRST_WAIT / 2) * 2, LONGEST_WAIT)
+            self._problems.append(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:g} s")
+            self._plan(controller, key, self._kernel.now + wait)
+            return
+        self._waits.pop(place, None)
+        if result.again is not None:
+            self._plan(controller, key, result.again)
+
+    def _plan(self, controller: Controller, key: Key, moment: float) -> None:
+        """Look again at a moment, unless that is planned for an earlier one."""
+        place = (controller.name, key)
+        if self._again.get(place, float("inf")) > moment:
+            self._again[place] = moment
+            self._kernel.at(moment, Rank.CONTROLLER, lambda: self._wake(controller, key, moment))
+
+    def _wake(self, controller: Controller, key: Key, moment: float) -> None:
+        place = (controller.name, key)
+        if self._again.get(place) == moment:
+            del self._again[place]
+            self._ask(controller, key)
+
+    def _write(self, write: Write) -> None:
+        match write:
+            case Create(document):
+                self._create(document)
+            case Patch(kind, namespace, name, patch, is_status):
+                self._store.patch(kind, namespace, name, patch, is_status=is_status)
+            case Delete() | Evict():
+                self._delete(write)
+            case Bind(namespace, name, node, uid):
+                self._store.bind(namespace, name, node, uid=uid)
+            case Tell():
+                for listener in self.told:
+                    listener(write)
+
+    def _create(self, document: Document) -> None:
+        try:
+            self._store.create(document)
+        except Exists:
+            return
+
+    def _delete(self, write: Delete | Evict) -> None:
+        try:
+            if isinstance(write, Evict):
+                self._store.evict(write.namespace, write.name, uid=write.uid)
+            else:
+                self._store.delete(write.kind, write.namespace, write.name, uid=write.uid)
+        except Missing:
+            return
