@@ -123,6 +123,7 @@ def _world(asked: Options) -> "World":
     import time
 
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+    from phalanx.controllers.standard import standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.statefile import read_state
     from phalanx.sim.scheduling import Mind
@@ -130,7 +131,8 @@ def _world(asked: Options) -> "World":
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     state = read_state(Path(asked.state)) if asked.state else None
-    world = World(Mind(policy, connected_catalogue(policy.family)), start=time.time() if state is None else state.now)
+    start = time.time() if state is None else state.now
+    world = World(Mind(policy, connected_catalogue(policy.family)), start=start, controllers=standard_controllers())
     _fill(world, asked, policy, state)
     return world
 
