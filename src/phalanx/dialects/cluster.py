@@ -16,6 +16,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects import binding, kai, kai_shards, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
 from phalanx.dialects.groups import Groups
 from phalanx.dialects.links import links_of
+from phalanx.dialects.makers import MAKERS
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.parts import key_of
 from phalanx.dialects.pods import Home, PodReader
@@ -23,7 +24,7 @@ from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import Resources
-from phalanx.model.task import TaskKey
+from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.usage import QueueHistory
 
 Document = Mapping[str, Any]
@@ -45,6 +46,8 @@ class ObjectCluster:
         self._pods = PodReader(self._volume_slots, self._home)
         self._contested: dict[str, tuple[Document, str]] = {}
         """Pods that name several groups, each with what is wrong with that, if anything."""
+        self._makers: dict[str, Document] = {}
+        """Pods that say what their gang is."""
         self._pods_with_volumes: dict[str, Document] = {}
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
@@ -99,24 +102,53 @@ class ObjectCluster:
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
-        before = self.state.task(task.key)
+        task, problem = self._described(task, document)
         self.state.put_task(task)
-        if before is not None and before.gang is not None and before.gang != task.gang:
-            self.groups.leave(before.gang)
         if task.key in self._contested:
             self._contested[task.key] = (document, self._contested[task.key][1])
-            if problem := self._contested[task.key][1]:
-                raise SnapshotError(problem)
+            problem = problem or self._contested[task.key][1]
+        if problem:
+            raise SnapshotError(problem)
 
     def remove_pod(self, document: Document) -> None:
         """Take a pod away."""
         key = TaskKey(_key(document))
         self._pods_with_volumes.pop(key, None)
         self._contested.pop(key, None)
-        task = self.state.task(key)
         self.state.drop_task(key)
-        if task is not None and task.gang is not None:
-            self.groups.leave(task.gang)
+        self._leave(key)
+
+    def _described(self, task: Task, document: Document) -> tuple[Task, str]:
+        """Note what a pod says of its gang; one that says nonsense has its room, but no gang. Return what is wrong, too."""
+        maker = MAKERS.get(task.dialect)
+        try:
+            found = None if maker is None else maker.gang(task)
+        except SnapshotError as refusal:
+            self._leave(task.key)
+            return replace(task, gang=None, dialect=""), str(refusal)
+        if maker is None or found is None:
+            self._leave(task.key)
+            return task, ""
+        self._makers[task.key] = document
+        if self.groups.make(found, task.key, comes_first=maker.comes_first(task)) and task.gang is not None:
+            self._read_others(task.gang, task.key)
+        agreed = self.groups.agreed(task.key)
+        problem = maker.disagreement(found, agreed) if agreed is not None else ""
+        return (replace(task, gang=None, dialect="") if problem else task), problem
+
+    def _leave(self, pod: str) -> None:
+        """Forget what a pod said of its gang."""
+        self._makers.pop(pod, None)
+        key = self.groups.leave(pod)
+        if key is not None:
+            self._read_others(key, pod)
+
+    def _read_others(self, key: GangKey, pod: str) -> None:
+        """Read pods again that say something of a gang: another description of it counts now."""
+        for other in self.groups.speakers(key):
+            if other != pod:
+                with suppress(SnapshotError):
+                    self.put_pod(self._makers[other])
 
     def _home(self, pod: schema.Pod) -> Home:
         """Find the gang of a pod."""
@@ -226,7 +258,8 @@ class ObjectCluster:
             self.state.put_node(nodes.node(self._nodes[key], self._limits(key)))
         if table in ("storage_classes", "volumes", "volume_claims"):
             for document in list(self._pods_with_volumes.values()):
-                self.state.put_task(self._pods.read(document))
+                with suppress(SnapshotError):
+                    self.put_pod(document)
 
 
 class _Handler:

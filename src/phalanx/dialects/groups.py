@@ -2,18 +2,27 @@
 
 A gang is known by ``namespace/name``. Groups of two dialects may have the same name; the first that comes keeps it, the other is
 known as ``namespace/name@dialect``. A pod that carries the marks of several dialects belongs to the only one of these groups that
-is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang: its first pod says what
-it is, and it goes with the last.
+is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang: the oldest of them says
+what it is, in whatever order they become known, and it goes with the last that says anything.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from phalanx.core.cluster import ClusterState
 from phalanx.dialects.links import Link
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What a pod says of its gang."""
+
+    gang: Gang
+    rank: tuple[bool, float, str]
+    """The lowest counts."""
 
 
 class Groups:
@@ -26,15 +35,18 @@ class Groups:
         """Group objects that are there."""
         self._dialect_by_name: dict[str, str] = {}
         """Who came first to a name; kept for good, so that keys do not change."""
-        self._made: dict[GangKey, str] = {}
-        """Gangs that a pod made, and which one."""
+        self._said: dict[GangKey, dict[str, Saying]] = {}
+        """What pods say of gangs that they make."""
+        self._speaker: dict[GangKey, str] = {}
+        """Whose word counts."""
+        self._gang_by_pod: dict[str, GangKey] = {}
+        """Of the pods that say something."""
 
     def put(self, gang: Gang) -> None:
         """Enter a group object."""
         link = Link(gang.dialect, gang.key)
         is_new = link not in self._keys
         key = self._keys[link] = self._claim(link)
-        self._made.pop(key, None)
         self._state.put_gang(gang if key == gang.key else replace(gang, key=key))
         if is_new:
             self._send_home(link)
@@ -44,6 +56,7 @@ class Groups:
         key = self._keys.pop(Link(dialect, group), None)
         if key is not None:
             self._state.drop_gang(key)
+            self._agree(key)
 
     def choose(self, links: Sequence[Link]) -> Link | None:
         """Return the group of a pod among those that it names."""
@@ -70,20 +83,54 @@ class Groups:
 
     # --- gangs that pods make ----------------------------------------------------------------------------------------
 
-    def make(self, gang: Gang, pod: str) -> None:
-        """Enter a gang that a pod describes, unless another pod did: the first one counts."""
+    def make(self, gang: Gang, pod: str, *, comes_first: bool = False) -> bool:
+        """Note how a pod describes its gang; tell whether another description counts from now on.
+
+        The oldest pod counts, and before all others those that come first.
+        """
         link = Link(gang.dialect, gang.key)
         key = self._claim(link)
-        if link in self._keys or self._made.get(key, pod) != pod:
-            return
-        self._made[key] = pod
-        self._state.put_gang(gang if key == gang.key else replace(gang, key=key))
+        if self._gang_by_pod.get(pod, key) != key:
+            self.leave(pod)
+        saying = Saying(gang if key == gang.key else replace(gang, key=key), (not comes_first, gang.created, pod))
+        said, speaker = self._said.setdefault(key, {}), self._speaker.get(key)
+        said[pod], self._gang_by_pod[pod] = saying, key
+        if speaker is None or pod == speaker or saying.rank < said[speaker].rank:
+            return link not in self._keys and self._agree(key)
+        return False
 
-    def leave(self, key: GangKey) -> None:
-        """A pod has left a gang: one that pods made goes with the last."""
-        if key in self._made and not self._state.members(key):
-            del self._made[key]
-            self._state.drop_gang(key)
+    def leave(self, pod: str) -> GangKey | None:
+        """Forget what a pod said; return its gang if another description of it counts from now on."""
+        key = self._gang_by_pod.pop(pod, None)
+        if key is None:
+            return None
+        del self._said[key][pod]
+        return key if self._speaker.get(key) == pod and self._agree(key) else None
+
+    def agreed(self, pod: str) -> Gang | None:
+        """Return the description that counts of the gang of which a pod says something."""
+        key = self._gang_by_pod.get(pod)
+        return None if key is None or key not in self._speaker else self._said[key][self._speaker[key]].gang
+
+    def speakers(self, key: GangKey) -> list[str]:
+        """Return the pods that say something of a gang."""
+        return list(self._said.get(key, ()))
+
+    def is_made(self, key: GangKey) -> bool:
+        """Tell whether pods alone make a gang."""
+        return key in self._speaker
+
+    def _agree(self, key: GangKey) -> bool:
+        """Let the right description count; tell whether it is another pod's than before."""
+        said, before = self._said.get(key), self._speaker.pop(key, None)
+        if not said:
+            self._said.pop(key, None)
+            if before is not None:
+                self._state.drop_gang(key)
+            return before is not None
+        speaker = self._speaker[key] = min(said, key=lambda pod: said[pod].rank)
+        self._state.put_gang(said[speaker].gang)
+        return speaker != before
 
 
 def _is_stranger(task: Task, link: Link) -> bool:

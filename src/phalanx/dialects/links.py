@@ -14,6 +14,10 @@ KAI_GROUP = "pod-group-name"
 COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
 SIGS_GROUP, SIGS_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name"
 KOORDINATOR_GANG = "gang.scheduling.koordinator.sh/name"
+KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+YUNIKORN = "yunikorn"
+"""The dialect, and the scheduler that pods of it name."""
+YUNIKORN_APP, OLD_YUNIKORN_APP, SPARK_APP = "yunikorn.apache.org/app-id", "applicationId", "spark-app-selector"
 ANNOTATION, LABEL, SPEC = "annotation", "label", "spec"
 
 
@@ -24,6 +28,8 @@ class Mark:
     dialect: str
     place: str
     key: str = ""
+    scheduler: str = ""
+    """Others use the key too: it counts on pods of this scheduler alone."""
 
 
 MARKS = (
@@ -34,6 +40,12 @@ MARKS = (
     Mark("koordinator", LABEL, SIGS_GROUP_NAME),
     Mark("koordinator", ANNOTATION, KOORDINATOR_GANG),
     Mark("native", SPEC),
+    Mark("kueue", LABEL, KUEUE_GROUP),
+    Mark("kueue", ANNOTATION, KUEUE_GROUP),
+    Mark(YUNIKORN, LABEL, YUNIKORN_APP),
+    Mark(YUNIKORN, ANNOTATION, YUNIKORN_APP),
+    Mark(YUNIKORN, LABEL, OLD_YUNIKORN_APP, YUNIKORN),
+    Mark(YUNIKORN, LABEL, SPARK_APP, YUNIKORN),
 )
 """Of one dialect the first that a pod carries counts."""
 
@@ -57,6 +69,8 @@ def links_of(meta: schema.Meta, spec: schema.PodSpec) -> tuple[Link, ...]:
 
 
 def _name(mark: Mark, meta: schema.Meta, spec: schema.PodSpec) -> str | None:
+    if mark.scheduler and spec.scheduler_name != mark.scheduler:
+        return None
     if mark.place == ANNOTATION:
         return meta.annotations.get(mark.key) if meta.annotations else None
     if mark.place == LABEL:

@@ -31,6 +31,7 @@ GPU_GROUP = "runai-gpu-group"
 RESERVATION = ("app", "kai-resource-reservation")
 """The label of pods that keep a shared GPU."""
 ROLE = "volcano.sh/task-spec"
+TASK_GROUP = "yunikorn.apache.org/task-group-name"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
 STRATEGY = "volcano.sh/resource-strategy"
@@ -75,7 +76,7 @@ class PodReader:
         devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
-            gang=gang, dialect=dialect, role=annotations.get(ROLE) or labels.get(ROLE) or "",
+            gang=gang, dialect=dialect, role=_role(annotations, labels),
             priority=_priority(spec, annotations), status=_status(meta, spec, status), node=spec.node_name or "",
             created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
             is_preemptable=(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE) or "true").lower() != "false",
@@ -100,6 +101,11 @@ class PodReader:
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
         return self._shapes[key]
+
+
+def _role(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """Return the part that a pod plays in its gang, in the words of Volcano or YuniKorn."""
+    return annotations.get(ROLE) or labels.get(ROLE) or annotations.get(TASK_GROUP) or ""
 
 
 def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:

@@ -1,0 +1,52 @@
+"""Kueue's plain pod groups: pods alone make the gang, each says how many they are, and all of them start together.
+
+Quota, admission and the Workload object are Kueue's. Its gates keep pods waiting until it has admitted them; where no Kueue is
+there, `controllers/kueue.py` can lift the gate. Kueue deletes pods beyond the total count; here they are members that the gang can do
+without, since nobody but their owner knows which of them are too many.
+"""
+
+from collections.abc import Mapping
+
+from phalanx.dialects.parts import integer
+from phalanx.errors import SnapshotError
+from phalanx.model.gang import Gang
+from phalanx.model.task import GangKey, Task
+
+TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
+FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
+QUEUE = "kueue.x-k8s.io/queue-name"
+ADMISSION_GATE, TOPOLOGY_GATE = "kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"
+WHERE = f"metadata.annotations[{TOTAL_COUNT!r}]"
+
+
+def gang(task: Task) -> Gang:
+    """Return the group as a pod describes it."""
+    return Gang(
+        key=GangKey(str(task.gang).partition("@")[0]), uid=task.uid, queue=task.shape.labels.get(QUEUE) or "default", dialect="kueue",
+        min_member=1 if is_fast(task.annotations) else total_count(task.annotations), priority_class=task.priority_class,
+        created=task.created, phase="Inqueue", annotations=task.annotations,
+    )  # fmt: skip
+
+
+def total_count(annotations: Mapping[str, str]) -> int:
+    """Return how many pods the group has, as one of them says."""
+    text = annotations.get(TOTAL_COUNT)
+    if text is None:
+        raise SnapshotError(f"{WHERE}: missing; write on every pod of the group how many they are, such as '4'")
+    count = integer(text, where=WHERE)
+    if count < 1:
+        raise SnapshotError(f"{WHERE}: {text!r} is too small; write 1 or more")
+    return count
+
+
+def is_fast(annotations: Mapping[str, str]) -> bool:
+    """Tell whether the group does not wait for all of its pods to be there: each starts when it comes."""
+    return annotations.get(FAST_ADMISSION) == "true"
+
+
+def disagreement(gang: Gang, counts: Gang) -> str:
+    """Say what is wrong with a pod that describes its group otherwise than the oldest one does; empty if nothing is."""
+    own, agreed = gang.annotations[TOTAL_COUNT], counts.annotations[TOTAL_COUNT]
+    if own == agreed:
+        return ""
+    return f"{WHERE}: {own!r}, but the oldest pod of group {gang.name} says {agreed!r}; write the same number on every pod of the group"

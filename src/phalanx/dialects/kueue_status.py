@@ -1,0 +1,26 @@
+"""How a plain pod group stands after a session. Its Workload and the conditions on it are Kueue's: nothing is written there."""
+
+from phalanx.core.decision import Outcome
+from phalanx.core.states import GangState, TaskState
+from phalanx.dialects import made_status
+from phalanx.dialects.made_status import is_over, writes
+from phalanx.dialects.volcano_status import GroupStatus, PodCondition
+
+__all__ = ["group_status", "pod_condition", "settled_phase", "writes"]
+
+
+def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
+    """Return the status after the session."""
+    return made_status.group_status(outcome, names, settled_phase(outcome.state))
+
+
+def settled_phase(gang: GangState) -> str:
+    """Return how the group stands."""
+    if is_over(gang):
+        return "Finished"
+    return "Running" if gang.tally.ready and gang.is_ready else "Pending"
+
+
+def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
+    """Say what became of a pod that is not bound."""
+    return made_status.pod_condition(task, names, f"pod group {task.gang.gang.name}")
