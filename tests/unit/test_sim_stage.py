@@ -47,7 +47,7 @@ def test_gangs_may_come_again_and_again_under_other_names() -> None:
 
 @pytest.mark.parametrize("group", [build.gang("a", tasks=1), kai.gang("a", tasks=1)])
 def test_a_copy_belongs_to_its_own_group(group: list[dict[str, Any]]) -> None:
-    first, pod = copy_of(group, 1)
+    first, pod = copy_of(group, "default/a", 1)
     assert first["metadata"]["name"] == "a-2"
     assert pod["metadata"]["name"] == "a-2-0"
     assert "a-2" in pod["metadata"]["annotations"].values()

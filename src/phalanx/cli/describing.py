@@ -21,9 +21,7 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     """Show one object and what happened to it."""
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
-        kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
-        group = await client.get(kind, namespace, name)
-        _show_gang(gang, group, client.now)
+        await _show_gang(client, gang)
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
         return
@@ -32,21 +30,24 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
 
-def _show_gang(gang: Document, group: Document, now: float) -> None:
+async def _show_gang(client: Client, gang: Document) -> None:
+    meta = gang["metadata"]
+    kind = next((kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"]), None)
+    group = None if kind is None else await client.get(kind, meta["namespace"], meta["name"])
     placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
     _fields(
-        ("Gang", gang["metadata"]["name"]),
-        ("Namespace", gang["metadata"]["namespace"]),
-        ("Group", f"{group['kind']} of {gang['group']}"),
+        ("Gang", meta["name"]),
+        ("Namespace", meta["namespace"]),
+        ("Group", f"pods alone, in the words of {gang['group']}" if group is None else f"{group['kind']} of {gang['group']}"),
         ("Queue", gang["queue"]),
-        ("Age", age(group["metadata"].get("creationTimestamp", ""), now)),
+        ("Age", age(meta.get("creationTimestamp", ""), client.now)),
         ("Status", gang["status"]),
         ("Phase", gang["phase"]),
         ("Placed", placed),
         ("Why", gang["why"]),
     )
     _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
-    _show_conditions(group)
+    _show_conditions(group or {})
 
 
 def _show_object(found: Document, now: float) -> None:

@@ -57,7 +57,8 @@ def spelled_out(policy: Policy) -> str:
         "tiers": [{"plugins": list(map(_plugin, tier))} for tier in policy.tiers],
         "configurations": list(_configurations(policy)),
         "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,
-                  "ignoredProvisioners": sorted(policy.flags.ignored_provisioners)},
+                  "ignoredProvisioners": sorted(policy.flags.ignored_provisioners),
+                  "liftsKueueGate": policy.flags.lifts_kueue_gate},
     }  # fmt: skip
     return yaml.safe_dump(document, sort_keys=False)
 

@@ -18,7 +18,7 @@ from phalanx.cli.objects import served_objects
 from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
 from phalanx.cli.simulate import Options
 from phalanx.cli.simulated import Shown, ending_text, short_time, write_comparison, write_one
-from phalanx.controllers.standard import standard_controllers
+from phalanx.controllers.standard import chosen_controllers, standard_controllers
 from phalanx.core.policy import Policy
 from phalanx.errors import ConfigError
 from phalanx.runtime.catalogue import connected_catalogue
@@ -161,9 +161,8 @@ def _world(given: Input, name: str, policy: Policy) -> World:
     if given.workload is not None:
         settings = replace(settings, **FOR_WEEKS)
     mind = Mind(policy, connected_catalogue(policy.family))
-    world = World(
-        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=standard_controllers(),
-    )  # fmt: skip
+    controllers = (*standard_controllers(), *chosen_controllers(policy, mind.catalogue))
+    world = World(mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers)
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)
     set_stage(world, given.parts, given.scenario)

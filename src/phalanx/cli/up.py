@@ -123,7 +123,7 @@ def _world(asked: Options) -> "World":
     import time
 
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
-    from phalanx.controllers.standard import standard_controllers
+    from phalanx.controllers.standard import chosen_controllers, standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.statefile import read_state
     from phalanx.sim.scheduling import Mind
@@ -132,7 +132,9 @@ def _world(asked: Options) -> "World":
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
-    world = World(Mind(policy, connected_catalogue(policy.family)), start=start, controllers=standard_controllers())
+    mind = Mind(policy, connected_catalogue(policy.family))
+    controllers = (*standard_controllers(), *chosen_controllers(policy, mind.catalogue))
+    world = World(mind, start=start, controllers=controllers)
     _fill(world, asked, policy, state)
     return world
 

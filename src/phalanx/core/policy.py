@@ -34,6 +34,8 @@ class ProcessFlags:
     sharding_mode: str = "none"
     shard_name: str = ""
     ignored_provisioners: frozenset[str] = frozenset()
+    lifts_kueue_gate: bool = False
+    """Nobody else lifts the gate that keeps Kueue's pod groups waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +139,14 @@ def _read_victim_rule(value: object) -> str:
 def read_flags(value: object) -> ProcessFlags:
     """Read options of the scheduler process."""
     entry = _mapping(value, "flags")
-    _known_keys(entry, ("shardingMode", "shardName", "ignoredProvisioners", "percentageOfNodesToFind"), "flags")
+    _known_keys(entry, ("shardingMode", "shardName", "ignoredProvisioners", "percentageOfNodesToFind", "liftsKueueGate"), "flags")
     mode = _text(entry.get("shardingMode") or "none", "flags.shardingMode")
     _known(mode, SHARDING_MODES, "flags.shardingMode", "mode")
     ignored = _list(entry.get("ignoredProvisioners") or [], "flags.ignoredProvisioners")
-    return ProcessFlags(mode, _text(entry.get("shardName") or "", "flags.shardName"), frozenset(map(str, ignored)))
+    lifts = entry.get("liftsKueueGate", False)
+    if not isinstance(lifts, bool):
+        raise ConfigError(f"flags.liftsKueueGate: expected true or false, got {lifts!r}")
+    return ProcessFlags(mode, _text(entry.get("shardName") or "", "flags.shardName"), frozenset(map(str, ignored)), lifts)
 
 
 def _reject_clashes(policy: Policy) -> None:

@@ -1,8 +1,8 @@
 """Kueue's plain pod groups: pods alone make the gang, each says how many they are, and all of them start together.
 
 Quota, admission and the Workload object are Kueue's. Its gates keep pods waiting until it has admitted them; where no Kueue is
-there, `controllers/kueue.py` can lift the gate. Kueue deletes pods beyond the total count; here they are members that the gang can do
-without, since nobody but their owner knows which of them are too many.
+there, `controllers/kueue.py` can lift the gate. Kueue deletes pods beyond the total count; here they are members that the gang
+can do without, since nobody but their owner knows which of them are too many.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ WHERE = f"metadata.annotations[{TOTAL_COUNT!r}]"
 def gang(task: Task) -> Gang:
     """Return the group as a pod describes it."""
     return Gang(
-        key=GangKey(str(task.gang).partition("@")[0]), uid=task.uid, queue=task.shape.labels.get(QUEUE) or "default", dialect="kueue",
+        key=GangKey(str(task.gang).partition("@")[0]), uid=task.uid, dialect="kueue", queue=task.shape.labels.get(QUEUE) or "default",
         min_member=1 if is_fast(task.annotations) else total_count(task.annotations), priority_class=task.priority_class,
         created=task.created, phase="Inqueue", annotations=task.annotations,
     )  # fmt: skip
@@ -49,4 +49,4 @@ def disagreement(gang: Gang, counts: Gang) -> str:
     own, agreed = gang.annotations[TOTAL_COUNT], counts.annotations[TOTAL_COUNT]
     if own == agreed:
         return ""
-    return f"{WHERE}: {own!r}, but the oldest pod of group {gang.name} says {agreed!r}; write the same number on every pod of the group"
+    return f"{WHERE}: {own!r}, but the oldest pod of group {gang.name} says {agreed!r}; write one number on all pods of the group"

@@ -82,6 +82,8 @@ def relinked(pod: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     """Return a pod that names another group wherever it named one, or none at all."""
     meta, spec = dict(pod["metadata"]), dict(pod.get("spec") or {})
     for mark in MARKS:
+        if mark.scheduler and spec.get("schedulerName") != mark.scheduler:
+            continue
         if mark.place == SPEC:
             if "schedulingGroup" in spec:
                 spec["schedulingGroup"] = {"podGroupName": name}

@@ -1,8 +1,8 @@
 """YuniKorn's applications: pods alone make the gang, and its originator says which task groups it has.
 
-An application with task groups is a gang with a minimum for each of them; one without is no gang, and its pods start one by one. The
-originator is the oldest pod that describes task groups. YuniKorn holds room for a gang by placeholder pods; none are made here: the
-whole gang is placed at once, and until then it holds nothing.
+An application with task groups is a gang with a minimum for each of them; one without is no gang, and its pods start one by
+one. The originator is the oldest pod that describes task groups. YuniKorn holds room for a gang by placeholder pods; none are
+made here: the whole gang is placed at once, and until then it holds nothing.
 """
 
 from collections.abc import Mapping
@@ -121,6 +121,6 @@ def _degraded(annotations: Mapping[str, str]) -> tuple[Condition, ...]:
 def degraded_text(policy: Reservation) -> str:
     """Say what became of an application that gave up being a gang."""
     return (
-        f"there was no room for the whole application within {policy.timeout_seconds:g} s; its style is Soft, so its pods now start "
-        f"one by one, whether or not the others find room; write gangSchedulingStyle={HARD} to let it fail instead"
+        f"there was no room for the whole application within {policy.timeout_seconds:g} s; its style is Soft, so its pods now "
+        f"start one by one, whether or not the others find room; write gangSchedulingStyle={HARD} to let it fail instead"
     )

@@ -8,6 +8,7 @@ from typing import Any
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
+from phalanx.dialects.words import words_of
 from phalanx.explain.membership import minimum_of
 from phalanx.explain.standing import standing_of
 from phalanx.explain.why import why
@@ -48,7 +49,7 @@ class GangBook:
         return {
             "apiVersion": API_VERSION, "kind": "Gang",
             "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
-            "group": _group_of(gang), "queue": gang.queue, "phase": gang.phase,
+            "group": _group_of(gang), "queue": gang.queue, "phase": words_of(gang).settled_phase(state),
             "status": standing_of(state).value,
             "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
             "why": self._why.get(key, "no session has looked at it yet") if _waits(state) else "",

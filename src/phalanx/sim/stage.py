@@ -53,7 +53,7 @@ def cast(documents: Iterable[Document]) -> Cast:
     groups = {_key(document) for document in found if document["kind"] == "PodGroup"}
     for document in found:
         task = cluster.state.task(TaskKey(_key(document))) if document["kind"] == "Pod" else None
-        if task is not None and task.gang in groups:
+        if task is not None and task.gang is not None and (task.gang in groups or cluster.groups.is_made(task.gang)):
             gang_by_pod[_key(document)] = str(task.gang)
     running = {gang_by_pod[_key(pod)] for pod in found if pod["kind"] == "Pod" and _key(pod) in gang_by_pod and _has_place(pod)}
     return _sorted_by_part(found, gang_by_pod, running)
@@ -163,7 +163,8 @@ def _arrivals(parts: Cast, scenario: Scenario) -> Iterator[tuple[float, list[Doc
         named.update(chosen)
         for number in range(arrival.times):
             for name in chosen:
-                yield arrival.at + number * arrival.every, copy_of(parts.gangs[name], number) if number else parts.gangs[name]
+                gang = parts.gangs[name]
+                yield arrival.at + number * arrival.every, copy_of(gang, name, number) if number else gang
     for name, group in parts.gangs.items():
         if name not in named:
             texts = [text for item in group if (text := _annotation(item, ARRIVES)) is not None]
@@ -181,9 +182,9 @@ def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
     return found
 
 
-def copy_of(group: Sequence[Document], number: int) -> list[Document]:
+def copy_of(group: Sequence[Document], key: str, number: int) -> list[Document]:
     """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
-    name = next(item["metadata"]["name"] for item in group if item["kind"] == "PodGroup")
+    name = key.partition("/")[2].partition("@")[0]
     return [_renamed(item, name, f"{name}-{number + 1}") for item in group]
 
 
