@@ -22,7 +22,8 @@ WHERE = f"metadata.annotations[{TOTAL_COUNT!r}]"
 def gang(task: Task) -> Gang:
     """Return the group as a pod describes it."""
     return Gang(
-        key=GangKey(str(task.gang).partition("@")[0]), uid=task.uid, dialect="kueue", queue=task.shape.labels.get(QUEUE) or "default",
+        key=GangKey(str(task.gang).partition("@")[0]), uid=task.uid, dialect="kueue",
+        queue=task.shape.labels.get(QUEUE) or "default",
         min_member=1 if is_fast(task.annotations) else total_count(task.annotations), priority_class=task.priority_class,
         created=task.created, phase="Inqueue", annotations=task.annotations,
     )  # fmt: skip
@@ -49,4 +50,4 @@ def disagreement(gang: Gang, counts: Gang) -> str:
     own, agreed = gang.annotations[TOTAL_COUNT], counts.annotations[TOTAL_COUNT]
     if own == agreed:
         return ""
-    return f"{WHERE}: {own!r}, but the oldest pod of group {gang.name} says {agreed!r}; write one number on all pods of the group"
+    return f"{WHERE}: {own!r}, but the oldest pod of group {gang.name} says {agreed!r}; write one number on all of its pods"
