@@ -129,6 +129,8 @@ class ObjectCluster:
         if maker is None or found is None:
             self._leave(task.key)
             return task, ""
+        if self.groups.gang_of(task.key) != task.gang:
+            self._leave(task.key)
         self._makers[task.key] = document
         if self.groups.make(found, task.key, comes_first=maker.comes_first(task)) and task.gang is not None:
             self._read_others(task.gang, task.key)

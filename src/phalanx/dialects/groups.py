@@ -90,14 +90,12 @@ class Groups:
         """
         link = Link(gang.dialect, gang.key)
         key = self._claim(link)
-        if self._gang_by_pod.get(pod, key) != key:
-            self.leave(pod)
         saying = Saying(gang if key == gang.key else replace(gang, key=key), (not comes_first, gang.created, pod))
         said, speaker = self._said.setdefault(key, {}), self._speaker.get(key)
-        said[pod], self._gang_by_pod[pod] = saying, key
-        if speaker is None or pod == speaker or saying.rank < said[speaker].rank:
-            return link not in self._keys and self._agree(key)
-        return False
+        before, said[pod], self._gang_by_pod[pod] = said.get(pod), saying, key
+        if link in self._keys or (speaker not in (None, pod) and said[str(speaker)].rank < saying.rank):
+            return False
+        return self._agree(key) or (before is not None and before.gang.annotations != gang.annotations)
 
     def leave(self, pod: str) -> GangKey | None:
         """Forget what a pod said; return its gang if another description of it counts from now on."""
@@ -107,9 +105,13 @@ class Groups:
         del self._said[key][pod]
         return key if self._speaker.get(key) == pod and self._agree(key) else None
 
+    def gang_of(self, pod: str) -> GangKey | None:
+        """Return the gang of which a pod says something."""
+        return self._gang_by_pod.get(pod)
+
     def agreed(self, pod: str) -> Gang | None:
         """Return the description that counts of the gang of which a pod says something."""
-        key = self._gang_by_pod.get(pod)
+        key = self.gang_of(pod)
         return None if key is None or key not in self._speaker else self._said[key][self._speaker[key]].gang
 
     def speakers(self, key: GangKey) -> list[str]:
