@@ -36,6 +36,7 @@ ENTRIES_BY_NAME = {
     "get": Entry("phalanx.cli.get:command", "Show objects of a running cluster, or its gangs."),
     "describe": Entry("phalanx.cli.describe:command", "Show one object in full, or why a gang waits."),
     "delete": Entry("phalanx.cli.delete:command", "Take objects out of a running cluster."),
+    "convert": Entry("phalanx.cli.convert:command", "Say gangs in the words of another scheduler."),
     "config": Entry("phalanx.cli.config:command", "Show and check scheduler configurations and profiles."),
     "bench": Entry("phalanx.cli.bench:command", "Measure how fast sessions are decided on this machine."),
     "completion": Entry("phalanx.cli.completion:command", "Print the completion script of a shell."),

@@ -2,8 +2,8 @@
 
 Off unless the configuration says `flags: {liftsKueueGate: true}`: where Kueue runs, the gate is its own. A trial session decides,
 on all objects as they would be without the gate and with the same policy that then decides in earnest; so a group is never let
-through that would only wait. A crash half way leaves a group of which some pods are gated: it starts nothing, and the next trial lets
-the rest through. Pods with other gates, such as Kueue's own for topology, are left to those who put them there.
+through that would only wait. A crash half way leaves a group of which some pods are gated: it starts nothing, and the next trial
+lets the rest through. Pods with other gates, such as Kueue's own for topology, are left to those who put them there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

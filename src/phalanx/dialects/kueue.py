@@ -7,7 +7,7 @@ can do without, since nobody but their owner knows which of them are too many.
 
 from collections.abc import Mapping
 
-from phalanx.dialects.parts import integer
+from phalanx.dialects.parts import integer, staleness_grace
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task
@@ -26,6 +26,7 @@ def gang(task: Task) -> Gang:
         queue=task.shape.labels.get(QUEUE) or "default",
         min_member=1 if is_fast(task.annotations) else total_count(task.annotations), priority_class=task.priority_class,
         created=task.created, phase="Inqueue", annotations=task.annotations,
+        staleness_grace_seconds=staleness_grace(task.annotations),
     )  # fmt: skip
 
 

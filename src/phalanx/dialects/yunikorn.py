@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 from phalanx.dialects.links import YUNIKORN
+from phalanx.dialects.parts import staleness_grace
 from phalanx.dialects.schema import Quantities, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Condition, Gang
@@ -57,6 +58,7 @@ def gang(task: Task) -> Gang | None:
         min_member=sum(groups.values()) if is_whole else 1, role_minima=groups if is_whole else {},
         priority_class=task.priority_class, created=task.created, phase="Inqueue",
         conditions=_degraded(task.annotations) if groups else (), annotations=task.annotations,
+        staleness_grace_seconds=staleness_grace(task.annotations),
     )  # fmt: skip
 
 

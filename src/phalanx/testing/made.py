@@ -13,10 +13,10 @@ from phalanx.dialects.links import KUEUE_GROUP, YUNIKORN, YUNIKORN_APP
 from phalanx.dialects.pods import TASK_GROUP
 from phalanx.dialects.yunikorn import POLICY, TASK_GROUPS
 from phalanx.testing import build
-from phalanx.testing.build import Document, Quantity
+from phalanx.testing.build import Document
 
 
-def application(name: str, groups: Mapping[str, int], *, policy: str = "", **asks: Quantity) -> list[Document]:
+def application(name: str, groups: Mapping[str, int], *, policy: str = "", **asks: Any) -> list[Document]:
     """Return the pods of an application, so many of each task group as it needs; the first pod describes them."""
     pods = [
         application_pod(f"{name}-{group}-{number}", name, group, **asks)
@@ -27,7 +27,7 @@ def application(name: str, groups: Mapping[str, int], *, policy: str = "", **ask
     return pods
 
 
-def application_pod(name: str, application: str, group: str = "", **asks: Quantity) -> Document:
+def application_pod(name: str, application: str, group: str = "", **asks: Any) -> Document:
     """Return a pod of an application that leaves it to others to describe it."""
     pod = build.pod(name, spec={"schedulerName": YUNIKORN}, **asks)
     pod["metadata"]["labels"] = {YUNIKORN_APP: application}
@@ -35,7 +35,7 @@ def application_pod(name: str, application: str, group: str = "", **asks: Quanti
     return pod
 
 
-def pod_group(name: str, *, tasks: int, is_gated: bool = False, **asks: Quantity) -> list[Document]:
+def pod_group(name: str, *, tasks: int, is_gated: bool = False, **asks: Any) -> list[Document]:
     """Return the pods of a plain pod group, with Kueue's gate if that is asked for."""
     spec: dict[str, Any] = {"schedulingGates": [{"name": ADMISSION_GATE}]} if is_gated else {}
     pods = [build.pod(f"{name}-{number}", spec=spec, **asks) for number in range(tasks)]

@@ -1,0 +1,131 @@
+"""Gangs as they are converted: what the model says of each, and its pods.
+
+What dialects say in different ways is one thing here. Sub-groups that have a minimum and nothing else are roles. A role that every
+pod plays is none: the minimum of the gang is at least as large.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from phalanx.core.snapshot import Snapshot
+from phalanx.dialects.cluster import ObjectCluster, describe
+from phalanx.dialects.kai import SUBGROUP
+from phalanx.dialects.yunikorn import comes_first
+from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.kinds import Document
+from phalanx.model.resources import Resources
+from phalanx.model.task import Task, TaskKey
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Lost:
+    """Something that the other dialect cannot say."""
+
+    object: str
+    field: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod of a gang and the part that it plays."""
+
+    document: Document
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A gang and its pods."""
+
+    namespace: str
+    name: str
+    dialect: str
+    queue: str = "default"
+    min_member: int = 1
+    roles: Mapping[str, int] = field(default_factory=dict)
+    subgroups: tuple[SubGroup, ...] = ()
+    topology: TopologyConstraint | None = None
+    priority_class: str = ""
+    min_resources: Resources | None = None
+    is_preemptable: bool | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    members: tuple[Member, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """As a message names it."""
+        return f"gang {self.namespace}/{self.name}"
+
+    def lost(self, place: str, why: str) -> Lost:
+        """Return that a field of the gang is lost."""
+        return Lost(self.title, place, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Objects by what becomes of them."""
+
+    groups: tuple[Group, ...]
+    others: tuple[Document, ...]
+    """Neither groups nor members: they stay as they are."""
+    objects: tuple[Document, ...]
+    """Group objects that were read."""
+
+
+def sort_out(documents: Iterable[Document]) -> Sorted:
+    """Read objects and tell gangs from the rest; an object that cannot be read raises."""
+    found, cluster, known = list(documents), ObjectCluster(), []
+    for document in found:
+        if cluster.put(document) and document["kind"] == "PodGroup":
+            known.append(document)
+    snapshot = cluster.snapshot(0.0)
+    pods = {_key(document): document for document in found if document["kind"] == "Pod"}
+    groups = tuple(_group(gang, list(_members(snapshot, gang, pods))) for gang in snapshot.gangs.values())
+    inside = {id(member.document) for group in groups for member in group.members} | {id(item) for item in known}
+    return Sorted(groups, tuple(item for item in found if id(item) not in inside), tuple(known))
+
+
+def _members(snapshot: Snapshot, gang: Gang, pods: Mapping[str, Document]) -> Iterator[tuple[Task, Document]]:
+    """Yield the members in the order of the input; where one of them describes the gang for all, it comes first."""
+    tasks = snapshot.members_of(gang.key)
+    found = [(tasks[TaskKey(key)], pod) for key, pod in pods.items() if TaskKey(key) in tasks]
+    yield from sorted(found, key=lambda member: not comes_first(member[0]))
+
+
+def _group(gang: Gang, members: list[tuple[Task, Document]]) -> Group:
+    roles, subgroups = _parts(gang)
+    names = [task.shape.labels.get(SUBGROUP, "") if gang.subgroups and roles else task.role for task, _ in members]
+    minimum = sum(roles.values()) if roles and gang.subgroups else gang.min_member
+    if len(roles) == 1 and set(names) <= set(roles):
+        roles, names = {}, [""] * len(names)
+    # Names are kept for good where two dialects use the same one; outside, each needs its own.
+    name = gang.name if "@" not in gang.key else f"{gang.name}-{gang.dialect}"
+    return Group(
+        namespace=gang.namespace, name=name, dialect=gang.dialect, queue=gang.queue, min_member=minimum, roles=roles,
+        subgroups=subgroups, topology=gang.topology, priority_class=gang.priority_class, min_resources=gang.min_resources,
+        is_preemptable=gang.is_preemptable, annotations=gang.annotations,
+        members=tuple(Member(document, role) for (_, document), role in zip(members, names, strict=True)),
+    )  # fmt: skip
+
+
+def _parts(gang: Gang) -> tuple[dict[str, int], tuple[SubGroup, ...]]:
+    """Return the roles of a gang, and the sub-groups that are more than that."""
+    if gang.subgroups and all(map(_is_role, gang.subgroups)):
+        return {part.name: part.min_member for part in gang.subgroups}, ()
+    return dict(gang.role_minima) if gang.roles_count else {}, gang.subgroups
+
+
+def _is_role(part: SubGroup) -> bool:
+    return part.match_keys is None and not part.parent and part.topology is None
+
+
+def _key(document: Document) -> str:
+    meta: Mapping[str, Any] = document["metadata"]
+    return f"{meta.get('namespace') or 'default'}/{meta['name']}"
+
+
+def title_of(document: Document) -> str:
+    """Name an object as messages do."""
+    return describe(document)
