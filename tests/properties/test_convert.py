@@ -23,7 +23,9 @@ FACT_BY_FIELD = {
 def some_gang(random: Random) -> list[Document]:
     """Return a Volcano gang with whatever one may say of it."""
     roles = {name: random.randint(1, 3) for name in random.sample(["master", "worker", "eval"], random.randint(0, 3))}
-    pods = [(role, number) for role, count in roles.items() for number in range(count)] or [("", n) for n in range(random.randint(1, 4))]
+    pods = [(role, number) for role, count in roles.items() for number in range(count)] or [
+        ("", n) for n in range(random.randint(1, 4))
+    ]
     minima = {role: random.randint(1, count) for role, count in roles.items() if random.random() < 0.8}
     spec: dict[str, Any] = {"minTaskMember": minima} if minima else {}
     if random.random() < 0.5:

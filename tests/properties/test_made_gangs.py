@@ -1,5 +1,6 @@
 """Gangs that pods alone make depend on which pods there are, not on the order in which they came, changed and went."""
 
+import json
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ def some_pod(random: Random) -> Document:
     if random.random() < 0.5:
         pod = made.application_pod(name, gang, random.choice(["", "worker"]))
         if random.random() < 0.6:
-            groups = '[{"name": "worker", "minMember": %d}]' % random.randint(0, 2)
+            groups = json.dumps([{"name": "worker", "minMember": random.randint(0, 2)}])
             pod["metadata"]["annotations"][TASK_GROUPS] = random.choice([groups, groups, "nonsense"])
     else:
         (pod,) = made.pod_group(gang, tasks=1)

@@ -95,6 +95,7 @@ def test_completion_offers_the_commands_without_importing_them() -> None:
     context = click.Context(cli.main)
     items = cli.main.shell_complete(context, "co")
     assert [(item.value, item.help) for item in items] == [
+        ("convert", cli.ENTRIES_BY_NAME["convert"].summary),
         ("config", cli.ENTRIES_BY_NAME["config"].summary),
         ("completion", cli.ENTRIES_BY_NAME["completion"].summary),
     ]

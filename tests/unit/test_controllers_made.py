@@ -1,5 +1,6 @@
 """Controllers around gangs that pods alone make, in virtual time: patience, gates, and pods that say nonsense."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def quiet(found: World, controller: Any, key: Key) -> bool:
 # --- YuniKorn: patience --------------------------------------------------------------------------------------------------
 
 
-def too_large(style: str) -> list[Document]:
+def too_large(style: str) -> Sequence[Document]:
     """Return an application of which two pods find room and two do not."""
     policy = f"placeholderTimeoutInSeconds=60 gangSchedulingStyle={style}"
     return made.application("spark", {"driver": 1, "executor": 3}, policy=policy, cpu=3)

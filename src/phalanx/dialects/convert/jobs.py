@@ -3,9 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
+
+from phalanx.dialects.cluster import readable
 from phalanx.dialects.convert.groups import Lost, title_of
 from phalanx.dialects.links import GROUP
 from phalanx.dialects.pods import ROLE
+from phalanx.dialects.schema import Int32, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 
@@ -13,6 +17,28 @@ JOB = ("batch.volcano.sh", "Job")
 CARRIED = frozenset({"minAvailable", "tasks", "queue", "priorityClassName", "networkTopology", "schedulerName"})
 CARRIED_OF_A_TASK = frozenset({"name", "replicas", "minAvailable", "template"})
 WHY = "it is work of the Job controller; the pods are written out as they are at the start"
+
+
+class TaskRead(Read):
+    """A kind of pods of a Job."""
+
+    name: str = ""
+    replicas: Int32 = 1
+    min_available: Int32 | None = None
+    template: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class JobSpecRead(Read):
+    """What a Job is made of."""
+
+    tasks: list[TaskRead] = msgspec.field(default_factory=list)
+    min_available: Int32 | None = None
+
+
+class JobRead(Read):
+    """A Job."""
+
+    spec: JobSpecRead
 
 
 def written_out(documents: Iterable[Document]) -> tuple[list[Document], list[Lost]]:
@@ -29,48 +55,52 @@ def written_out(documents: Iterable[Document]) -> tuple[list[Document], list[Los
 
 
 def _objects(job: Document) -> Iterator[Document]:
-    meta, spec, tasks = job["metadata"], job.get("spec") or {}, _tasks(job)
-    replicas = {name: int(task.get("replicas", 1)) for name, task in tasks.items()}
-    minima = {name: int(task["minAvailable"]) for name, task in tasks.items() if task.get("minAvailable") is not None}
-    total = sum(minima.get(name, count) for name, count in replicas.items())
+    meta, spec, tasks = job["metadata"], job["spec"], _tasks(job)
+    minima = {name: task.replicas if task.min_available is None else task.min_available for name, task in tasks.items()}
     own = {key: spec[key] for key in ("queue", "priorityClassName", "networkTopology") if spec.get(key)}
-    place = {"namespace": meta.get("namespace") or "default"}
     yield {
         "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
-        "metadata": {"name": meta["name"], **place, "annotations": dict(meta.get("annotations") or {})},
-        "spec": {"minMember": int(spec.get("minAvailable") or total), **({"minTaskMember": minima} if minima else {}), **own},
+        "metadata": {
+            "name": meta["name"], "namespace": meta.get("namespace") or "default",
+            "annotations": dict(meta.get("annotations") or {}),
+        },
+        "spec": {
+            "minMember": spec.get("minAvailable") or sum(minima.values()),
+            "minTaskMember": {name: minimum for name, minimum in minima.items() if minimum}, **own,
+        },
     }  # fmt: skip
     for name, task in tasks.items():
-        for number in range(replicas[name]):
-            yield _pod(job, name, task.get("template") or {}, number)
+        for number in range(task.replicas):
+            yield _pod(job, name, task.template, number)
 
 
 def _pod(job: Document, task: str, template: Mapping[str, Any], number: int) -> Document:
     meta, own = job["metadata"], template.get("metadata") or {}
-    annotations = {**(own.get("annotations") or {}), GROUP: meta["name"], ROLE: task}
     labels = {"labels": dict(own["labels"])} if own.get("labels") else {}
-    scheduler = (job.get("spec") or {}).get("schedulerName") or "volcano"
     return {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": f"{meta['name']}-{task}-{number}", "namespace": meta.get("namespace") or "default", **labels,
-            "annotations": annotations,
+            "annotations": {**(own.get("annotations") or {}), GROUP: meta["name"], ROLE: task},
         },
-        "spec": {"schedulerName": scheduler, **(template.get("spec") or {})},
+        "spec": {"schedulerName": job["spec"].get("schedulerName") or "volcano", **(template.get("spec") or {})},
     }  # fmt: skip
 
 
-def _tasks(job: Document) -> dict[str, Mapping[str, Any]]:
+def _tasks(job: Document) -> dict[str, TaskRead]:
     """Return the tasks by name; one without a name is called default and its number, as in Volcano."""
-    tasks = (job.get("spec") or {}).get("tasks")
-    if not isinstance(tasks, list) or not tasks:
+    try:
+        tasks = msgspec.convert(job, JobRead).spec.tasks
+    except msgspec.ValidationError as problem:
+        raise SnapshotError(f"{title_of(job)}: {readable(problem)}") from problem
+    if not tasks:
         raise SnapshotError(f"{title_of(job)}: spec.tasks: empty; write at least one task with a template")
-    return {task.get("name") or f"default{number}": task for number, task in enumerate(tasks)}
+    return {task.name or f"default{number}": task for number, task in enumerate(tasks)}
 
 
 def _lost(job: Document) -> Iterator[Lost]:
-    for key in (job.get("spec") or {}).keys() - CARRIED:
+    for key in sorted(job["spec"].keys() - CARRIED):
         yield Lost(title_of(job), f"spec.{key}", WHY)
-    for name, task in _tasks(job).items():
-        for key in task.keys() - CARRIED_OF_A_TASK:
+    for name, task in zip(_tasks(job), job["spec"]["tasks"], strict=True):
+        for key in sorted(task.keys() - CARRIED_OF_A_TASK):
             yield Lost(title_of(job), f"spec.tasks[{name}].{key}", WHY)
