@@ -47,7 +47,7 @@ async def _show_gang(client: Client, gang: Document) -> None:
         ("Why", gang["why"]),
     )
     _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
-    _show_conditions(group or {})
+    _show_conditions(gang["conditions"] if group is None else group.get("status", {}).get("conditions") or ())
 
 
 def _show_object(found: Document, now: float) -> None:
@@ -83,8 +83,7 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
             click.echo(f"  {line}")
 
 
-def _show_conditions(group: Document) -> None:
-    conditions = group.get("status", {}).get("conditions") or ()
+def _show_conditions(conditions: Iterable[Document]) -> None:
     rows = [tuple(str(item.get(key, "")) for key in ("type", "status", "reason", "message")) for item in conditions]
     _section("Conditions", [("TYPE", "STATUS", "REASON", "MESSAGE"), *rows])
 

@@ -8,6 +8,7 @@ from typing import Any
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
+from phalanx.dialects.volcano_status import condition_document
 from phalanx.dialects.words import words_of
 from phalanx.explain.membership import minimum_of
 from phalanx.explain.standing import standing_of
@@ -53,6 +54,7 @@ class GangBook:
             "status": standing_of(state).value,
             "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
             "why": self._why.get(key, "no session has looked at it yet") if _waits(state) else "",
+            "conditions": [condition_document(item) for item in gang.conditions],
             "members": [_member(task) for task in members],
         }  # fmt: skip
 
