@@ -244,3 +244,23 @@ def test_a_broken_manifest_is_refused_whole_and_a_refused_object_alone(site: Sit
     partly = site.run("apply", "-f", str(mixed))
     assert (partly.returncode, partly.stdout) == (1, "configmap/b created\n")
     assert partly.stderr.startswith(f"error: {mixed}, document 1: no kind 'Deployment' in group 'apps' is served here")
+
+
+def test_a_gang_that_pods_alone_make_is_shown_like_any_other(site: Site) -> None:
+    site.up("--nodes", "1", "--gpus", "3")
+    site.run("apply", "-f", "examples/yunikorn-timeout/applications.yaml")
+    site.until("get", "gangs", "-n", "research", shows=lambda text: re.search(r"strict .* Waits .*3 of 4 tasks fit", text))
+    described = site.run("describe", "gang", "strict", "-n", "research").stdout
+    assert re.search(r"Group: +pods alone, in the words of yunikorn", described)
+    assert re.search(r"Phase: +Accepted", described)
+    assert re.search(r"strict-worker-3 +Pending", described)
+
+
+def test_a_gang_that_was_given_up_says_so(site: Site) -> None:
+    site.up("--nodes", "1", "--gpus", "3", "--speed", "600x")
+    site.run("apply", "-f", "examples/yunikorn-timeout/applications.yaml")
+    described = site.until("describe", "gang", "patient", "-n", "research", shows=lambda text: "GangDegraded" in text)
+    assert re.search(
+        r"GangDegraded +True +ResourceReservationTimeout +there was no room for the whole application within 600 s", described
+    )
+    assert re.search(r"Warning +GangDegraded +pod/patient-worker-0", described)

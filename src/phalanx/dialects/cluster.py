@@ -126,31 +126,36 @@ class ObjectCluster:
         except SnapshotError as refusal:
             self._leave(task.key)
             return replace(task, gang=None, dialect=""), str(refusal)
-        if maker is None or found is None:
+        if maker is None or found is None or self.groups.gang_of(task.key) != task.gang:
             self._leave(task.key)
+        if maker is None or found is None or task.gang is None:
             return task, ""
-        if self.groups.gang_of(task.key) != task.gang:
-            self._leave(task.key)
-        self._makers[task.key] = document
-        if self.groups.make(found, task.key, comes_first=maker.comes_first(task)) and task.gang is not None:
-            self._read_others(task.gang, task.key)
-        agreed = self.groups.agreed(task.key)
+        self._makers[task.key], before = document, self.groups.agreed(task.gang)
+        self.groups.make(found, task.key, comes_first=maker.comes_first(task))
+        self._settle_made(task.gang, before)
+        agreed = self.groups.agreed(task.gang)
         problem = maker.disagreement(found, agreed) if agreed is not None else ""
         return (replace(task, gang=None, dialect="") if problem else task), problem
 
     def _leave(self, pod: str) -> None:
         """Forget what a pod said of its gang."""
-        self._makers.pop(pod, None)
-        key = self.groups.leave(pod)
+        key = self.groups.gang_of(pod)
         if key is not None:
-            self._read_others(key, pod)
+            before = self.groups.agreed(key)
+            del self._makers[pod]
+            self.groups.leave(pod)
+            self._settle_made(key, before)
 
-    def _read_others(self, key: GangKey, pod: str) -> None:
-        """Read pods again that say something of a gang: another description of it counts now."""
-        for other in self.groups.speakers(key):
-            if other != pod:
+    def _settle_made(self, key: GangKey, before: Gang | None) -> None:
+        """Read pods again that agree with what now counts of their gang and did not before, or the reverse."""
+        agreed = self.groups.agreed(key)
+        if agreed is None or before is None or not MAKERS[agreed.dialect].disagreement(before, agreed):
+            return
+        for pod, gang in self.groups.sayings(key).items():
+            task = self.state.task(TaskKey(pod))
+            if task is not None and bool(MAKERS[agreed.dialect].disagreement(gang, agreed)) != (task.gang is None):
                 with suppress(SnapshotError):
-                    self.put_pod(self._makers[other])
+                    self.put_pod(self._makers[pod])
 
     def _home(self, pod: schema.Pod) -> Home:
         """Find the gang of a pod."""

@@ -83,56 +83,49 @@ class Groups:
 
     # --- gangs that pods make ----------------------------------------------------------------------------------------
 
-    def make(self, gang: Gang, pod: str, *, comes_first: bool = False) -> bool:
-        """Note how a pod describes its gang; tell whether another description counts from now on.
-
-        The oldest pod counts, and before all others those that come first.
-        """
+    def make(self, gang: Gang, pod: str, *, comes_first: bool = False) -> None:
+        """Note how a pod describes its gang: the oldest pod counts, and before all others those that come first."""
         link = Link(gang.dialect, gang.key)
         key = self._claim(link)
         saying = Saying(gang if key == gang.key else replace(gang, key=key), (not comes_first, gang.created, pod))
         said, speaker = self._said.setdefault(key, {}), self._speaker.get(key)
-        before, said[pod], self._gang_by_pod[pod] = said.get(pod), saying, key
-        if link in self._keys or (speaker not in (None, pod) and said[str(speaker)].rank < saying.rank):
-            return False
-        return self._agree(key) or (before is not None and before.gang.annotations != gang.annotations)
+        said[pod], self._gang_by_pod[pod] = saying, key
+        if link not in self._keys and (speaker is None or saying.rank <= said[speaker].rank or speaker == pod):
+            self._agree(key)
 
-    def leave(self, pod: str) -> GangKey | None:
-        """Forget what a pod said; return its gang if another description of it counts from now on."""
-        key = self._gang_by_pod.pop(pod, None)
-        if key is None:
-            return None
+    def leave(self, pod: str) -> None:
+        """Forget what a pod said; a gang goes with the last pod that says something."""
+        key = self._gang_by_pod.pop(pod)
         del self._said[key][pod]
-        return key if self._speaker.get(key) == pod and self._agree(key) else None
+        if self._speaker.get(key) == pod:
+            self._agree(key)
 
     def gang_of(self, pod: str) -> GangKey | None:
         """Return the gang of which a pod says something."""
         return self._gang_by_pod.get(pod)
 
-    def agreed(self, pod: str) -> Gang | None:
-        """Return the description that counts of the gang of which a pod says something."""
-        key = self.gang_of(pod)
-        return None if key is None or key not in self._speaker else self._said[key][self._speaker[key]].gang
+    def agreed(self, key: GangKey) -> Gang | None:
+        """Return the description of a gang that counts."""
+        return self._said[key][self._speaker[key]].gang if key in self._speaker else None
 
-    def speakers(self, key: GangKey) -> list[str]:
-        """Return the pods that say something of a gang."""
-        return list(self._said.get(key, ()))
+    def sayings(self, key: GangKey) -> dict[str, Gang]:
+        """Return what pods say of a gang, by pod."""
+        return {pod: saying.gang for pod, saying in self._said.get(key, {}).items()}
 
     def is_made(self, key: GangKey) -> bool:
         """Tell whether pods alone make a gang."""
         return key in self._speaker
 
-    def _agree(self, key: GangKey) -> bool:
-        """Let the right description count; tell whether it is another pod's than before."""
+    def _agree(self, key: GangKey) -> None:
+        """Let the right description count."""
         said, before = self._said.get(key), self._speaker.pop(key, None)
-        if not said:
-            self._said.pop(key, None)
-            if before is not None:
-                self._state.drop_gang(key)
-            return before is not None
-        speaker = self._speaker[key] = min(said, key=lambda pod: said[pod].rank)
-        self._state.put_gang(said[speaker].gang)
-        return speaker != before
+        if said:
+            speaker = self._speaker[key] = min(said, key=lambda pod: said[pod].rank)
+            self._state.put_gang(said[speaker].gang)
+            return
+        self._said.pop(key, None)
+        if before is not None:
+            self._state.drop_gang(key)
 
 
 def _is_stranger(task: Task, link: Link) -> bool:
