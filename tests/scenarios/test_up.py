@@ -254,6 +254,8 @@ def test_a_gang_that_pods_alone_make_is_shown_like_any_other(site: Site) -> None
     assert re.search(r"Group: +pods alone, in the words of yunikorn", described)
     assert re.search(r"Phase: +Accepted", described)
     assert re.search(r"strict-worker-3 +Pending", described)
+    assert site.run("delete", "gang", "strict", "-n", "research").returncode == 0
+    site.until("get", "gangs", "-n", "research", shows=lambda text: "strict" not in text)
 
 
 def test_a_gang_that_was_given_up_says_so(site: Site) -> None:

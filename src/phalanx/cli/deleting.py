@@ -25,13 +25,16 @@ def of_files(paths: Iterable[str]) -> list[Target]:
 
 
 async def by_name(client: Client, word: str, namespace: str, names: Iterable[str]) -> list[Target]:
-    """Return the objects of some names, of a gang its pods and then its group; every one has to be there."""
+    """Return the objects of some names, of a gang its pods and then its group, if it has one; every one has to be there."""
     found: list[Target] = []
     for name in names:
         if is_gang(word):
             (gang,) = await gangs(client, namespace, [name])
-            kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
-            found += [*((POD, namespace, member["pod"]) for member in gang["members"]), (kind, namespace, name)]
+            kinds = [kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"]]
+            found += [
+                *((POD, namespace, member["pod"]) for member in gang["members"]),
+                *((kind, namespace, name) for kind in kinds),
+            ]
         else:
             kind, document = await find(client, word, namespace, name)
             found.append((kind, document["metadata"].get("namespace", ""), name))

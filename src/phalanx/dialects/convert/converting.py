@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phalanx.dialects.convert.groups import Group, Lost, sort_out, title_of
+from phalanx.dialects.cluster import describe
+from phalanx.dialects.convert.groups import Group, Lost, sort_out
 from phalanx.dialects.convert.jobs import written_out
 from phalanx.dialects.convert.marks import SAID, bare, dialect_of, kept, lost_marks, marked
 from phalanx.dialects.convert.writing import (
@@ -53,7 +54,7 @@ def converted(documents: Iterable[Document], dialect: str) -> Converted:
     for item in parts.objects:
         lost += _fields(item)
     lost += [
-        Lost(title_of(item), "kind", "no reader for this group; it stays as it is") for item in parts.others if _is_group(item)
+        Lost(describe(item), "kind", "no reader for this group; it stays as it is") for item in parts.others if _is_group(item)
     ]
     return Converted(objects, list(dict.fromkeys(lost)))
 
@@ -102,4 +103,4 @@ def _fields(document: Document) -> Iterator[Lost]:
     """Yield the fields of a group object that the model does not hold."""
     carried = CARRIED[str(document["apiVersion"]).rpartition("/")[0]]
     for key in sorted((document.get("spec") or {}).keys() - carried):
-        yield Lost(title_of(document), f"spec.{key}", "the model of a gang does not hold it")
+        yield Lost(describe(document), f"spec.{key}", "the model of a gang does not hold it")

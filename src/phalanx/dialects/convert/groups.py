@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects.cluster import ObjectCluster, describe
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.kai import SUBGROUP
 from phalanx.dialects.yunikorn import comes_first
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
@@ -124,8 +124,3 @@ def _is_role(part: SubGroup) -> bool:
 def _key(document: Document) -> str:
     meta: Mapping[str, Any] = document["metadata"]
     return f"{meta.get('namespace') or 'default'}/{meta['name']}"
-
-
-def title_of(document: Document) -> str:
-    """Name an object as messages do."""
-    return describe(document)

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from phalanx.dialects.cluster import readable
-from phalanx.dialects.convert.groups import Lost, title_of
+from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.convert.groups import Lost
 from phalanx.dialects.links import GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.schema import Int32, Read
@@ -92,15 +92,15 @@ def _tasks(job: Document) -> dict[str, TaskRead]:
     try:
         tasks = msgspec.convert(job, JobRead).spec.tasks
     except msgspec.ValidationError as problem:
-        raise SnapshotError(f"{title_of(job)}: {readable(problem)}") from problem
+        raise SnapshotError(f"{describe(job)}: {readable(problem)}") from problem
     if not tasks:
-        raise SnapshotError(f"{title_of(job)}: spec.tasks: empty; write at least one task with a template")
+        raise SnapshotError(f"{describe(job)}: spec.tasks: empty; write at least one task with a template")
     return {task.name or f"default{number}": task for number, task in enumerate(tasks)}
 
 
 def _lost(job: Document) -> Iterator[Lost]:
     for key in sorted(job["spec"].keys() - CARRIED):
-        yield Lost(title_of(job), f"spec.{key}", WHY)
+        yield Lost(describe(job), f"spec.{key}", WHY)
     for name, task in zip(_tasks(job), job["spec"]["tasks"], strict=True):
         for key in sorted(task.keys() - CARRIED_OF_A_TASK):
-            yield Lost(title_of(job), f"spec.tasks[{name}].{key}", WHY)
+            yield Lost(describe(job), f"spec.tasks[{name}].{key}", WHY)

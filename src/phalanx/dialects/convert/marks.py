@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.dialects import kai, kueue, yunikorn
-from phalanx.dialects.convert.groups import Group, Lost, title_of
+from phalanx.dialects.cluster import describe
+from phalanx.dialects.convert.groups import Group, Lost
 from phalanx.dialects.links import relinked
 from phalanx.dialects.pods import ROLE, TASK_GROUP
 from phalanx.model.kinds import Document
@@ -87,11 +88,11 @@ def lost_marks(group: Group, dialect: str) -> Iterator[Lost]:
     for member in group.members:
         meta = member.document["metadata"]
         if meta.get("ownerReferences"):
-            yield Lost(title_of(member.document), "metadata.ownerReferences", "it is written as a pod that nobody owns")
+            yield Lost(describe(member.document), "metadata.ownerReferences", "it is written as a pod that nobody owns")
         for table in ("labels", "annotations"):
             for key in meta.get(table) or {}:
                 if key not in SAID and is_foreign(key, dialect) and not _is_mark(member.document, table, key):
-                    yield Lost(title_of(member.document), f"metadata.{table}[{key!r}]", f"only {dialect_of(key)} knows it")
+                    yield Lost(describe(member.document), f"metadata.{table}[{key!r}]", f"only {dialect_of(key)} knows it")
 
 
 def _is_mark(pod: Document, table: str, key: str) -> bool:
