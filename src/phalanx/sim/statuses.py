@@ -33,9 +33,9 @@ class StatusWriter:
     def _write_group(self, snapshot: Snapshot, outcome: Outcome) -> bool:
         gang = outcome.state.gang
         status = group_status(snapshot, outcome)
-        if self._written.get(gang.key) == status:
+        if self._written.get(gang.uid) == status:
             return False
-        self._written[gang.key] = status
+        self._written[gang.uid] = status
         conditions = [condition_document(item) for item in status.conditions]
         self._patch(GROUP_BY_DIALECT[gang.dialect], gang.key, {"status": {"phase": status.phase, "conditions": conditions}})
         return status.phase == "Inqueue" != gang.phase
@@ -57,4 +57,4 @@ class StatusWriter:
         try:
             self._store.patch(kind, namespace, name, patch, is_status=is_status)
         except Missing:
-            self._written.pop(key, None)
+            return  # gone meanwhile: another one of that name has another uid
