@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -31,7 +31,7 @@ from phalanx.controllers.volcano_job.schema import (
 from phalanx.core.duration import seconds_of
 from phalanx.dialects.cluster import readable
 from phalanx.dialects.parts import seconds
-from phalanx.dialects.pods import pod_request
+from phalanx.dialects.pods import pod_request, with_implied_requests
 from phalanx.dialects.schema import ShapeSpec
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
@@ -107,7 +107,9 @@ def _task(read: TaskRead, number: int) -> Task:
 
 def _request(template: Document, where: str) -> Resources:
     try:
-        return pod_request(msgspec.convert(template.get("spec") or {}, ShapeSpec))
+        spec = msgspec.convert(template.get("spec") or {}, dict[str, Any])
+        msgspec.convert(spec, ShapeSpec)
+        return pod_request(msgspec.convert(with_implied_requests(spec), ShapeSpec))
     except (msgspec.ValidationError, SnapshotError) as problem:
         text = readable(problem) if isinstance(problem, msgspec.ValidationError) else str(problem).removeprefix("spec.")
         raise SnapshotError(f"{where}.spec.{text}") from problem
