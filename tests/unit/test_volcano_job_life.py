@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from phalanx.cli.policies import policy_of_profile
+from phalanx.controllers.base import Patch
 from phalanx.controllers.volcano_job.job import COMMAND, JOB, MEMORY
 from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.testing import build, jobs
@@ -126,6 +127,32 @@ def test_restarting_a_task_concerns_its_pods_only() -> None:
     ward.run(120)
     changed = sorted(name for name in before if ward.pod(name)["metadata"]["uid"] != before[name])
     assert changed == ["bert-worker-0", "bert-worker-1"]
+
+
+def test_pods_of_one_task_that_are_lost_together_restart_it_once() -> None:
+    ward = jobs.ward()
+    worker = jobs.task("worker", 3, policies=[jobs.policy("RestartTask", "PodEvicted")])
+    ward.submit(jobs.job("bert", jobs.task("ps"), worker, minAvailable=1))
+    ward.run(60)
+    for name in ("bert-worker-0", "bert-worker-2"):
+        ward.world.faults.lose(ward.pod(name))
+    ward.run(120)
+    assert (ward.phase("bert"), ward.status("bert")["retryCount"]) == ("Running", 1)
+    assert set(ward.pods().values()) == {"Running"}
+
+
+def test_a_command_that_was_carried_out_before_a_crash_is_not_carried_out_again() -> None:
+    ward = jobs.ward()
+    ward.submit(jobs.job("bert", jobs.task("worker", 2)))
+    ward.run(60)
+    ward.submit(jobs.command("again", "bert", "RestartJob"))
+    for write in ward.writes("bert"):
+        if isinstance(write, Patch):  # and then nothing more
+            ward.world.store.patch(write.kind, "default", "bert", write.patch, is_status=write.is_status)
+    assert (ward.phase("bert"), len(ward.world.store.items(COMMAND))) == ("Restarting", 1)
+    ward.run(120)
+    assert (ward.phase("bert"), ward.status("bert")["retryCount"]) == ("Running", 1)
+    assert ward.world.store.items(COMMAND) == []
 
 
 def test_restarting_a_partition_concerns_the_pods_that_are_placed_together() -> None:

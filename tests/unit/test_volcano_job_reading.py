@@ -68,6 +68,7 @@ def tasks(*found: dict[str, Any]) -> dict[str, Any]:
             "spec.tasks[0].template.spec.containers: expected `array | null`, got `int`",
         ),
         (spec(minAvailable=3), "spec.minAvailable: 3 is more than the 2 replicas of all tasks; write 2 or less"),
+        (spec(minAvailable=-1), "spec.minAvailable: -1 is negative; write 1 or more"),
         (spec(minAvailable="3"), "spec.minAvailable: expected `int | null`, got `str`"),
         (spec(minSuccess=3), "spec.minSuccess: 3 is not possible; write a number from 1 to 2"),
         (

@@ -47,6 +47,7 @@ class Embedded:
         self._problems = 0
         world.scheduling.decided.append(self._note)
         world.scheduling.evicted.append(self._events.evicted)
+        world.controllers.told.append(self._events.told)
 
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         for key, text in self._book.note(snapshot, decisions).items():

@@ -2,9 +2,10 @@
 
 from collections import deque
 
+from phalanx.controllers.base import Tell
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import EVENT, POD, Document, Kind, split_key
+from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of, split_key
 from phalanx.model.moment import moment_text
 from phalanx.runtime.gangs import group_kind
 from phalanx.store.history import MODIFIED, Event
@@ -46,6 +47,10 @@ class EventWriter:
         group = self._store.find(group_kind(dialect), namespace, name)
         if group is not None:
             self._write(group_kind(dialect), group, "FailedScheduling", why, type_="Warning")
+
+    def told(self, tell: Tell) -> None:
+        """A controller wants something to be known."""
+        self._write(kind_of(tell.about), tell.about, tell.reason, tell.message, type_="Warning" if tell.is_warning else "Normal")
 
     def _write(self, kind: Kind, about: Document, reason: str, message: str, *, type_: str = "Normal") -> None:
         meta, moment = about["metadata"], moment_text(int(self._store.now))

@@ -26,7 +26,7 @@ from phalanx.controllers.volcano_job.states import (
     PARTLY,
     Step,
     after_action,
-    concerned,
+    is_concerned,
     is_partial,
     is_possible,
     next_step,
@@ -127,8 +127,8 @@ class Look:
         return Result([*self._writes()], again=self._demand.next_time)
 
     def _writes(self) -> Iterator[Write]:
-        yield from self._command_writes
         yield from self._intentions()
+        yield from self._command_writes
         for member in self._victims:
             yield Delete(POD, self._job.namespace, member.name, member.uid)
         if self._step.standing.phase in AT_WORK:
@@ -171,7 +171,7 @@ class Look:
 
     @cached_property
     def _command_writes(self) -> Sequence[Write]:
-        """Take the command away before it is carried out: it is carried out once, or not at all."""
+        """Take the command away once it is carried out; whoever finds it again after a crash finds that it means nothing more."""
         command, job = self._command, self._job
         if command is None:
             return ()
@@ -208,17 +208,21 @@ class Look:
             return Memory(self._step.standing.version)
         there = {member.uid for member in self._members}
         doomed = memory.doomed & there
-        if order is not None and order.cause is not None and is_partial(order.action, order.cause):
-            doomed |= {member.uid for member in concerned(self._job, order.action, order.cause, self._members)}
+        if order is not None and is_partial(order.action, order.cause):
+            doomed |= {member.uid for member in self._members if self._is_concerned(member.place)}
         return replace(memory, doomed=doomed, since=self._demand.since).without(self._dealt_with())
+
+    def _is_concerned(self, place: tuple[str, int]) -> bool:
+        order = self._order
+        return order is not None and order.cause is not None and is_concerned(self._job, order.action, order.cause, place)
 
     def _dealt_with(self) -> Iterator[tuple[str, int]]:
         """Yield the losses that nobody has to hear of again."""
-        for happening in self._happened:
-            is_news = happening.event is Event.POD_EVICTED and happening.place is not None
-            is_over = happening is self._demand.cause or not has_policy(self._job, happening)
-            if is_news and is_over and happening.place is not None:
-                yield happening.place
+        losses = [happening for happening in self._happened if happening.event is Event.POD_EVICTED]
+        for happening in losses:
+            place = happening.place
+            if place is not None and (self._is_concerned(place) or not has_policy(self._job, happening)):
+                yield place
 
     @cached_property
     def _remembered(self) -> Memory:
@@ -233,13 +237,16 @@ class Look:
         return replace(kept, seen=(kept.seen | staying) - gone)
 
     def _intentions(self) -> Iterator[Write]:
+        """Yield what is written on the Job; the first write is refused if somebody else was faster."""
         job, text = self._job, text_of(self._remembered)
+        read = {"resourceVersion": meta_of(job.document)["resourceVersion"]}
         if text != annotations_of(job.document).get(MEMORY):
-            yield Patch(JOB, job.namespace, job.name, {"metadata": {"annotations": {MEMORY: text}}})
+            yield Patch(JOB, job.namespace, job.name, {"metadata": {**read, "annotations": {MEMORY: text}}})
+            read = {}
         counts = tally(job, self._members, (member.uid for member in self._victims))
         change = difference(job.document.get("status") or {}, status_of(job, self._step, counts, self._view.now))
         if change:
-            yield Patch(JOB, job.namespace, job.name, {"status": change}, is_status=True)
+            yield Patch(JOB, job.namespace, job.name, {"metadata": read, "status": change}, is_status=True)
         if self._order is not None:
             yield Tell(job.document, "ExecuteAction", self._order.message)
 

@@ -81,7 +81,7 @@ def demand(job: Job, happened: Sequence[Happening], memory: Memory, now: float) 
     times: list[float] = []
     for happening in happened:
         policy = _policy_for(job, happening)
-        if policy is None:
+        if policy is None or policy.action is Action.RESUME:
             continue
         moment = happening.since if happening.since is not None else memory.since.get(happening.key, now)
         if moment + policy.timeout_seconds <= now:

@@ -140,6 +140,8 @@ def _check_tasks(job: Job) -> None:
     for number, task in enumerate(job.tasks):
         for problem in _problems_of(job, task):
             raise SnapshotError(f"spec.tasks[{number}].{problem}")
+    if job.min_available < 0:
+        raise SnapshotError(f"spec.minAvailable: {job.min_available} is negative; write 1 or more")
     if job.min_available > job.replicas:
         raise SnapshotError(
             f"spec.minAvailable: {job.min_available} is more than the {job.replicas} replicas of all tasks;"

@@ -47,14 +47,15 @@ def is_partial(action: Action, cause: Happening | None) -> bool:
     return action in PARTLY and cause is not None and bool(cause.task)
 
 
-def concerned(job: Job, action: Action, cause: Happening, members: Sequence[Member]) -> list[Member]:
-    """Return the pods that have to go because of an action about one pod, its partition or its task."""
+def is_concerned(job: Job, action: Action, cause: Happening, place: tuple[str, int]) -> bool:
+    """Tell whether a pod, by task and number, has to go because of an action about one pod, its partition or its task."""
     task = job.task(cause.task)
-    size = 1 if action is Action.RESTART_POD else task.partition.size if task is not None and task.partition is not None else 0
+    if task is None or place[0] != task.name:
+        return False
+    size = 1 if action is Action.RESTART_POD else task.partition.size if task.partition is not None else 0
     if action is Action.RESTART_TASK or cause.place is None or not size:
-        return [member for member in members if member.task == cause.task]
-    part = cause.place[1] // size
-    return [member for member in members if member.task == cause.task and member.index // size == part]
+        return True
+    return place[1] // size == cause.place[1] // size
 
 
 # --- by itself -----------------------------------------------------------------------------------------------------------

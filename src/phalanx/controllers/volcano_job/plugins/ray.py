@@ -32,7 +32,7 @@ def _head(container: Container, options: Options) -> Container:
 
 def _worker(container: Container, seat: Seat) -> Container:
     head = seat.job.task(seat.options.text("head"))
-    if container.get("name") != seat.options.text("workerContainer") or head is None:
+    if container.get("name") != seat.options.text("workerContainer") or head is None or not head.replicas:
         return container
     address = f"{seat.job.hosts(head)[0]}:{seat.options.number('port')}"
     return {**container, "command": ["sh", "-c", f"ray start --block --address={address}"]}
