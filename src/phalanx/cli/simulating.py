@@ -26,6 +26,7 @@ from phalanx.sim.playing import play
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.scheduling import Mind
+from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.stage import Cast, cast, set_stage, set_workload
 from phalanx.sim.workload import Workload
 from phalanx.sim.workloads import read_workload
@@ -161,9 +162,8 @@ def _world(given: Input, name: str, policy: Policy) -> World:
     if given.workload is not None:
         settings = replace(settings, **FOR_WEEKS)
     mind = Mind(policy, connected_catalogue(policy.family))
-    world = World(
-        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=standard_controllers(),
-    )  # fmt: skip
+    controllers = standard_controllers(pair_for, has_admission=policy.has_admission)
+    world = World(mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers)
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)
     set_stage(world, given.parts, given.scenario)

@@ -18,7 +18,7 @@ class Comebacks:
 
     def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
         """Begin to listen; pods that are managed are left to their controllers."""
-        self._store, self._kernel, self._settings, self._is_managed = store, kernel, settings, is_managed
+        self._store, self._kernel, self._settings, self.is_managed = store, kernel, settings, is_managed
         self._expected: set[str] = set()
         store.listen(self._hear)
 
@@ -34,7 +34,7 @@ class Comebacks:
         if event.type != DELETED:
             return
         self._expected.discard(uid)
-        if event.object.get("status", {}).get("phase") != "Succeeded" and not self._is_managed(event.object):
+        if event.object.get("status", {}).get("phase") != "Succeeded" and not self.is_managed(event.object):
             self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
 
     def _create(self, pod: Document) -> None:

@@ -10,6 +10,8 @@ from itertools import zip_longest
 from random import Random
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.parts import controller_of
+from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
@@ -150,6 +152,7 @@ class World:
         if not _is_a_note(event):
             self.last_change = self.now
         if event.kind is not POD:
+            self._follow_others(event)
             if event.kind.kind not in SILENT:
                 self.scheduling.wake()
             return
@@ -159,6 +162,14 @@ class World:
                 self._arrive(gang)
         is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
         self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
+
+    def _follow_others(self, event: Event) -> None:
+        """Note a group that a controller made, whose pods come later, and the end of a job that ends its gang."""
+        meta = event.object["metadata"]
+        if event.kind.kind == "PodGroup" and event.type == ADDED and controller_of(event.object) is not None:
+            self._arrive(GangKey(f"{meta['namespace']}/{meta['name']}"))
+        elif event.kind is VOLCANO_JOB and (event.object.get("status") or {}).get("state", {}).get("phase") == "Completed":
+            self.recorder.finish(GangKey(f"{meta['namespace']}/{meta['name']}-{meta['uid']}"))
 
     def _arrive(self, gang: GangKey) -> None:
         """Note at the end of this moment how large a gang is that got new pods."""
