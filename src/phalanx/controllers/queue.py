@@ -90,9 +90,9 @@ class QueueController:
 
 def _queue_named(command: Document) -> str:
     """Return the queue that a command is for; empty if it is for something else."""
-    target = inside(command, "target") or {}
-    is_ours = inside(target, "kind") == QUEUE.kind and str(inside(target, "apiVersion") or QUEUE.api_version).startswith(QUEUE.group)
-    return str(inside(target, "name") or "") if is_ours else ""
+    kind, version = inside(command, "target", "kind"), str(inside(command, "target", "apiVersion") or QUEUE.api_version)
+    is_ours = kind == QUEUE.kind and version.startswith(f"{QUEUE.group}/")
+    return str(inside(command, "target", "name") or "") if is_ours else ""
 
 
 def _queue_touched(view: View, group: Document) -> Iterator[Key]:

@@ -1,10 +1,36 @@
 """The controllers that every cluster runs, in the order in which they are asked at one moment."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
+from phalanx.controllers.queue import QueueController
+from phalanx.controllers.queue_status import QueueStatusController
 
 
-def standard_controllers() -> Sequence[Controller]:
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What may be set."""
+
+    schedulers: frozenset[str] = OUR_SCHEDULERS
+    """Pods that name one of these and no group get one."""
+    queue_status_seconds: float = 1.0
+    """From a change to the counts on queues that show it."""
+    hypernode_levels: tuple[str, ...] = ()
+    """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
+
+
+def standard_controllers(settings: ControllerSettings | None = None) -> Sequence[Controller]:
     """Return one of each."""
-    return ()
+    chosen = settings or ControllerSettings()
+    found: list[Controller] = [
+        CronJobController(), JobFlowController(), PodGroupController(chosen.schedulers), OwnedGroupController(), QueueController(),
+        QueueStatusController(chosen.queue_status_seconds),
+    ]  # fmt: skip
+    if chosen.hypernode_levels:
+        found.append(HyperNodeController(chosen.hypernode_levels))
+    return found
