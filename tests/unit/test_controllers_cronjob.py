@@ -105,7 +105,7 @@ def test_a_suspended_schedule_makes_nothing_and_goes_on_later() -> None:
 
 
 @pytest.mark.parametrize(("limits", "left"), [({}, [40, 50, 60]), ({"successfulJobsHistoryLimit": 1}, [60])])
-def test_old_jobs_are_removed(limits: dict[str, int], left: list[int]) -> None:
+def test_old_jobs_are_removed(limits: dict[str, Any], left: list[int]) -> None:
     found = stage(cron_job(**limits))
     for minutes in range(10, 70, 10):
         found.run(minutes * MINUTE)
@@ -161,8 +161,8 @@ def test_a_name_must_leave_room_for_those_of_jobs() -> None:
 # --- moments -------------------------------------------------------------------------------------------------------------
 
 
-def stamp(*parts: int) -> float:
-    return datetime(*parts, tzinfo=UTC).timestamp()  # type: ignore[misc]  # the parts of a date
+def stamp(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> float:
+    return datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
 
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
+from phalanx.builtin import CATALOGUE
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.controllers.standard import standard_controllers
-from phalanx.dialects.pods import GROUP as GROUP_NAME
+from phalanx.dialects.links import GROUP as GROUP_NAME
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET
 from phalanx.sim.scheduling import Mind
 from phalanx.sim.world import World
 from phalanx.testing import build, worlds
-from phalanx.testing.build import CATALOGUE
 from phalanx.testing.stages import Stage
 
 GROUP = GROUP_BY_DIALECT["volcano"]
@@ -22,13 +22,13 @@ def stage() -> Stage:
     return Stage(PodGroupController(), OwnedGroupController())
 
 
-def bare(name: str, *, scheduler: str = "phalanx", spec: dict[str, Any] | None = None, **asks: str | int) -> dict[str, Any]:
+def bare(name: str, *, scheduler: str = "phalanx", spec: dict[str, Any] | None = None, **asks: Any) -> dict[str, Any]:
     return build.pod(name, spec={"schedulerName": scheduler, **(spec or {})}, **asks)
 
 
-def replica_set(name: str = "web", *, replicas: int = 2, **annotations: str) -> dict[str, Any]:
-    meta = {"namespace": "default", "name": name, "uid": f"uid-{name}", "annotations": annotations}
-    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": {"replicas": replicas}}
+def replica_set(name: str = "web", *, annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    meta = {"namespace": "default", "name": name, "uid": f"uid-{name}", "annotations": annotations or {}}
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": {"replicas": 2}}
 
 
 def owned(pod: dict[str, Any], owner: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def test_other_names_of_schedulers_may_be_served() -> None:
 
 def test_pods_of_one_owner_share_a_group_which_goes_with_it() -> None:
     found = stage()
-    owner = replica_set(**{MIN_MEMBER: "2", "volcano.sh/preemptable": "false", "other": "x"})
+    owner = replica_set(annotations={MIN_MEMBER: "2", "volcano.sh/preemptable": "false", "other": "x"})
     found.make(owner, *(owned(bare(f"web-{number}", cpu=1), owner) for number in range(2)))
     found.run(1)
     assert {group_of(found, "web-0"), group_of(found, "web-1")} == {"podgroup-uid-web"}
@@ -146,7 +146,7 @@ def test_what_a_set_says_later_is_written_on_its_group_and_other_words_stay() ->
 
 
 def test_a_minimum_that_is_no_number_is_told() -> None:
-    found, owner = stage(), replica_set(**{MIN_MEMBER: "many"})
+    found, owner = stage(), replica_set(annotations={MIN_MEMBER: "many"})
     found.make(owner, owned(bare("web-0"), owner))
     found.run(1)
     assert found.find(GROUP, "podgroup-uid-web")["spec"]["minMember"] == 1

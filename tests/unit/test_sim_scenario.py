@@ -75,7 +75,7 @@ WRONG = [
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
     ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
     ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart,"
-     " keepsProgress, durations, arrivals, failures, nodes, expect"),
+     " keepsProgress, durations, arrivals, failures, nodes, controllers, expect"),
     ("until: soon", 3, "until: 'soon' is not a duration; write for example 90s, 2h30m or a number of seconds"),
     ("until: 0s", 3, "until: '0s' is no time at all; write for example 1s"),
     ("seed: -1", 3, "seed: '-1' is not a whole number; write 0, 1, 2 and so on"),

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import annotations_of, controller_of, inside, is_leaving, key_of, labels_of, meta_of, owner_reference
-from phalanx.dialects import pods
-from phalanx.dialects.schema import ShapeSpec
+from phalanx.controllers.parts import annotations_of, controller_of, inside, is_leaving, key_of, meta_of, owner_reference
+from phalanx.dialects import links, pods, schema
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Document, Kind, kind_of
 from phalanx.model.resources import quantity_text
@@ -19,17 +18,12 @@ from phalanx.model.resources import quantity_text
 GROUP = GROUP_BY_DIALECT["volcano"]
 PREFIX = "podgroup-"
 OUR_SCHEDULERS = frozenset({"volcano", "phalanx"})
-GROUP_ANNOTATIONS = (pods.GROUP, pods.KAI_GROUP, "gang.scheduling.koordinator.sh/name")
-GROUP_LABELS = (
-    "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name",
-)  # fmt: skip
-GROUP_FIELDS = ("schedulingGroup", "workloadRef")
-"""Where pods name their group, whoever schedules them."""
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE, HIGHEST_TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
 INHERITED = "volcano.sh/"
 """How annotations begin that a group takes over from its owner and its pod: preemptable, cooldown-time, revocable-zone, jdb-..."""
+UNREADABLE = "?"
 FINISHED = ("Succeeded", "Failed")
 
 
@@ -65,7 +59,7 @@ class PodGroupController:
         if view.find(GROUP, key.namespace, name) is None:
             writes += _group(view, pod)
         if not _group_named(pod):
-            writes.append(Patch(POD, key.namespace, key.name, {"metadata": {"annotations": {pods.GROUP: name}}}))
+            writes.append(Patch(POD, key.namespace, key.name, {"metadata": {"annotations": {links.GROUP: name}}}))
         return Result(writes)
 
 
@@ -94,12 +88,12 @@ class OwnedGroupController:
 
 
 def _group_named(pod: Document) -> str:
-    """Return the group that a pod names, in the words of any scheduler."""
-    texts = [
-        *(annotations_of(pod).get(name) for name in GROUP_ANNOTATIONS), *(labels_of(pod).get(name) for name in GROUP_LABELS),
-        *(inside(pod, "spec", name) for name in GROUP_FIELDS),
-    ]  # fmt: skip
-    return str(next((text for text in texts if text), ""))
+    """Return the group that a pod names, in the words of any scheduler; one that cannot be read names some."""
+    try:
+        read = msgspec.convert(pod, schema.Pod)
+    except msgspec.ValidationError:
+        return UNREADABLE
+    return next((link.group.partition("/")[2] for link in links.links_of(read.metadata, read.spec)), "")
 
 
 def _group_for(pod: Document) -> str:
@@ -174,7 +168,7 @@ def _min_member(owner: Document) -> tuple[int, str]:
 def _needs(pod: Document, minimum: int) -> dict[str, str]:
     """Return what so many pods ask for; nothing if that cannot be understood, which is said where pods are placed."""
     try:
-        request = pods.pod_request(msgspec.convert(pod["spec"], ShapeSpec))
+        request = pods.pod_request(msgspec.convert(pod["spec"], schema.ShapeSpec))
     except (SnapshotError, msgspec.ValidationError):
         return {}
     return {name: quantity_text(name, amount * minimum) for name, amount in sorted(request.items())}

@@ -14,7 +14,7 @@ import msgspec
 from phalanx.controllers.base import Key, Patch, Result, View
 from phalanx.controllers.parts import inside, meta_of
 from phalanx.controllers.queue import GROUP, above, queue_of
-from phalanx.dialects import pods
+from phalanx.dialects import links, pods
 from phalanx.dialects.schema import ShapeSpec
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, QUEUE, Document, Kind
@@ -41,7 +41,7 @@ class QueueStatusController:
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Count again when a group or one of its pods has changed, or a queue was never counted."""
-        if kind is POD and not inside(document, "metadata", "annotations", pods.GROUP):
+        if kind is POD and not inside(document, "metadata", "annotations", links.GROUP):
             return []
         if kind is QUEUE and inside(document, "status", "allocated") is not None:
             return []
@@ -63,7 +63,7 @@ def _allocated(view: View, groups: Iterable[Document]) -> Amounts:
     sums: Amounts = {}
     for pod in view.within(POD):
         meta, spec = pod["metadata"], pod["spec"]
-        group = (meta.get("annotations") or {}).get(pods.GROUP)
+        group = (meta.get("annotations") or {}).get(links.GROUP)
         queue = queue_by_group.get((meta.get("namespace"), group)) if group and spec.get("nodeName") else None
         if queue is not None and inside(pod, "status", "phase") not in FINISHED:
             total = sums.setdefault(queue, {})

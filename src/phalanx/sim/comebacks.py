@@ -5,7 +5,7 @@ from typing import Any
 
 from phalanx.controllers.parts import annotations_of
 from phalanx.controllers.podgroup import own_group
-from phalanx.dialects.pods import GROUP
+from phalanx.dialects.links import GROUP
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.sim.kernel import Kernel, Rank
