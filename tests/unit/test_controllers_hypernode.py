@@ -106,6 +106,6 @@ def test_values_that_are_no_names_are_kept_apart() -> None:
 
 
 def test_a_change_that_moves_no_node_is_not_looked_at() -> None:
-    found, controller = stage(node("a", "l1", "s1")), HyperNodeController([LEAF, SPINE])
-    assert list(controller.concerns(found.store, NODE, found.find(NODE, "a"))) == []
+    found, controller = stage(node("a", "l1", "s1"), node("b")), HyperNodeController([LEAF, SPINE])
+    assert [key for name in "ab" for key in controller.concerns(found.store, NODE, found.find(NODE, name))] == []
     assert list(controller.concerns(found.store, NODE, node("gone", "l1", "s1"))) != []

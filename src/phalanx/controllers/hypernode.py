@@ -30,20 +30,24 @@ class HyperNodeController:
     watches = (NODE, HYPERNODE)
     brings_back = ()
 
-    def __init__(self, levels: Sequence[str], patience_seconds: float = 1.0) -> None:
+    def __init__(self, levels: Sequence[str]) -> None:
         """Take these labels, from narrow to wide."""
-        self._levels, self.patience_seconds = tuple(levels), patience_seconds
+        self._levels = tuple(levels)
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Look when a HyperNode has changed, or a node that is not where its labels say."""
         return [] if kind is NODE and self._is_in_place(view, document) else [EVERYTHING]
 
     def _is_in_place(self, view: View, node: Document) -> bool:
-        """Tell cheaply that a node has changed in some other way: it is there, and a member of its HyperNode."""
+        """Tell cheaply that a node has changed in some other way: it is there, and a member of its HyperNode or of none."""
         name = str(meta_of(node).get("name"))
-        lines = list(self._domains(node))
-        found = view.find(HYPERNODE, "", _name(lines[0])) if lines else None
-        return view.find(NODE, "", name) is not None and found is not None and _member("Node", name) in found["spec"]["members"]
+        if view.find(NODE, "", name) is None:
+            return False
+        line = next(self._domains(node), None)
+        if line is None:
+            return not any(_is_ours(item) and _holds(item, name) for item in view.within(HYPERNODE))
+        found = view.find(HYPERNODE, "", _name(line))
+        return found is not None and _holds(found, name)
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Make, change and remove HyperNodes; wide ones after the narrow ones they hold, and removed before them."""
@@ -94,6 +98,10 @@ def _name(place: tuple[int, Domain]) -> str:
 
 def _member(kind: str, name: str) -> dict[str, Any]:
     return {"type": kind, "selector": {"exactMatch": {"name": name}}}
+
+
+def _holds(hypernode: Document, node: str) -> bool:
+    return _member("Node", node) in (inside(hypernode, "spec", "members") or ())
 
 
 def _is_ours(hypernode: Document) -> bool:
