@@ -106,7 +106,7 @@ def played(found: Stage, todo: Sequence[tuple[str, ...]]) -> Stage:
     for number, deed in enumerate(todo):
         do(found, number, deed)
         found.run(100.0 * (number + 1))
-    found.run(100.0 * (len(todo) + 2))
+    found.run(100.0 * (len(todo) + 2) + 50)
     return found
 
 

@@ -61,30 +61,34 @@ def _allocated(view: View, groups: Iterable[Document]) -> Amounts:
     """Sum up by queue what the pods ask for that have a place."""
     queue_by_group = {(group["metadata"].get("namespace"), group["metadata"].get("name")): queue_of(group) for group in groups}
     sums: Amounts = {}
-    for pod in view.within(POD):
-        meta, spec = pod["metadata"], pod["spec"]
-        group = (meta.get("annotations") or {}).get(links.GROUP)
-        queue = queue_by_group.get((meta.get("namespace"), group)) if group and spec.get("nodeName") else None
-        if queue is not None and inside(pod, "status", "phase") not in FINISHED:
-            total = sums.setdefault(queue, {})
-            for name, amount in _request(spec).items():
-                total[name] = total.get(name, 0) + amount
+    for (queue, asked), number in _alike(view, queue_by_group).items():
+        total = sums.setdefault(queue, {})
+        for name, amount in _request(asked).items():
+            total[name] = total.get(name, 0) + amount * number
     return sums
 
 
-def _request(spec: Document) -> Resources:
-    """Return what a pod asks for; nothing if that cannot be understood, which is said where pods are placed."""
-    try:
-        return _request_of(msgspec.json.encode([spec.get(name) for name in COUNTED]))
-    except (SnapshotError, msgspec.ValidationError):
-        return {}
+def _alike(view: View, queue_by_group: Mapping[tuple[str, str], str]) -> Counter[tuple[str, bytes]]:
+    """Count the pods of each queue that ask for the same, in the same words: there are few different ones among many."""
+    found: Counter[tuple[str, bytes]] = Counter()
+    for pod in view.within(POD):
+        meta, spec = pod["metadata"], pod["spec"]
+        group = (meta.get("annotations") or {}).get(links.GROUP)
+        if group and spec.get("nodeName") and (pod.get("status") or {}).get("phase") not in FINISHED:
+            queue = queue_by_group.get((meta.get("namespace"), group))
+            if queue is not None:
+                found[queue, msgspec.json.encode([spec.get(name) for name in COUNTED])] += 1
+    return found
 
 
 @lru_cache(maxsize=4096)
-def _request_of(encoded: bytes) -> Resources:
-    # Pods of one template ask for the same: reading a request takes 20 µs, finding it again 1.
+def _request(encoded: bytes) -> Resources:
+    """Return what a pod asks for; nothing if that cannot be understood, which is said where pods are placed."""
     parts = dict(zip(COUNTED, msgspec.json.decode(encoded), strict=True))
-    return {**pods.pod_request(msgspec.convert(parts, ShapeSpec)), PODS: 1}
+    try:
+        return {**pods.pod_request(msgspec.convert(parts, ShapeSpec)), PODS: 1}
+    except (SnapshotError, msgspec.ValidationError):
+        return {}
 
 
 def _with_those_below(queues: Mapping[str, Document], own: Amounts) -> Amounts:
