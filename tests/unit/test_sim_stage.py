@@ -6,6 +6,7 @@ import pytest
 
 from phalanx.builtin import CATALOGUE, catalogue_of
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.kinds import QUEUE
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
 from phalanx.sim.scheduling import Mind
@@ -139,3 +140,14 @@ def test_a_workload_runs_in_the_words_of_its_scheduler(family: str, policy: Any)
     assert len(world.recorder.gangs) == 20
     assert all(record.finished is not None for record in world.recorder.gangs.values())
     assert world.problems == []
+
+
+def test_an_object_of_no_gang_comes_when_it_says() -> None:
+    late = build.queue("late")
+    late["metadata"]["annotations"] = {"phalanx.dev/arrives": "10s"}
+    world = worlds.world(nodes=1)
+    set_stage(world, cast([late]), Scenario())
+    worlds.run(world, 5)
+    assert world.store.find(QUEUE, "", "late") is None
+    worlds.run(world, 15)
+    assert world.store.find(QUEUE, "", "late") is not None
