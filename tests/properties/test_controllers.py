@@ -93,7 +93,7 @@ def remove(stage: Stage, kind: Kind, name: str) -> None:
 
 
 def played(found: Stage, todo: Sequence[tuple[str, ...]]) -> Stage:
-    found.make(*(build.queue(name, **({"parent": parent} if parent else {})) for name, parent in PARENTS.items()))
+    found.make(*(build.queue(name, parent=parent) for name, parent in PARENTS.items()))
     api = "flow.volcano.sh/v1alpha1"
     for name in "abc":
         found.make({"apiVersion": api, "kind": "JobTemplate", "metadata": {"namespace": "default", "name": name}, "spec": {}})

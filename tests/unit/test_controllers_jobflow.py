@@ -3,6 +3,7 @@
 from typing import Any
 
 from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.controllers.parts import PROBLEM
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
 from phalanx.testing.stages import Stage
@@ -26,7 +27,7 @@ def flow(*steps: dict[str, Any], **spec: Any) -> dict[str, Any]:
 
 
 def stage(*documents: dict[str, Any]) -> Stage:
-    found = Stage(JobFlowController())
+    found = Stage(JobFlowController(), JobTemplateController())
     found.make(*documents)
     found.run(1)
     return found
@@ -170,3 +171,13 @@ def test_a_flow_that_is_leaving_makes_no_more_jobs() -> None:
     document["metadata"].update({"finalizers": ["x"], "deletionTimestamp": "2026-01-01T00:00:00Z"})
     found = stage(template("a"), document)
     assert (found.names(VOLCANO_JOB), phase(found)) == ([], "Terminating")
+
+
+def test_a_template_lists_the_jobs_that_were_made_from_it() -> None:
+    found = stage(template("a"), flow(step("a")))
+    assert found.find(JOB_TEMPLATE, "a")["status"] == {"jobDependsOnList": ["f-a"]}
+    set_phase(found, "f-a", "Running")
+    assert found.unsettled() == []
+    found.store.delete(JOB_FLOW, "default", "f")
+    found.run(10)
+    assert found.find(JOB_TEMPLATE, "a")["status"] == {"jobDependsOnList": []}

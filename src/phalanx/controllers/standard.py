@@ -7,6 +7,7 @@ from phalanx.controllers.base import Controller
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
@@ -28,8 +29,8 @@ def standard_controllers(settings: ControllerSettings | None = None) -> Sequence
     """Return one of each."""
     chosen = settings or ControllerSettings()
     found: list[Controller] = [
-        CronJobController(), JobFlowController(), PodGroupController(chosen.schedulers), OwnedGroupController(), QueueController(),
-        QueueStatusController(chosen.queue_status_seconds),
+        CronJobController(), JobFlowController(), JobTemplateController(), PodGroupController(chosen.schedulers),
+        OwnedGroupController(), QueueController(), QueueStatusController(chosen.queue_status_seconds),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))
