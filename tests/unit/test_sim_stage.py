@@ -7,7 +7,7 @@ import pytest
 from phalanx.builtin import CATALOGUE, catalogue_of
 from phalanx.controllers.volcano_job.job import JOB
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.model.kinds import BUDGET, kind_at
+from phalanx.model.kinds import BUDGET, QUEUE, kind_at
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
 from phalanx.sim.scheduling import Mind
@@ -168,3 +168,14 @@ def test_a_pod_may_fail_that_a_job_makes_later() -> None:
     staged(jobs.job("train", jobs.task("worker")), failures=(Failure(10, pod="default/train-worker-0"),))
     with pytest.raises(ConfigError, match="there is no Pod 'default/trains-worker-0'"):
         staged(jobs.job("train", jobs.task("worker")), failures=(Failure(10, pod="default/trains-worker-0"),))
+
+
+def test_an_object_of_no_gang_comes_when_it_says() -> None:
+    late = build.queue("late")
+    late["metadata"]["annotations"] = {"phalanx.dev/arrives": "10s"}
+    world = worlds.world(nodes=1)
+    set_stage(world, cast([late]), Scenario())
+    worlds.run(world, 5)
+    assert world.store.find(QUEUE, "", "late") is None
+    worlds.run(world, 15)
+    assert world.store.find(QUEUE, "", "late") is not None

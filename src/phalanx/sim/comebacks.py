@@ -3,6 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.controllers.parts import annotations_of
+from phalanx.controllers.podgroup import own_group
+from phalanx.dialects.links import GROUP
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.sim.kernel import Kernel, Rank
@@ -45,7 +48,9 @@ class Comebacks:
 
 
 def fresh(pod: Document) -> dict[str, Any]:
-    """Return a pod as it was submitted: without a node, and nothing that happened to it."""
+    """Return a pod as it was submitted: without a node, a group that was made for it alone, and all that happened to it."""
     meta = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_OLD_POD}
+    if annotations_of(pod).get(GROUP) == own_group(pod["metadata"].get("uid", "")):
+        meta["annotations"] = {key: text for key, text in annotations_of(pod).items() if key != GROUP}
     spec: Mapping[str, Any] = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
