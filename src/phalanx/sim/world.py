@@ -153,9 +153,10 @@ class World:
             if event.kind.kind not in SILENT:
                 self.scheduling.wake()
             return
+        before = self._gang_by_uid.get(event.object["metadata"]["uid"])
         if (gang := self._gang_of(event)) is not None:
             self.work.touch(gang)
-            if event.type == ADDED:
+            if event.type == ADDED or gang != before:
                 self._arrive(gang)
         is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
         self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
