@@ -12,9 +12,10 @@ from phalanx.controllers.grouper.facts import Group, KindDefaults, group_of, rea
 from phalanx.controllers.grouper.family import Family, family_of, pods_under
 from phalanx.controllers.grouper.grouping import Grouping, sized
 from phalanx.controllers.grouper.grove import POD_GANG, pods_named
+from phalanx.controllers.grouper.links import links_of, native_group
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.grouper.table import is_workload, owner_kinds, rule_for
-from phalanx.controllers.grouper.writing import WORDS, group_writes, link_writes, links_of, native_group
+from phalanx.controllers.grouper.writing import WORDS, group_writes, link_writes
 from phalanx.controllers.parts import is_leaving, key_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.errors import SnapshotError

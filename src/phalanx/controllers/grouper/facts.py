@@ -7,6 +7,7 @@ import msgspec
 
 from phalanx.controllers.grouper.family import Family, kind_pair
 from phalanx.controllers.grouper.grouping import Grouping
+from phalanx.controllers.grouper.links import LINK_KEYS
 from phalanx.controllers.grouper.settings import KAI
 from phalanx.controllers.parts import annotations_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
@@ -18,7 +19,8 @@ CONFIG_MAP = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
 TYPES = "types"
 PROJECT, PRIORITY_LABEL, PREEMPTIBILITY = "project", "priorityClassName", "kai.scheduler/preemptibility"
 TOP_OWNER = "kai.scheduler/top-owner-metadata"
-NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration",)
+NOT_COPIED = LINK_KEYS | {"kubectl.kubernetes.io/last-applied-configuration"}
+"""Labels and annotations that mean the owner alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ def group_of(family: Family, grouping: Grouping, *, priority: str, defaults: Seq
         namespace=str(meta_of(family.pod).get("namespace") or "default"), grouping=grouping, queue=_queue(family),
         priority_class=_priority_class(family, grouping, [item.priority_name for item in fitting], priority),
         preemptibility=_preemptibility(family, [item.preemptibility for item in fitting]),
-        labels=labels_of(family.head), annotations=_annotations(family),
+        labels=_copied(labels_of(family.head)),
+        annotations={TOP_OWNER: _owner_text(family.head), **_copied(annotations_of(family.head))},
     )  # fmt: skip
 
 
@@ -74,7 +77,7 @@ def _queue(family: Family) -> str:
     if project:
         pool = pod.get(settings.node_pool_label)
         return f"{project}-{pool}" if pool else project
-    is_of_kai = settings.dialect != "volcano" and family.pod["spec"].get("schedulerName") == KAI
+    is_of_kai = settings.dialect == "kai" and family.pod["spec"].get("schedulerName") == KAI
     return settings.default_queue or ("default-queue" if is_of_kai else "default")
 
 
@@ -119,9 +122,8 @@ def _known(where: str, text: str) -> str:
 # --- what it copies ------------------------------------------------------------------------------------------------------
 
 
-def _annotations(family: Family) -> dict[str, str]:
-    copied = {key: text for key, text in annotations_of(family.head).items() if key not in NOT_COPIED}
-    return {TOP_OWNER: _owner_text(family.head), **copied}
+def _copied(texts: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in texts.items() if key not in NOT_COPIED}
 
 
 def _owner_text(head: Document) -> str:

@@ -25,7 +25,7 @@ class GrouperSettings(msgspec.Struct, rename="camel", frozen=True, kw_only=True,
     queue_label: str = "kai.scheduler/queue"
     node_pool_label: str = NODE_POOL
     default_queue: str = ""
-    """Where nothing names a queue; empty: `default-queue` for pods of KAI's scheduler, except in Volcano's words, else `default`."""
+    """Where nothing names a queue; empty: `default`, but `default-queue` for pods of KAI's scheduler in KAI's words."""
     defaults_config_map: str = ""
     """`namespace/name` of a ConfigMap with defaults for kinds of owners; empty: there is none."""
     knative_gangs: bool = True

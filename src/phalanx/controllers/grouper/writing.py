@@ -7,6 +7,7 @@ from typing import Any
 from phalanx.controllers.base import Create, Patch, Write
 from phalanx.controllers.grouper.facts import Group
 from phalanx.controllers.grouper.grouping import Constraint, Part
+from phalanx.controllers.grouper.links import COSCHEDULING_GROUP, KOORDINATOR_GROUP
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.parts import annotations_of, labels_of, meta_of
 from phalanx.dialects.kai import SUBGROUP
@@ -14,8 +15,6 @@ from phalanx.dialects.pods import GROUP, KAI_GROUP, ROLE
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 
-COSCHEDULING_GROUP, KOORDINATOR_GROUP = "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"
-KOORDINATOR_NAME = "gang.scheduling.koordinator.sh/name"
 Fields = dict[str, Any]
 
 
@@ -31,19 +30,6 @@ class Words:
     """Given the names of a group and a part: the labels and annotations of a member; nothing where it cannot be linked later."""
     is_fixed: bool = False
     """Its spec cannot be changed."""
-
-
-def links_of(pod: Document) -> set[str]:
-    """Return the groups that a pod says it belongs to, in anybody's words."""
-    annotations, labels = annotations_of(pod), labels_of(pod)
-    named = [annotations.get(key) for key in (GROUP, KAI_GROUP, KOORDINATOR_NAME)]
-    named += [labels.get(key) for key in (COSCHEDULING_GROUP, KOORDINATOR_GROUP)]
-    return {name for name in (*named, native_group(pod)) if name}
-
-
-def native_group(pod: Document) -> str:
-    """Return the group that a pod names in its spec, where it cannot be changed later."""
-    return str(((pod.get("spec") or {}).get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 # --- dialects ------------------------------------------------------------------------------------------------------------
