@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.dialects.pods import GROUP, KAI_GROUP
 from phalanx.errors import Exists, Missing
-from phalanx.model.kinds import POD, Document
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
@@ -35,7 +36,16 @@ class Comebacks:
             return
         self._expected.discard(uid)
         if event.object.get("status", {}).get("phase") != "Succeeded" and not self._is_managed(event.object):
-            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
+            pod = self._without_own_group(event.object)
+            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(pod))
+
+    def _without_own_group(self, pod: Document) -> Document:
+        """Return a pod without the link to a group that was made for it alone, and goes with it."""
+        meta = pod["metadata"]
+        groups = {group["metadata"]["name"] for kind in GROUP_BY_DIALECT.values() for group in self._store.owned(meta["uid"], kind)}
+        texts: Mapping[str, str] = meta.get("annotations") or {}
+        kept = {key: text for key, text in texts.items() if key not in (GROUP, KAI_GROUP) or text not in groups}
+        return {**pod, "metadata": {**meta, "annotations": kept}} if len(kept) < len(texts) else pod
 
     def _create(self, pod: Document) -> None:
         try:
