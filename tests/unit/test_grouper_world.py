@@ -34,7 +34,7 @@ def job(name: str = "bert", workers: int = 3, **more: Any) -> dict[str, Any]:
 
 def pods(top: Document, scheduler: str, workers: int = 3) -> list[Document]:
     """Return the pods of a PyTorchJob as the training operator makes them."""
-    name, found = top["metadata"]["name"], []
+    name, found = top["metadata"]["name"], list[Document]()
     for role, count in (("master", 1), ("worker", workers)):
         for index in range(count):
             labels = {f"{TRAINING}/job-name": name, f"{TRAINING}/replica-type": role, f"{TRAINING}/replica-index": str(index)}
