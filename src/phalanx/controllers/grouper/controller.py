@@ -5,18 +5,18 @@ sets only its own pods aside: events on both say what to write. Once a group is 
 be evicted change only when an owner says so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from phalanx.controllers.base import NOTHING, Key, Result, Tell, View, Write
 from phalanx.controllers.grouper.facts import Group, KindDefaults, group_of, read_defaults
 from phalanx.controllers.grouper.family import Family, family_of, pods_under
 from phalanx.controllers.grouper.grouping import Grouping, sized
 from phalanx.controllers.grouper.grove import POD_GANG, pods_named
-from phalanx.controllers.grouper.links import links_of, native_group
+from phalanx.controllers.grouper.links import member
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.grouper.table import is_workload, owner_kinds, rule_for
 from phalanx.controllers.grouper.writing import WORDS, group_writes, link_writes
-from phalanx.controllers.parts import is_leaving, key_of, meta_of
+from phalanx.controllers.parts import key_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, Document, Kind
@@ -39,32 +39,28 @@ class PodGrouper:
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Return a pod that has changed, or those whose group may change with their owner: one of each group, and the new ones."""
         if kind is POD:
-            return [key_of(document)] if self._is_ours(document) else []
+            return [key_of(document)] if self._is_for_us(document) else []
         if kind is POD_GANG:
             return list(pods_named(document))
         pods = pods_under(view, str(meta_of(document).get("uid", "")))
-        return _one_of_each([pod for pod in pods if self._is_ours(pod)])
+        return _one_of_each([pod for pod in pods if self._is_for_us(pod)])
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Say what to write so that a pod has its group."""
         pod = view.find(POD, key.namespace, key.name)
-        if pod is None or not self._is_ours(pod):
+        if pod is None or not self._is_for_us(pod):
             return NOTHING
         try:
-            family = family_of(view, self._settings, pod)
+            family = family_of(view, self._settings, pod) if member(pod).needs_group else None
         except SnapshotError as problem:
             return Result(_warnings([pod], problem))
-        if not self._takes(family):
+        if family is None or not self._takes(family):
             return NOTHING
         return Result([*self._grouped(family)])
 
-    def _is_ours(self, pod: Document) -> bool:
-        """Tell whether a pod waits or runs, is for one of our schedulers, and nobody has grouped it by hand."""
-        if (pod.get("spec") or {}).get("schedulerName") not in self._settings.scheduler_names or is_leaving(pod):
-            return False
-        if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-            return False
-        return bool(meta_of(pod).get("ownerReferences")) or not links_of(pod)
+    def _is_for_us(self, pod: Document) -> bool:
+        spec = pod.get("spec")
+        return isinstance(spec, Mapping) and spec.get("schedulerName") in self._settings.scheduler_names
 
     def _takes(self, family: Family) -> bool:
         """Tell whether a family is ours, or another controller's."""
@@ -74,7 +70,7 @@ class PodGrouper:
     def _grouped(self, family: Family) -> Iterator[Write]:
         defaults, complaints = _defaults(family)
         yield from complaints
-        links = links_of(family.pod)
+        links = member(family.pod).links
         try:
             group = self._group(family, defaults)
         except SnapshotError as problem:
@@ -96,7 +92,7 @@ class PodGrouper:
         """Return the grouping under the name that the pod can be linked by: of a native group it is the one in the pod's spec."""
         if self._settings.dialect != "native":
             return grouping
-        name = native_group(family.pod)
+        name = member(family.pod).native_group
         if not name:
             where = f"{describe(family.pod)}: spec.schedulingGroup.podGroupName"
             raise SnapshotError(
@@ -121,5 +117,13 @@ def _warnings(about: Sequence[Document], problem: SnapshotError) -> list[Write]:
 
 def _one_of_each(pods: Sequence[Document]) -> list[Key]:
     """Return the pods without a group, and one of each group."""
-    chosen = {min(links, default=str(key_of(pod))): key_of(pod) for pod in reversed(pods) for links in [links_of(pod)]}
+    chosen = {_group_or_key(pod): key_of(pod) for pod in reversed(pods)}
     return list(chosen.values())
+
+
+def _group_or_key(pod: Document) -> str:
+    try:
+        links = member(pod).links
+    except SnapshotError:
+        links = set()
+    return min(links, default=f"{key_of(pod)}")

@@ -90,8 +90,6 @@ def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
     """Return a pod with its owners."""
     pod = {**pod, "apiVersion": "v1", "kind": "Pod"}
     owners = list(_owners(view, pod))
-    for document in (pod, *owners):
-        read(document, schema.Named)
     kinds = [kind_pair(owner) for owner in owners]
     head = owners[-1] if owners else pod
     while owners and kind_pair(owners[-1]) in SKIPPED:
@@ -104,10 +102,15 @@ def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
 def _owners(view: View, pod: Document) -> Iterator[Document]:
     """Yield the owner, its owner and so on; each once, even if they own each other."""
     namespace, document, seen = str(meta_of(pod).get("namespace") or "default"), pod, set[str]()
-    while (reference := controller_of(document)) is not None and reference.get("uid", "") not in seen:
+    while (reference := _controller(document)) is not None and reference.get("uid", "") not in seen:
         seen.add(str(reference.get("uid", "")))
         document = _owner(view, namespace, reference)
         yield document
+
+
+def _controller(document: Document) -> Document | None:
+    read(document, schema.Named)
+    return controller_of(document)
 
 
 def _owner(view: View, namespace: str, reference: Document) -> Document:
