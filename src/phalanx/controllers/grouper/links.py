@@ -55,7 +55,7 @@ class Member(Read):
 
     @property
     def needs_group(self) -> bool:
-        """Tell whether it waits or runs, and has an owner or no group; one without owners that names a group was grouped by hand."""
+        """Tell whether it waits or runs, and has an owner or no group; without an owner, a group was chosen by hand."""
         if self.metadata.deletion_timestamp or self.status.phase in ("Succeeded", "Failed"):
             return False
         return bool(self.metadata.owner_references) or not self.links
