@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations, islice
 
+from phalanx.actions.ceiling import Ceiling
 from phalanx.actions.eviction import Siege
 from phalanx.actions.places import Places, is_alone
 from phalanx.actions.prices import UNKNOWN, OfferMaker, PriceBoard, PriceList
@@ -41,9 +42,9 @@ class Mission:
 class RoomMaker:
     """Plans evictions for one gang and carries them out."""
 
-    def __init__(self, session: Session, mission: Mission, board: PriceBoard) -> None:
+    def __init__(self, session: Session, mission: Mission, board: PriceBoard, ceiling: Ceiling) -> None:
         """Serve the gang of the mission."""
-        self._session, self._mission, self._board = session, mission, board
+        self._session, self._mission, self._board, self._ceiling = session, mission, board, ceiling
         self._gang, self._queue = mission.gang, mission.queue
         self._units = Units(session, mission.gang, mission.purpose)
         self._held: dict[Unit, Statement] = {}
@@ -115,16 +116,18 @@ class RoomMaker:
 
     def _prices(self, task: TaskState, nodes: Mask) -> PriceList:
         """Return the price list of the task's class; tasks that other pods matter to have one of their own."""
+
+        def make() -> PriceList:
+            request = self._session.request_of(task.task.shape)
+            return PriceList(nodes, self._ceiling.least_costs(self._gang, request, self._mission.purpose))
+
         if not is_alone(self._session, task):
-            return PriceList(nodes)
+            return make()
         key = (
-            self._session.class_of(task.task.shape),
-            self._queue.name,
-            self._units.givers,
-            self._gang.gang.priority,
-            nodes.tobytes(),
-        )
-        prices = self._board.prices(key, nodes)
+            self._session.class_of(task.task.shape), self._queue.name, self._units.givers, self._gang.gang.priority,
+            self._ceiling.victims_of(self._gang, self._mission.purpose), nodes.tobytes(),
+        )  # fmt: skip
+        prices = self._board.prices(key, make)
         if self._held:
             prices.keep()
         return prices

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.pods import GROUP, KAI_GROUP
+from phalanx.dialects.links import relinked
 from phalanx.errors import ConfigError, Missing, SnapshotError
 from phalanx.model.task import TaskKey
 from phalanx.sim.manifests import cluster_objects, gang_objects
@@ -189,15 +189,10 @@ def copy_of(group: Sequence[Document], number: int) -> list[Document]:
 
 def _renamed(item: Document, old: str, new: str) -> dict[str, Any]:
     own = item["metadata"]["name"]
-    annotations = {key: new if key in (GROUP, KAI_GROUP) else text for key, text in _annotations(item).items()}
     name = new + own.removeprefix(old) if own.startswith(old) else f"{own}-{new}"
     meta = {key: value for key, value in item["metadata"].items() if key != "uid"}
-    return {**item, "metadata": {**meta, "name": name, "annotations": annotations}}
-
-
-def _annotations(item: Document) -> Mapping[str, str]:
-    found: Mapping[str, str] = item["metadata"].get("annotations") or {}
-    return found
+    renamed = {**item, "metadata": {**meta, "name": name}}
+    return relinked(renamed, new) if item["kind"] == "Pod" else renamed
 
 
 def _by_moment(arrivals: Iterable[tuple[float, list[Document]]]) -> Iterator[tuple[float, list[list[Document]]]]:

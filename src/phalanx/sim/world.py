@@ -201,8 +201,8 @@ class World:
         gang = self.cluster.state.gang(key)
         for member in [*self.cluster.state.members(key)]:
             self.store.delete(POD, *split_key(member), grace=0)
-        if gang is not None:
-            self.store.delete(GROUP_BY_DIALECT[gang.dialect], *split_key(key))
+        if gang is not None and gang.dialect in GROUP_BY_DIALECT:
+            self.store.delete(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name)
         self.work.forget(key)
 
     def pods_of(self, gang: str) -> list[str]:
