@@ -11,7 +11,7 @@ from phalanx.controllers.grouper.controller import WARNING, PodGrouper
 from phalanx.controllers.grouper.settings import GrouperSettings, read_settings
 from phalanx.controllers.grouper.table import owner_kinds, read_kinds
 from phalanx.controllers.parts import meta_of
-from phalanx.dialects.pods import GROUP, KAI_GROUP
+from phalanx.dialects.links import GROUP, KAI_GROUP
 from phalanx.errors import ConfigError
 from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, kind_of
 from phalanx.store.memory import MemoryStore

@@ -10,7 +10,7 @@ from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.grouper.table import RULES
 from phalanx.controllers.parts import labels_of, meta_of
 from phalanx.dialects.kai import SUBGROUP
-from phalanx.dialects.pods import KAI_GROUP
+from phalanx.dialects.links import KAI_GROUP
 from phalanx.model.kinds import POD, Document
 from phalanx.testing import workloads
 from phalanx.testing.workloads import owner, pod

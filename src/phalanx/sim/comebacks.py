@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from phalanx.dialects.pods import GROUP, KAI_GROUP
+from phalanx.dialects.links import relinked
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.sim.kernel import Kernel, Rank
@@ -41,11 +41,8 @@ class Comebacks:
 
     def _without_own_group(self, pod: Document) -> Document:
         """Return a pod without the link to a group that was made for it alone, and goes with it."""
-        meta = pod["metadata"]
-        groups = {group["metadata"]["name"] for kind in GROUP_BY_DIALECT.values() for group in self._store.owned(meta["uid"], kind)}
-        texts: Mapping[str, str] = meta.get("annotations") or {}
-        kept = {key: text for key, text in texts.items() if key not in (GROUP, KAI_GROUP) or text not in groups}
-        return {**pod, "metadata": {**meta, "annotations": kept}} if len(kept) < len(texts) else pod
+        owns_one = any(self._store.owned(pod["metadata"]["uid"], kind) for kind in GROUP_BY_DIALECT.values())
+        return relinked(pod, None) if owns_one else pod
 
     def _create(self, pod: Document) -> None:
         try:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from phalanx.controllers.base import Controller
+from phalanx.controllers.base import Controller, Tell
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
@@ -61,6 +61,7 @@ class World:
             self.store.listen(partial(self._enter, reader))
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
+        self.controllers.told.append(self._note_warning)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
         self._kubelets.lost.append(self.faults.lose)
@@ -227,6 +228,10 @@ class World:
     def _task(self, pod: Document) -> Task | None:
         meta = pod.get("metadata", {})
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
+
+    def _note_warning(self, event: Tell) -> None:
+        if event.is_warning:
+            self.problems.append(event.message)
 
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)

@@ -1,30 +1,16 @@
-"""How a pod says for whom it is and to which group it belongs, in anybody's words."""
+"""What a pod says about itself: whether it needs a group, and which one it has."""
 
 from msgspec import field
 
 from phalanx.controllers.grouper.family import read
 from phalanx.dialects.kai import SUBGROUP
-from phalanx.dialects.pods import GROUP, KAI_GROUP, ROLE
-from phalanx.dialects.schema import Meta, Read
-from phalanx.model.kinds import Document
+from phalanx.dialects.links import MARKS, links_of
+from phalanx.dialects.pods import ROLE
+from phalanx.dialects.schema import Meta, PodSpec, Read
+from phalanx.model.kinds import Document, split_key
 
-COSCHEDULING_GROUP, KOORDINATOR_GROUP = "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"
-KOORDINATOR_NAME = "gang.scheduling.koordinator.sh/name"
-LINK_KEYS = frozenset({GROUP, KAI_GROUP, COSCHEDULING_GROUP, KOORDINATOR_GROUP, KOORDINATOR_NAME, SUBGROUP, ROLE})
+LINK_KEYS = frozenset({*(mark.key for mark in MARKS), SUBGROUP, ROLE})
 """Labels and annotations that make a pod a member of a group or of a part of it."""
-
-
-class NativeGroup(Read):
-    """The group that a pod names in its spec, where it cannot be changed later."""
-
-    pod_group_name: str | None = None
-
-
-class MemberSpec(Read):
-    """For whom a pod is."""
-
-    scheduler_name: str | None = None
-    scheduling_group: NativeGroup | None = None
 
 
 class MemberStatus(Read):
@@ -34,24 +20,21 @@ class MemberStatus(Read):
 
 
 class Member(Read):
-    """What a pod says about itself."""
+    """A pod that may be in a group."""
 
     metadata: Meta
-    spec: MemberSpec = field(default_factory=MemberSpec)
+    spec: PodSpec = field(default_factory=PodSpec)
     status: MemberStatus = field(default_factory=MemberStatus)
 
     @property
     def native_group(self) -> str:
-        """Return the group that it names in its spec."""
-        return (self.spec.scheduling_group or NativeGroup()).pod_group_name or ""
+        """Return the group that it names in its spec, where it cannot be changed later."""
+        return self.spec.scheduling_group.pod_group_name or "" if self.spec.scheduling_group else ""
 
     @property
     def links(self) -> set[str]:
-        """Return the groups that it says it belongs to."""
-        annotations, labels = self.metadata.annotations or {}, self.metadata.labels or {}
-        named = [annotations.get(key) for key in (GROUP, KAI_GROUP, KOORDINATOR_NAME)]
-        named += [labels.get(key) for key in (COSCHEDULING_GROUP, KOORDINATOR_GROUP)]
-        return {name for name in (*named, self.native_group) if name}
+        """Return the names of the groups that it says it belongs to, in anybody's words."""
+        return {split_key(link.group)[1] for link in links_of(self.metadata, self.spec)}
 
     @property
     def needs_group(self) -> bool:

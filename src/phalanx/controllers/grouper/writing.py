@@ -7,11 +7,11 @@ from typing import Any
 from phalanx.controllers.base import Create, Patch, Write
 from phalanx.controllers.grouper.facts import Group
 from phalanx.controllers.grouper.grouping import Constraint, Part
-from phalanx.controllers.grouper.links import COSCHEDULING_GROUP, KOORDINATOR_GROUP
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.parts import annotations_of, labels_of, meta_of
 from phalanx.dialects.kai import SUBGROUP
-from phalanx.dialects.pods import GROUP, KAI_GROUP, ROLE
+from phalanx.dialects.links import COSCHEDULING_GROUP, GROUP, KAI_GROUP, SIGS_GROUP
+from phalanx.dialects.pods import ROLE
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 
@@ -108,7 +108,7 @@ WORDS: Mapping[str, Words] = {
         _groups("scheduling.volcano.sh/v1beta1"), _volcano_spec, _volcano_annotations, _annotated(GROUP, ROLE, part_is_label=False)
     ),
     "coscheduling": Words(_groups("scheduling.x-k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(COSCHEDULING_GROUP)),
-    "koordinator": Words(_groups("scheduling.sigs.k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(KOORDINATOR_GROUP)),
+    "koordinator": Words(_groups("scheduling.sigs.k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(SIGS_GROUP)),
     "native": Words(
         _groups("scheduling.k8s.io/v1alpha2"), _native_spec, _nothing, lambda name, part: {"labels": {}, "annotations": {}},
         is_fixed=True,
