@@ -108,7 +108,9 @@ def test_owners_that_own_each_other_end_the_way_up() -> None:
     first, second = stateful(), owner("apps/v1", "ReplicaSet", "other")
     first["metadata"]["ownerReferences"] = pod(by=second)["metadata"]["ownerReferences"]
     second["metadata"]["ownerReferences"] = pod(by=first)["metadata"]["ownerReferences"]
-    assert workloads.grouped(workloads.store(first, second, pod(by=first)))["metadata"]["name"] == "pg-other-replicaset-other"
+    store = workloads.store(first, second, pod(by=first))
+    assert workloads.grouped(store)["metadata"]["name"] == "pg-other-replicaset-other"
+    assert list(PodGrouper().concerns(store, kind_of(second), second)) == [Key("default", "train-0")]
 
 
 # --- what a group says ---------------------------------------------------------------------------------------------------

@@ -133,13 +133,15 @@ def _with_metadata(document: Document, other: Document) -> dict[str, Any]:
 
 
 def pods_under(view: View, uid: str) -> Iterator[Document]:
-    """Yield the pods that belong to an owner, however many others stand between."""
-    for pod in view.owned(uid, POD):
-        yield pod
-        yield from pods_under(view, str(meta_of(pod)["uid"]))
-    for kind in BETWEEN:
-        for document in view.owned(uid, kind):
-            yield from pods_under(view, str(meta_of(document)["uid"]))
+    """Yield the pods that belong to an owner, however many others stand between; each once, even if owners own each other."""
+    waiting, seen = [uid], {uid}
+    while waiting:
+        owner = waiting.pop()
+        found = [(kind, document) for kind in (POD, *BETWEEN) for document in view.owned(owner, kind)]
+        fresh = [(kind, document) for kind, document in found if str(meta_of(document)["uid"]) not in seen]
+        yield from (document for kind, document in fresh if kind is POD)
+        waiting += [str(meta_of(document)["uid"]) for _, document in fresh]
+        seen.update(waiting)
 
 
 def find(view: View, kind: Kind, pod: Document, name: str) -> Document | None:
