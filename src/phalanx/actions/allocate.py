@@ -119,6 +119,8 @@ class _Turn:
 
     def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
         """Keep the promise to a gang; it stays in line if that fails or if it has more tasks to place."""
+        if self._session.tolerated_gap(gang) is not None:
+            return self._allocate_flat(gang, queue) and self._placer.has_tasks_left(gang)
         if not keep_promise(self._session, gang, queue):
             return True
         return self._session.gang_ready(gang).ok and self._placer.has_tasks_left(gang)

@@ -30,7 +30,7 @@ class Kind:
     @property
     def is_built_in(self) -> bool:
         """Tell whether every cluster serves it; others came with a CustomResourceDefinition, and take no strategic merge patch."""
-        return "." not in self.group or self.group.endswith(".k8s.io")
+        return "." not in self.group or (self.group.endswith(".k8s.io") and not self.group.endswith(".sigs.k8s.io"))
 
     @property
     def resource(self) -> str:
@@ -111,6 +111,8 @@ BUDGET = kind_of({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"})
 GROUP_BY_DIALECT = {
     "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
     "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
+    "coscheduling": kind_of({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup"}),
+    "koordinator": kind_of({"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup"}),
 }
 
 
