@@ -16,7 +16,9 @@ from phalanx.model.task import LONGEST_NAME, Task, TaskKey
 class TaskState:
     """A task in this session: where it stands now, and what the last attempt gave it."""
 
-    __slots__ = ("attempt", "attempt_node", "error", "gang", "gpu_groups", "node", "refusal", "status", "subgroup", "task")
+    __slots__ = (
+        "attempt", "attempt_node", "error", "gang", "gpu_groups", "is_kept", "node", "refusal", "status", "subgroup", "task",
+    )  # fmt: skip
 
     def __init__(self, task: Task, gang: "GangState", node: int) -> None:
         """Start from the snapshot; `node` is the node's number or -1."""
@@ -24,6 +26,8 @@ class TaskState:
         self.subgroup: SubGroupState
         self.attempt: Status | None = None
         self.attempt_node = -1
+        self.is_kept = False
+        """Its promise is room that is free, kept until others of its gang have some too."""
         self.gpu_groups: list[tuple[str, bool]] = []
         """Shared devices that this session gave it, and whether each was opened for it."""
         self.error: FitError | str | None = None

@@ -76,7 +76,8 @@ def _joined(names: tuple[str, ...], pieces: dict[str, Gang]) -> Gang:
     limits = [limit for piece in there if (limit := piece.schedule_timeout_seconds) is not None]
     last = min(_with_objects(there) or there, key=lambda piece: LEAST_FIRST.index(piece.phase))
     return replace(
-        there[0], key=GangKey(names[0]), min_member=sum(minima.values()), role_minima=minima, created=min(piece.created for piece in there),
+        there[0], key=GangKey(names[0]), min_member=sum(minima.values()), role_minima=minima,
+        created=min(piece.created for piece in there),
         phase=last.phase, conditions=last.conditions,
         schedule_timeout_seconds=min(limits, default=None), keeps_places=all(piece.keeps_places for piece in there),
         quorum=min((piece.quorum for piece in there), key=STRICTEST_FIRST.index), pieces=tuple(there),

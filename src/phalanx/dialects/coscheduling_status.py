@@ -114,22 +114,26 @@ def conditions(outcome: Outcome) -> tuple[Condition, ...]:
 
 def group_message(gang: GangState) -> str:
     """Say how far a gang came, and who stops it."""
+    blocked = None if gang.verdicts else first_blocked(gang.tasks)
+    return how_far(gang) if blocked is None else f"{how_far(gang)}; {blocked.task.name}: {_text(blocked)}"
+
+
+def how_far(gang: GangState) -> str:
+    """Say what the session found for the gang as a whole."""
+    called = f"PodGroup {gang.gang.namespace}/{gang.gang.name}"
     verdict = next((verdict for verdict in gang.verdicts if verdict.message), None)
     if verdict is not None:
-        return f"{_called(gang)}: {verdict.message}"
-    blocked = first_blocked(gang.tasks)
-    text = f"{_called(gang)} starts with {gang.gang.min_member} members at once, {placeable(gang)} have room"
-    return text if blocked is None else f"{text}; {blocked.task.name}: {_text(blocked)}"
-
-
-def _called(gang: GangState) -> str:
-    return f"PodGroup {gang.gang.namespace}/{gang.gang.name}"
+        return f"{called}: {verdict.message}"
+    fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
+    return f"{called} needs room for {gang.gang.min_member} members at once and has it for {fitting}"
 
 
 def _text(task: TaskState) -> str:
+    """Say why a pod has no node, as kube-scheduler puts it."""
     if task.error is None:
         return task.refusal.message if task.refusal is not None else ""
-    return task.error.text if isinstance(task.error, FitError) else task.error
+    text = task.error.text if isinstance(task.error, FitError) else task.error
+    return text.replace("nodes are unavailable", "nodes are available").rstrip(".")
 
 
 def settled_phase(gang: GangState) -> str:
@@ -141,11 +145,12 @@ def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
     """Say what became of a pod that is not bound: its own obstacle, the room that it has or keeps, or what its group lacks."""
     status, node = (task.status, task.node) if task.attempt is None else (task.attempt, task.attempt_node)
     if status is Status.PIPELINED:
-        return PodCondition("Unschedulable", f"room on {names[node]} is kept for it; {group_message(task.gang)}", names[node])
+        room = "is kept for it" if task.is_kept else "is its own once others have left"
+        return PodCondition("Unschedulable", f"room on {names[node]} {room}; {group_message(task.gang)}", names[node])
     if status is Status.ALLOCATED:
         return PodCondition("Schedulable", f"there is room on {names[node]}; {group_message(task.gang)}")
     own = _text(task)
-    return PodCondition("Unschedulable", f"{own}; {group_message(task.gang)}" if own else group_message(task.gang))
+    return PodCondition("Unschedulable", f"{own}; {how_far(task.gang)}" if own else group_message(task.gang))
 
 
 def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:

@@ -101,7 +101,7 @@ def _bundle(annotations: Mapping[str, str], own: str) -> tuple[str, ...]:
     text = annotations.get(GROUPS)
     if not text:
         return ()
-    where, example = f"metadata.annotations[{GROUPS!r}]", f"write for example '[\"{own}\",\"team/other\"]'"
+    where, example = f"metadata.annotations[{GROUPS!r}]", f'write for example \'["{own}","team/other"]\''
     try:
         names = msgspec.json.decode(text, type=list[str])
     except msgspec.DecodeError:

@@ -89,7 +89,8 @@ class PodReader:
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
             gang=home.gang, dialect=home.dialect, group=home.group, role=home.role or own_role(annotations, labels),
-            priority=_priority(spec, annotations), rank=spec.priority or 0, status=_status(meta, spec, status), node=spec.node_name or "",
+            priority=_priority(spec, annotations), rank=spec.priority or 0, status=_status(meta, spec, status),
+            node=spec.node_name or "",
             created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
             is_preemptable=(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE) or "true").lower() != "false",
             is_gated=bool(spec.scheduling_gates), nominated_node=status.nominated_node_name or "",

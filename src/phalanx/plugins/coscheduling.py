@@ -55,14 +55,16 @@ class CoschedulingPlugin:
     # --- who may be tried --------------------------------------------------------------------------------------------
 
     def gang_valid(self, session: Session, gang: GangState) -> Verdict:
-        """Refuse a gang whose time is up, that pauses, whose members are gated, or that asks for more than there can be."""
+        """Refuse a gang whose time is up, that pauses, that would hold places for gated members, or that asks for too much."""
         if self._is_over(session, gang.gang):
             return self._timeout(gang)
         left = _moment(gang.gang, LAST_FAILURE) + self._backoff_seconds - session.now
-        if left > 0 and _moment(gang.gang, LAST_FAILURE):
-            return Verdict.refuse(self.name, "GroupBackoff", f"it failed and pauses, tried again in {math.ceil(left)} s", seconds=left)
+        if left > 0:
+            session.decisions.look_again(session.now + left)
+            message = f"it failed and pauses, tried again in {math.ceil(left)} s"
+            return Verdict.refuse(self.name, "GroupBackoff", message, seconds=left)
         gated = sum(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks)
-        if gated and gang.valid - gated < gang.gang.min_member:
+        if gated and gang.valid - gated < gang.gang.min_member and self.tolerated_gap(session, gang) is not None:
             return self._gated(gang, gated)
         return self._enough_in_all(session, gang)
 
@@ -79,7 +81,7 @@ class CoschedulingPlugin:
         return gang.has_object and deadline is not None and session.now >= deadline
 
     def _timeout(self, gang: GangState) -> Verdict:
-        limit, kept = self._limit(gang.gang), sum(bool(task.task.nominated_node) for task in gang.tasks)
+        limit, kept = self._limit(gang.gang) or 0.0, sum(bool(task.task.nominated_node) for task in gang.tasks)
         what = f"gives back {kept} places that it kept and " if kept else ""
         then = f"in {self._backoff_seconds:g} s" if self._backoff_seconds else "in the next session"
         message = f"not whole within {limit:g} s; it {what}is tried again {then}"
@@ -112,7 +114,7 @@ class CoschedulingPlugin:
     # --- holding -----------------------------------------------------------------------------------------------------
 
     def tolerated_gap(self, session: Session, gang: GangState) -> int | None:
-        """Let a gang keep places if it may at all, while its time runs, and while no more than the share that is left of it lacks."""
+        """Let a gang keep places, if it may at all and while its time runs, as long as not too much of it lacks."""
         noun = gang.gang
         deadline = self._deadline(noun)
         is_over = deadline is not None and session.now >= deadline
@@ -122,20 +124,26 @@ class CoschedulingPlugin:
 
     def close(self, session: Session) -> None:
         """Turn what gangs keep into promises, and write down since when they wait and when they failed."""
-        for gang in session.gangs.values():
+        for gang in filter(self._concerns, session.gangs.values()):
             if any(verdict.reason == "ScheduleTimeout" for verdict in gang.verdicts):
                 self._stamp(session, gang, WAITS_SINCE, None)
                 self._stamp(session, gang, LAST_FAILURE, session.now)
+                session.decisions.look_again(session.now + self._backoff_seconds)
             elif gang.tasks and session.gang_ready(gang).ok:
                 self._stamp(session, gang, WAITS_SINCE, None)
                 self._stamp(session, gang, LAST_FAILURE, None)
             elif any(map(_was_tried, gang.tasks)):
                 self._go_on_waiting(session, gang)
 
+    def _concerns(self, gang: GangState) -> bool:
+        noun = gang.gang
+        has_stamps = WAITS_SINCE in noun.annotations or LAST_FAILURE in noun.annotations
+        return has_stamps or bool(self._limit(noun) or self._backoff_seconds or self._is_optimistic)
+
     def _go_on_waiting(self, session: Session, gang: GangState) -> None:
-        kept = [task for task in gang.tasks if task.status is Status.ALLOCATED]
-        for task in kept:
+        for task in [task for task in gang.tasks if task.status is Status.ALLOCATED]:
             gang.move(task, Status.PIPELINED)
+            task.is_kept = True
         if self._limit(gang.gang) is not None and not _moment(gang.gang, WAITS_SINCE):
             self._stamp(session, gang, WAITS_SINCE, session.now)
         if self._backoff_seconds and not gang.tally.waiting:
@@ -153,7 +161,8 @@ class CoschedulingPlugin:
 
 def _moment(gang: Gang, key: str) -> float:
     """Return the moment that an annotation of a group holds; 0 without one."""
-    return moment_of(gang.annotations.get(key, "")) or 0.0
+    text = gang.annotations.get(key)
+    return 0.0 if text is None else moment_of(text) or 0.0
 
 
 def _was_tried(task: TaskState) -> bool:
