@@ -37,7 +37,7 @@ def keep_promise(session: Session, gang: GangState, queue: Queue) -> bool:
 
 
 def hold_places(session: Session, gang: GangState, queue: Queue) -> Statement:
-    """Take the places again that were promised to a gang, as far as they are still there; whether it keeps them is decided later."""
+    """Take the places again that were promised to a gang, as far as they are there; whether it keeps them is decided later."""
     statement = session.statement()
     for task in session.sorted_tasks(promised_tasks(gang)):
         _place(session, task, queue, statement)
