@@ -158,6 +158,19 @@ def test_failed_is_no_end_a_replacement_makes_the_gang_go_on() -> None:
     assert (status(there)["phase"], status(there)["running"]) == ("Running", 3)
 
 
+def test_since_when_a_gang_is_stale_stands_in_an_annotation_until_it_is_whole_again() -> None:
+    there = world(nodes=2, policy=PHALANX)
+    worlds.submit(there, sigs.gang("train", tasks=2, cpu=2, annotations={"phalanx.dev/staleness-grace": "never"}))
+    there.plan(100, lambda: there.faults.die("node-1"))
+    worlds.run(there, 200)
+    stamp = there.store.get(KIND, "default", "train")["metadata"]["annotations"]["phalanx.dev/stale-since"]
+    worlds.run(there, 300)
+    assert there.store.get(KIND, "default", "train")["metadata"]["annotations"]["phalanx.dev/stale-since"] == stamp
+    there.plan(300, lambda: there.store.create(build.node("node-2", cpu=2)))
+    worlds.run(there, 320)
+    assert "phalanx.dev/stale-since" not in there.store.get(KIND, "default", "train")["metadata"]["annotations"]
+
+
 # --- surprises of others, by number ------------------------------------------------------------------------------------------
 
 

@@ -44,8 +44,12 @@ def running(world: World) -> list[str]:
     return sorted(name for name, phase in worlds.phases(world.store).items() if phase == "Running")
 
 
-def bundle(**more: Any) -> tuple[list[Document], list[Document]]:
-    return tuple(sigs.koordinator_gang(name, tasks=2, cpu=2, groups=BUNDLE, **more) for name in ("a/prefill", "b/decode"))  # type: ignore[return-value]  # two of them
+def bundle() -> tuple[list[Any], list[Any]]:
+    return part("a/prefill"), part("b/decode")
+
+
+def part(name: str) -> list[Any]:
+    return [*sigs.koordinator_gang(name, tasks=2, cpu=2, groups=BUNDLE)]
 
 
 # --- gangs that pods make --------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ KIND = GROUP_BY_DIALECT["coscheduling"]
 
 
 def policy(**arguments: Any) -> Policy:
-    tier = [{"name": "coscheduling", "arguments": arguments}, "priority", "gang"]
+    tier: list[Any] = [{"name": "coscheduling", "arguments": arguments}, "priority", "gang"]
     actions = [{"name": "allocate", "arguments": {"promisedFirst": True}}]
     return build.policy((tier, ("predicates", "nodeorder")), "allocate", configurations=actions)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from phalanx.model.gang import Counts, Gang, Quorum
-from phalanx.model.task import GangKey
 
 STRICTEST_FIRST = (Quorum.FRESH, Quorum.PRESENT, Quorum.ONCE)
 LEAST_FIRST = ("Pending", "Inqueue", "Running", "Completed")
@@ -46,9 +45,10 @@ class Bundles:
         return sorted(group for group in groups if group in self._pieces)
 
     def leader(self, group: str) -> str:
-        """Return the group by whose name the bundle of a group is known: itself when it stands alone."""
+        """Return the group by whose name a bundle is known, the first that is there; for a group that stands alone itself."""
         gang = self._pieces[group]
-        return gang.bundle[0] if gang.bundle and self._other(gang) is None else group
+        is_alone = not gang.bundle or self._other(gang) is not None
+        return group if is_alone else next(name for name in gang.bundle if name in self._pieces)
 
     def whole(self, group: str) -> Gang:
         """Return the gang that a group is a part of."""
@@ -76,7 +76,7 @@ def _joined(names: tuple[str, ...], pieces: dict[str, Gang]) -> Gang:
     limits = [limit for piece in there if (limit := piece.schedule_timeout_seconds) is not None]
     last = min(_with_objects(there) or there, key=lambda piece: LEAST_FIRST.index(piece.phase))
     return replace(
-        there[0], key=GangKey(names[0]), min_member=sum(minima.values()), role_minima=minima,
+        there[0], min_member=sum(minima.values()), role_minima=minima,
         created=min(piece.created for piece in there),
         phase=last.phase, conditions=last.conditions,
         schedule_timeout_seconds=min(limits, default=None), keeps_places=all(piece.keeps_places for piece in there),

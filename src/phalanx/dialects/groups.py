@@ -3,8 +3,8 @@
 A gang is known by ``namespace/name``. Groups of two dialects may have the same name; the first that comes keeps it, the other is
 known as ``namespace/name@dialect``. A pod that carries the marks of several dialects belongs to the only one of these groups that
 is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang: its first pod says what
-it is, and it goes with the last. In some, several groups are one gang (`bundles.py`): it is known by the first of their names, and
-their pods have the names of the groups as roles.
+it is, and it goes with the last. In some, several groups are one gang (`bundles.py`): it is known by the first of them that is
+there, and their pods have the names of the groups as roles.
 """
 
 from collections.abc import Sequence
@@ -72,9 +72,14 @@ class Groups:
             link, before, whole = Link(dialect, group), self.key_of(Link(dialect, group)), bundles.whole(group)
             key = self._alone(Link(dialect, bundles.leader(group)))
             self._move(link, key, group if whole.pieces else "")
-            if before != key and before not in self._homes.values():
+            if before != key and not self._is_taken(before, dialect):
                 self._state.drop_gang(before)
             self._state.put_gang(whole if key == whole.key else replace(whole, key=key))
+
+    def _is_taken(self, key: GangKey, dialect: str) -> bool:
+        """Tell whether a group is known by a key, or a bundle."""
+        link = Link(dialect, key.partition("@")[0])
+        return key in self._homes.values() or (self.is_there(link) and self.key_of(link) == key)
 
     def _move(self, link: Link, key: GangKey, role: str) -> None:
         """Let the pods of a group belong to another gang, or have another role in it."""

@@ -200,8 +200,9 @@ class World:
         gang = self.cluster.state.gang(key)
         for member in [*self.cluster.state.members(key)]:
             self.store.delete(POD, *split_key(member), grace=0)
-        if gang is not None and gang.dialect in GROUP_BY_DIALECT:
-            self.store.delete(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name)
+        for group in (gang.pieces or (gang,)) if gang is not None and gang.dialect in GROUP_BY_DIALECT else ():
+            if group.has_object:
+                self.store.delete(GROUP_BY_DIALECT[group.dialect], group.namespace, group.name)
         self.work.forget(key)
 
     def pods_of(self, gang: str) -> list[str]:
