@@ -74,19 +74,13 @@ def _joined(names: tuple[str, ...], pieces: dict[str, Gang]) -> Gang:
     there = [pieces[name] for name in names if name in pieces]
     minima = {name: pieces[name].min_member if name in pieces else 1 for name in names}
     limits = [limit for piece in there if (limit := piece.schedule_timeout_seconds) is not None]
-    last = min(_with_objects(there) or there, key=lambda piece: LEAST_FIRST.index(piece.phase))
+    last = min([piece for piece in there if piece.has_object] or there, key=lambda piece: LEAST_FIRST.index(piece.phase))
     return replace(
-        there[0], min_member=sum(minima.values()), role_minima=minima,
-        created=min(piece.created for piece in there),
+        there[0], min_member=sum(minima.values()), role_minima=minima, created=min(piece.created for piece in there),
         phase=last.phase, conditions=last.conditions,
         schedule_timeout_seconds=min(limits, default=None), keeps_places=all(piece.keeps_places for piece in there),
-        quorum=min((piece.quorum for piece in there), key=STRICTEST_FIRST.index), pieces=tuple(there),
-        has_object=bool(_with_objects(there)), reported=_reports(there),
+        quorum=min((piece.quorum for piece in there), key=STRICTEST_FIRST.index), pieces=tuple(there), reported=_reports(there),
     )  # fmt: skip
-
-
-def _with_objects(there: list[Gang]) -> list[Gang]:
-    return [piece for piece in there if piece.has_object]
 
 
 def _reports(there: list[Gang]) -> dict[str, Counts]:

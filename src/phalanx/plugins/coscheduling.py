@@ -17,6 +17,7 @@ from phalanx.model.gang import Gang
 from phalanx.model.moment import moment_of, moment_text
 from phalanx.model.resources import PODS, add, quantity_text
 from phalanx.model.status import HOLDING, Status
+from phalanx.placement import Amounts
 
 WAITS_SINCE, LAST_FAILURE = "phalanx.dev/waits-since", "phalanx.dev/last-failure"
 OPTIMISTIC, PESSIMISTIC = "optimistic", "pessimistic"
@@ -38,6 +39,8 @@ class CoschedulingPlugin:
         self._reject_percentage = settings.integer("podGroupRejectPercentage", 10)
         self._is_optimistic = settings.choice("reservation", PESSIMISTIC, (OPTIMISTIC, PESSIMISTIC)) == OPTIMISTIC
         settings.done()
+        self._free: Amounts | None = None
+        """What all nodes together have, for the early check; counted once in a session."""
         if not 0 <= self._reject_percentage <= 100:
             where = f"plugin {self.name!r}, argument 'podGroupRejectPercentage'"
             raise ConfigError(f"{where}: {self._reject_percentage} is not a percentage; write a whole number from 0 to 100")
@@ -96,16 +99,21 @@ class CoschedulingPlugin:
         """Refuse a gang whose minResources are more than all nodes together have left, or have, where others can be evicted."""
         if gang.gang.dialect != CHECKED_DIALECT or not gang.gang.min_resources:
             return YES
-        snapshot, may_evict = session.snapshot, bool(EVICTING.intersection(session.policy.actions))
-        taken = 0 if may_evict else snapshot.used - snapshot.releasing
-        room = (snapshot.nodes.allocatable - taken).sum(axis=1)
+        may_evict = bool(EVICTING.intersection(session.policy.actions))
+        room, rows = self._room(session, may_evict=may_evict), session.snapshot.space.row_by_name
         own = {} if may_evict else _held_by(gang)
         for name, wanted in {**gang.gang.min_resources, PODS: gang.gang.min_member}.items():
-            row = snapshot.space.row_by_name.get(name)
-            have = own.get(name, 0) + (0 if row is None else int(room[row]))
+            have = own.get(name, 0) + (int(room[rows[name]]) if name in rows else 0)
             if have < wanted:
                 return self._too_little(name, wanted, have, "there are" if may_evict else "free are")
         return YES
+
+    def _room(self, session: Session, *, may_evict: bool) -> Amounts:
+        if self._free is None:
+            snapshot = session.snapshot
+            taken = 0 if may_evict else snapshot.used - snapshot.releasing
+            self._free = (snapshot.nodes.allocatable - taken).sum(axis=1)
+        return self._free
 
     def _too_little(self, name: str, wanted: int, have: int, verb: str) -> Verdict:
         message = f"its minResources ask for {quantity_text(name, wanted)} {name} in all, {verb} {quantity_text(name, have)}"
