@@ -76,8 +76,8 @@ def _joined(names: tuple[str, ...], pieces: dict[str, Gang]) -> Gang:
     limits = [limit for piece in there if (limit := piece.schedule_timeout_seconds) is not None]
     last = min([piece for piece in there if piece.has_object] or there, key=lambda piece: LEAST_FIRST.index(piece.phase))
     return replace(
-        there[0], min_member=sum(minima.values()), role_minima=minima, created=min(piece.created for piece in there),
-        phase=last.phase, conditions=last.conditions,
+        there[0], uid="+".join(piece.uid for piece in there), min_member=sum(minima.values()), role_minima=minima,
+        created=min(piece.created for piece in there), phase=last.phase, conditions=last.conditions,
         schedule_timeout_seconds=min(limits, default=None), keeps_places=all(piece.keeps_places for piece in there),
         quorum=min((piece.quorum for piece in there), key=STRICTEST_FIRST.index), pieces=tuple(there), reported=_reports(there),
     )  # fmt: skip
