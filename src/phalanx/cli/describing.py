@@ -7,9 +7,9 @@ import click
 import yaml
 
 from phalanx.cli import output
-from phalanx.cli.getting import gangs
+from phalanx.cli.getting import gangs, group_kind
 from phalanx.cli.server import find, is_gang
-from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT
+from phalanx.model.kinds import EVENT
 from phalanx.store.applied import LAST_APPLIED
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
@@ -21,8 +21,8 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     """Show one object and what happened to it."""
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
-        kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
-        group = await client.get(kind, namespace, name)
+        kind = group_kind(gang)
+        group = await client.get(kind, namespace, name) if kind is not None else {}
         _show_gang(gang, group, client.now)
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
@@ -37,9 +37,9 @@ def _show_gang(gang: Document, group: Document, now: float) -> None:
     _fields(
         ("Gang", gang["metadata"]["name"]),
         ("Namespace", gang["metadata"]["namespace"]),
-        ("Group", f"{group['kind']} of {gang['group']}"),
+        ("Group", f"{group['kind']} of {gang['group']}" if group else f"{gang['group']}, made by its pods"),
         ("Queue", gang["queue"]),
-        ("Age", age(group["metadata"].get("creationTimestamp", ""), now)),
+        ("Age", age(gang["metadata"].get("creationTimestamp", ""), now)),
         ("Status", gang["status"]),
         ("Phase", gang["phase"]),
         ("Placed", placed),

@@ -24,8 +24,10 @@ def sort_out(states: Iterable[GangState], queues: Mapping[str, Queue]) -> tuple[
 
 
 def _takes_part(state: GangState, queues: Mapping[str, Queue]) -> Verdict:
-    """Refuse gangs whose queue does not exist, and those that failed in their pool and asked not to be tried there again."""
+    """Refuse gangs that are broken, whose queue does not exist, or that failed in their pool and asked not to be tried again."""
     gang = state.gang
+    if gang.fault:
+        return Verdict.refuse("", "Invalid", gang.fault)
     if gang.queue not in queues:
         return Verdict.refuse("", "QueueNotFound", f"queue {gang.queue!r} does not exist")
     pool, attempt = gang.pool, gang.latest_attempt

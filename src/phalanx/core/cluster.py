@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx.core.binding import BindRequests
 from phalanx.core.nodes import NodeTable
+from phalanx.core.quorum import counts_by_role
 from phalanx.core.snapshot import EMPTY, Snapshot, Surroundings, Totals
 from phalanx.core.staleness import is_short
 from phalanx.core.states import GangState
@@ -253,11 +254,14 @@ def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     statuses = [task.status for task in members.values()]
     if not statuses or not all(status in _QUIET for status in statuses):
         return False
+    if gang.reported is not None and gang.reported != counts_by_role(members.values(), gang.reported):
+        return False
     if all(status in COMPLETED for status in statuses):
-        return gang.phase == "Completed"
+        return gang.phase == "Completed" or not gang.has_object
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
     ready = sum(status in READY for status in statuses)
-    if gang.phase != "Running" or "Scheduled" not in types or ready < gang.min_member:
+    is_told = (gang.phase == "Running" and "Scheduled" in types) or not gang.has_object
+    if not is_told or ready < gang.min_member:
         return False
     has_parts = bool(gang.subgroups or gang.role_minima)
     return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))

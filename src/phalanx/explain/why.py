@@ -67,6 +67,8 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
+        if verdict.reason == "Invalid":
+            return f"set aside: {verdict.message}"
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
         if verdict.reason == "NotEnoughPodsOfTask":
@@ -132,7 +134,8 @@ def _fitting(gang: GangState) -> str:
     if domain and placeable(gang) >= needed:
         is_whole = gang.topology is not None and gang.topology.is_hard
         return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{aside}"
-    return f"{min(placeable(gang), needed)} of {needed} tasks fit{domain}{aside}"
+    fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
+    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{aside}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
@@ -164,7 +167,7 @@ def _roles(gang: GangState, *also: Status) -> dict[str, tuple[int, int]]:
 
 def _count(tasks: list[TaskState], *also: Status) -> int:
     """Count the members that have a place or nearly had one."""
-    return sum(task.status in (*READY, *also) or _nearly(task) for task in tasks)
+    return sum(task.status in (*READY, *also) or task.is_kept or _nearly(task) for task in tasks)
 
 
 def _nearly(task: TaskState) -> bool:
@@ -225,8 +228,11 @@ def _obstacle(task: TaskState, error: FitError) -> str:
 
 
 def _promised(gang: GangState) -> Iterator[str]:
-    if gang.tally.waiting:
-        yield f"{_part(gang.tally.waiting, gang)} promised room that leaving pods still hold"
+    kept = sum(task.is_kept for task in gang.tasks)
+    if kept:
+        yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
+    if gang.tally.waiting > kept:
+        yield f"{_part(gang.tally.waiting - kept, gang)} promised room that leaving pods still hold"
 
 
 def _gated(gang: GangState) -> Iterator[str]:
@@ -248,7 +254,7 @@ def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
 
 
 def _is_told_elsewhere(verdict: Verdict, snapshot: Snapshot) -> bool:
-    return verdict.reason == STALE or _is_cluster_full(verdict, snapshot)
+    return verdict.reason in (STALE, "GatedMembers") or _is_cluster_full(verdict, snapshot)
 
 
 def _refusal(gang: GangState, verdict: Verdict) -> str:

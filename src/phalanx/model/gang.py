@@ -6,6 +6,7 @@ by the group object, any depth) or a *template* that makes one sub-group per dis
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from phalanx.model.resources import Resources
 from phalanx.model.selectors import Labels, LabelSelector
@@ -69,6 +70,21 @@ class Condition:
     """The pool of nodes that it is about, where there are pools."""
 
 
+class Quorum(Enum):
+    """Which members count towards the minima of a gang."""
+
+    PRESENT = "waiting-and-running"
+    """Those that have a place or are about to get one, and those that succeeded."""
+    ONCE = "once-satisfied"
+    """The same until the gang was whole; from then on every member starts for itself, as long as one of them is left."""
+    FRESH = "only-waiting"
+    """Only those that are about to get a place: each start needs as many as the first."""
+
+
+Counts = tuple[int, int, int]
+"""How many members run, succeeded and failed."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Gang:
     """The group object, read."""
@@ -98,6 +114,23 @@ class Gang:
     """After one failure in a pool it waits until somebody moves it to another."""
     marks_pods: bool = True
     """Its pods are told when they cannot be placed."""
+    has_own_priority: bool = True
+    """Otherwise it has the highest priority of its pods."""
+    has_object: bool = True
+    """Otherwise pods alone make it."""
+    schedule_timeout_seconds: float | None = None
+    """How long it may wait to become whole before it gives up for a while; None leaves it to the configuration."""
+    keeps_places: bool = False
+    """Members that found a place keep it while others have none, until the time is up."""
+    quorum: Quorum = Quorum.PRESENT
+    bundle: tuple[str, ...] = ()
+    """Groups that start together with it, itself among them; empty when it stands alone."""
+    pieces: tuple["Gang", ...] = ()
+    """The groups of which it was put together, each as it stands alone."""
+    reported: Mapping[str, Counts] | None = None
+    """What its status says of its members, by role, or under "" of all; None where it says nothing of the kind."""
+    fault: str = ""
+    """What is wrong with it as it stands beside others; it takes no part until that is mended."""
 
     @property
     def namespace(self) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.errors import PhalanxError
+from phalanx.explain.news import news
 from phalanx.model.kinds import Document
 from phalanx.runtime.events import EventWriter
 from phalanx.runtime.gangs import GangBook
@@ -52,6 +53,8 @@ class Embedded:
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         for key, text in self._book.note(snapshot, decisions).items():
             self._events.waits(snapshot.gangs[key], text)
+        for item in news(decisions):
+            self._events.happened(item)
 
     def gangs(self) -> Document:
         """Return the gangs as they are."""

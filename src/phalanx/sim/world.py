@@ -213,9 +213,10 @@ class World:
         gang = self.cluster.state.gang(key)
         for member in [*self.cluster.state.members(key)]:
             self.store.delete(POD, *split_key(member), grace=0)
-        kind = None if gang is None else GROUP_BY_DIALECT.get(gang.dialect)
-        if gang is not None and kind is not None and self.store.find(kind, gang.namespace, gang.name) is not None:
-            self.store.delete(kind, gang.namespace, gang.name)
+        for group in (gang.pieces or (gang,)) if gang is not None and gang.dialect in GROUP_BY_DIALECT else ():
+            kind = GROUP_BY_DIALECT[group.dialect]
+            if self.store.find(kind, group.namespace, group.name) is not None:
+                self.store.delete(kind, group.namespace, group.name)
         self.work.forget(key)
 
     def pods_of(self, gang: str) -> list[str]:

@@ -5,6 +5,7 @@ worlds.submit(world, worlds.gang("train", tasks=3, duration="10m", gpus=1))
 world.advance(world.start + 60)
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from phalanx.builtin import catalogue_of
@@ -37,7 +38,7 @@ def gang(name: str, *, duration: str = "", **more: Any) -> list[Document]:
     return [group, *pods]
 
 
-def submit(world: World, *gangs: list[Document], at: float = 0.0) -> None:
+def submit(world: World, *gangs: Sequence[Document], at: float = 0.0) -> None:
     """Let gangs arrive together so many seconds after the start."""
     world.plan(at, lambda: world.submit(gangs))
 
