@@ -13,7 +13,7 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import binding, kai, kai_shards, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
+from phalanx.dialects import binding, kai, kai_shards, native, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
 from phalanx.dialects.groups import Groups
 from phalanx.dialects.links import links_of
 from phalanx.dialects.nodes import slot_name
@@ -334,6 +334,10 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("scheduling.run.ai", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
         lambda cluster, document: cluster.remove_group("kai", document),
+    ),
+    ("scheduling.k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),

@@ -1,7 +1,7 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from phalanx.core.decision import ClaimGrant, Decisions, Eviction, Outcome
@@ -118,7 +118,15 @@ def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
 
 def group_status(snapshot: Snapshot, outcome: Outcome) -> GroupStatus:
     """Return what a session leaves on a group, in the words of its dialect."""
-    return words_of(outcome.state.gang).group_status(outcome, snapshot.nodes.names)
+    status = words_of(outcome.state.gang).group_status(outcome, snapshot.nodes.names)
+    return replace(status, conditions=tuple(_told(item, outcome, snapshot) for item in status.conditions))
+
+
+def _told(item: Condition, outcome: Outcome, snapshot: Snapshot) -> Condition:
+    """Return a condition that says why the group waits; a dialect without words of its own for that leaves it to us."""
+    if item.type != "Unschedulable" or item.message:
+        return item
+    return replace(item, message=why(outcome, snapshot))
 
 
 def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:

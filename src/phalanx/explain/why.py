@@ -67,6 +67,8 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
+        if verdict.reason == "SeveralSchedulers":
+            return verdict.message
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
         if verdict.reason == "NotEnoughPodsOfTask":

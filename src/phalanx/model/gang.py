@@ -25,6 +25,11 @@ class TopologyConstraint:
     required_level: str = ""
     preferred_level: str = ""
 
+    @property
+    def label(self) -> str:
+        """The node label of which all members must share a value; empty where a tree or tiers say how close they must be."""
+        return "" if self.topology else self.required_level
+
 
 @dataclass(frozen=True, slots=True)
 class SubGroup:
@@ -98,6 +103,18 @@ class Gang:
     """After one failure in a pool it waits until somebody moves it to another."""
     marks_pods: bool = True
     """Its pods are told when they cannot be placed."""
+    version: str = ""
+    """API version of the group object, where the versions speak differently."""
+    own_priority: int | None = None
+    """The number on the group object itself; it comes before the one of the class."""
+    follows_pods: bool = False
+    """Its pods say how important it is, the most important one for all."""
+    goes_whole: bool = False
+    """Nobody may take a part of it, not even one that it can spare."""
+    keeps_phase: bool = True
+    """The group object has a place for the phase."""
+    needs_one_scheduler: bool = False
+    """All its pods must name the same scheduler."""
 
     @property
     def namespace(self) -> str:
@@ -118,6 +135,11 @@ class Gang:
     def latest_attempt(self) -> Condition | None:
         """What was last said about an attempt in a node pool; None when nobody tried."""
         return next((item for item in reversed(self.conditions) if item.node_pool), None)
+
+    @property
+    def label(self) -> str:
+        """The node label of which all members must share a value; empty without one."""
+        return self.topology.label if self.topology else ""
 
     @property
     def roles_count(self) -> bool:
