@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.podgroup_protection import PodGroupProtection
 
 
 def standard_controllers() -> Sequence[Controller]:
     """Return one of each."""
-    return ()
+    return (PodGroupProtection(),)

@@ -59,7 +59,7 @@ class GangBook:
 def _group_of(gang: Gang) -> str:
     """Name the API of the group object; where pods alone make a gang, the dialect."""
     kind = GROUP_BY_DIALECT.get(gang.dialect)
-    return gang.dialect if kind is None else kind.api_version
+    return gang.dialect if kind is None else f"{kind.group}/{gang.version or kind.version}"
 
 
 def _waits(state: GangState) -> bool:

@@ -14,6 +14,7 @@ from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
+from phalanx.explain.orphans import missing_groups
 from phalanx.explain.why import why
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
@@ -211,7 +212,7 @@ class World:
     def reasons(self) -> dict[str, str]:
         """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
         snapshot, decisions = self.scheduling.look()
-        found: dict[str, str] = {}
+        found: dict[str, str] = dict(missing_groups(snapshot))
         for outcome in decisions.outcomes:
             sentence = why(outcome, snapshot)
             if sentence:
