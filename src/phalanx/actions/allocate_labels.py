@@ -1,7 +1,7 @@
 """The search for one value of a node label whose nodes have room for a gang that must stay together.
 
-A value that can hold all waiting tasks comes before one that can hold only some; among the former the tightest, among the latter the
-roomiest. Room that is there now comes before room that is being released.
+A value that can hold all waiting tasks comes before one that can hold only some; among the former the tightest, among the latter
+the roomiest. Room that is there now comes before room that is being released.
 """
 
 from phalanx.actions.allocate_tasks import TaskPlacer

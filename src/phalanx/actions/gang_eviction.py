@@ -17,8 +17,8 @@ from phalanx.actions.places import weight
 from phalanx.actions.prices import PriceBoard
 from phalanx.actions.room import Mission, RoomMaker
 from phalanx.core.heap import Heap
-from phalanx.core.order import pending_tasks
 from phalanx.core.labels import label_domains
+from phalanx.core.order import pending_tasks
 from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments

@@ -15,7 +15,7 @@ import click
 from phalanx.cli import output
 from phalanx.cli.inputs import STDIN, files_of, parse_text, read_bytes
 from phalanx.cli.objects import served_objects
-from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
 from phalanx.cli.simulate import Options
 from phalanx.cli.simulated import Shown, ending_text, short_time, write_comparison, write_one
 from phalanx.controllers.standard import standard_controllers
@@ -163,6 +163,7 @@ def _world(given: Input, name: str, policy: Policy) -> World:
     mind = Mind(policy, connected_catalogue(policy.family))
     world = World(
         mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=standard_controllers(),
+        gates=Mind(policy_of_gates(), connected_catalogue("")),
     )  # fmt: skip
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)

@@ -1,7 +1,7 @@
 """Lets a PodGroup of Kubernetes go that is being deleted, once no pod needs it any more.
 
-The API server puts a finalizer on every PodGroup; only kube-controller-manager with the feature gate GenericWorkload takes it off. On
-clusters without that a deleted group would stay for ever. Where both do it, the second finds nothing left to do.
+The API server puts a finalizer on every PodGroup; only kube-controller-manager with the feature gate GenericWorkload takes it off.
+On clusters without that a deleted group would stay for ever. Where both do it, the second finds nothing left to do.
 """
 
 from collections.abc import Iterable

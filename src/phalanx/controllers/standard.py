@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.podgroup_protection import PodGroupProtection
 
 
 def standard_controllers() -> Sequence[Controller]:
     """Return one of each."""
-    return (PodGroupProtection(),)
+    return (PodGroupProtection(), GateLifter(), GateTimeouts())

@@ -269,6 +269,8 @@ def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     statuses = [task.status for task in members.values()]
     if not statuses or not all(status in _QUIET for status in statuses):
         return False
+    if not gang.has_object:
+        return sum(status in READY for status in statuses) >= gang.min_member
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
     if all(status in COMPLETED for status in statuses):
         return gang.phase == "Completed" or (not gang.keeps_phase and "Scheduled" in types)

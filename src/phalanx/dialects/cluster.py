@@ -13,7 +13,7 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import binding, kai, kai_shards, native, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
+from phalanx.dialects import binding, gates, kai, kai_shards, native, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
 from phalanx.dialects.groups import Groups
 from phalanx.dialects.links import links_of
 from phalanx.dialects.nodes import slot_name
@@ -96,11 +96,14 @@ class ObjectCluster:
         """Enter a pod; one of which two groups are claimed has its room, but no gang."""
         self._contested.pop(_key(document), None)
         task = self._pods.read(document)
+        made = _MAKERS[task.dialect](_convert(document, schema.Pod)) if task.dialect in _MAKERS else None
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
         before = self.state.task(task.key)
         self.state.put_task(task)
+        if made is not None:
+            self.groups.make(made, task.key)
         if before is not None and before.gang is not None and before.gang != task.gang:
             self.groups.leave(before.gang)
         if task.key in self._contested:
@@ -321,6 +324,8 @@ def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
     cluster.note_volcano(document, is_there=False)
 
 
+_MAKERS: dict[str, Callable[[schema.Pod], Gang | None]] = {"gates": gates.gang}
+"""By dialect: how a pod describes the gang that pods alone make."""
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
 _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("", "Pod"): _Handler(ObjectCluster.put_pod, ObjectCluster.remove_pod),

@@ -14,6 +14,7 @@ KAI_GROUP = "pod-group-name"
 COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
 SIGS_GROUP, SIGS_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name"
 KOORDINATOR_GANG = "gang.scheduling.koordinator.sh/name"
+GATES_GANG = "phalanx.dev/gang"
 ANNOTATION, LABEL, SPEC = "annotation", "label", "spec"
 
 
@@ -34,6 +35,7 @@ MARKS = (
     Mark("koordinator", LABEL, SIGS_GROUP_NAME),
     Mark("koordinator", ANNOTATION, KOORDINATOR_GANG),
     Mark("native", SPEC),
+    Mark("gates", LABEL, GATES_GANG),
 )
 """Of one dialect the first that a pod carries counts."""
 

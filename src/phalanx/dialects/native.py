@@ -128,9 +128,8 @@ def _goes_whole(mode: str | dict[str, Any] | None) -> bool:  # Any: as above
         return False
     if len(words) > 1 or words[0] not in (*SINGLE, *WHOLE):
         found = " and ".join(map(repr, words))
-        raise SnapshotError(
-            f"spec.disruptionMode: {found} is unknown; write 'Pod' or 'PodGroup' in v1alpha2, 'single: {{}}' or 'all: {{}}' in v1beta1"
-        )
+        right = "'Pod' or 'PodGroup' in v1alpha2, 'single: {}' or 'all: {}' in v1beta1"
+        raise SnapshotError(f"spec.disruptionMode: {found} is unknown; write {right}")
     return words[0] in WHOLE
 
 

@@ -1,8 +1,8 @@
 """What a session means for a PodGroup in Kubernetes' own words: one condition, True for good once the gang is bound.
 
-kube-scheduler 1.36 writes it before the first bind, and leaves it True if the binds fail. Here it is written when enough members have
-a node. It never becomes False again: 1.37 calls it PodGroupInitiallyScheduled and says so. That a gang waits once more, its pods say;
-that it runs below its minimum, the condition Stale says.
+kube-scheduler 1.36 writes it before the first bind, and leaves it True if the binds fail. Here it is written when enough members
+have a node. It never becomes False again: 1.37 calls it PodGroupInitiallyScheduled and says so. That a gang waits once more, its
+pods say; that it runs below its minimum, the condition Stale says.
 """
 
 from math import ceil

@@ -111,6 +111,8 @@ class Gang:
     """Its pods say how important it is, the most important one for all."""
     goes_whole: bool = False
     """Nobody may take a part of it, not even one that it can spare."""
+    has_object: bool = True
+    """There is a group object to write on; otherwise its pods alone make it."""
     keeps_phase: bool = True
     """The group object has a place for the phase."""
     needs_one_scheduler: bool = False

@@ -106,7 +106,8 @@ class PredicatesPlugin:
         label = task.gang.gang.label
         if not label:
             return None
-        return [Layer(closed_by_label(task.gang, session.snapshot.nodes)[nodes], f"node(s) don't share the group's value of {label}")]
+        closed = closed_by_label(task.gang, session.snapshot.nodes)
+        return [Layer(closed[nodes], f"node(s) don't share the group's value of {label}")]
 
     def _volume_layers(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
         book, layers = session.book(VolumeBook), list[Layer]()

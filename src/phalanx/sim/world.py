@@ -23,6 +23,7 @@ from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.controlling import Controllers
 from phalanx.sim.faults import Faults
+from phalanx.sim.gatekeeping import Gatekeeping
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
@@ -45,9 +46,9 @@ class World:
 
     def __init__(
         self, mind: Mind, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
-        controllers: Sequence[Controller] = (),
+        controllers: Sequence[Controller] = (), gates: Mind | None = None,
     ) -> None:  # fmt: skip
-        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs."""
+        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back."""
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
         self.settings, self.start, self._chance = settings or Settings(), start, Random(seed)
@@ -61,6 +62,7 @@ class World:
         for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
             self.store.listen(partial(self._enter, reader))
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
+        self._gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
@@ -212,12 +214,12 @@ class World:
     def reasons(self) -> dict[str, str]:
         """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
         snapshot, decisions = self.scheduling.look()
-        found: dict[str, str] = dict(missing_groups(snapshot))
+        found: dict[str, str] = {**missing_groups(self.cluster.snapshot(self.now))}
         for outcome in decisions.outcomes:
             sentence = why(outcome, snapshot)
             if sentence:
                 found.setdefault(self._gang_named(outcome.state.key), sentence)
-        return found
+        return {**found, **(self._gates.reasons() if self._gates is not None else {})}
 
     def _gang_named(self, key: str) -> str:
         """Return the gang of a name that may be the one of a pod, where every pod is a gang of its own."""

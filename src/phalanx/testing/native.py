@@ -3,6 +3,7 @@
 world.submit([native.gang("train", tasks=3, gpus=1)])
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from phalanx.testing import build
@@ -41,7 +42,7 @@ def priority_class(name: str, value: int) -> Document:
     return {"apiVersion": f"{API}/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
-def kubernetes_condition(group: Document) -> Document:
+def kubernetes_condition(group: Mapping[str, Any]) -> Document:
     """Return the one condition of a group that tells whether it is scheduled; empty without it."""
     conditions = group.get("status", {}).get("conditions") or []
     return next((item for item in conditions if item["type"].startswith("PodGroup")), {})

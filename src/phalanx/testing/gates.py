@@ -1,0 +1,43 @@
+"""Gangs behind a scheduling gate in a few words, for tests; the scheduler behind it knows no gangs."""
+
+from typing import Any
+
+from phalanx.builtin import catalogue_of
+from phalanx.cli.policies import policy_of_gates, policy_of_profile
+from phalanx.controllers.base import Controller
+from phalanx.controllers.gates import GateLifter, GateTimeouts
+from phalanx.dialects.gates import GATE, MIN_MEMBER
+from phalanx.dialects.links import GATES_GANG
+from phalanx.model.kinds import POD
+from phalanx.sim.scheduling import Mind
+from phalanx.sim.world import World
+from phalanx.testing import build, worlds
+from phalanx.testing.build import Document
+
+GATED: Document = {"schedulingGates": [{"name": GATE}]}
+
+
+def world(*, profile: str = "default-scheduler", **more: Any) -> World:
+    """Return a world in which gates are watched; pods are placed one by one unless another profile is named."""
+    controllers: list[Controller] = [GateLifter(), GateTimeouts()]
+    own = {"controllers": controllers, "gates": Mind(policy_of_gates(), catalogue_of("")), **more}
+    return worlds.world(policy=policy_of_profile(profile), is_solo=profile == "default-scheduler", **own)
+
+
+def pod(name: str, gang: str, minimum: int | str, *, notes: dict[str, str] | None = None, **more: Any) -> Document:
+    """Return a pod of a gang of so many; `notes` are further annotations."""
+    document = build.pod(name, **{"spec": dict(GATED), **more})
+    document["metadata"]["labels"][GATES_GANG] = gang
+    document["metadata"]["annotations"] |= {MIN_MEMBER: str(minimum), **(notes or {})}
+    return document
+
+
+def gang(name: str, tasks: int, **more: Any) -> list[Document]:
+    """Return pods that start together."""
+    return [pod(f"{name}-{number}", name, tasks, **more) for number in range(tasks)]
+
+
+def placed(world: World, gang: str) -> dict[str, str]:
+    """Return the nodes of the pods of a gang that have one."""
+    pods = (pod for pod in world.store.items(POD) if pod["metadata"]["name"].startswith(f"{gang}-"))
+    return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")}
