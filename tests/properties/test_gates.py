@@ -25,7 +25,7 @@ def stop_after(world: World, writes: int) -> None:
                 raise ServerError("nobody answers")
         return patch(kind, namespace, name, change, **more)
 
-    world.store.patch = limited  # type: ignore[method-assign]  # the end of a process, as the store sees it
+    world.store.patch = limited  # type: ignore[method-assign,assignment]  # the end of a process, as the store sees it
 
 
 def restarted(world: World) -> World:

@@ -214,7 +214,7 @@ class World:
     def reasons(self) -> dict[str, str]:
         """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
         snapshot, decisions = self.scheduling.look()
-        found: dict[str, str] = {**missing_groups(self.cluster.snapshot(self.now))}
+        found: dict[str, str] = {str(key): text for key, text in missing_groups(self.cluster.snapshot(self.now)).items()}
         for outcome in decisions.outcomes:
             sentence = why(outcome, snapshot)
             if sentence:
