@@ -2,6 +2,7 @@
 
 import pytest
 
+from phalanx.cli.policies import policy_of_profile
 from phalanx.controllers.gates import GateLifter
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.gates import AFTERWARDS, GATE, MIN_MEMBER, TIMEOUT, as_made, gates_of, lifted, plan_of, plans, written
@@ -22,7 +23,7 @@ def held(world: World) -> list[str]:
 
 @pytest.mark.parametrize("profile", ["default-scheduler", "phalanx", "volcano"])
 def test_of_two_gangs_that_would_block_each_other_one_starts_whole(profile: str) -> None:
-    found = gates.world(nodes=3, gpus=1, profile=profile)
+    found = gates.world(nodes=3, gpus=1, policy=None if profile == "default-scheduler" else policy_of_profile(profile))
     worlds.submit(found, gates.gang("a", 3, gpus=1), gates.gang("b", 3, gpus=1))
     worlds.run(found, 30)
     assert gates.placed(found, "a") == {"a-0": "node-0", "a-1": "node-1", "a-2": "node-2"}

@@ -21,8 +21,9 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     """Show one object and what happened to it."""
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
-        kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
-        group = await client.get(kind, namespace, name)
+        api = gang["group"].partition("/")[0]
+        kind = next((kind for kind in GROUP_BY_DIALECT.values() if kind.group == api), None)
+        group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
         _show_gang(gang, group, client.now)
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
@@ -32,21 +33,22 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
 
-def _show_gang(gang: Document, group: Document, now: float) -> None:
+def _show_gang(gang: Document, group: Document | None, now: float) -> None:
     placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
     _fields(
         ("Gang", gang["metadata"]["name"]),
         ("Namespace", gang["metadata"]["namespace"]),
-        ("Group", f"{group['kind']} of {gang['group']}"),
+        ("Group", f"{group['kind']} of {gang['group']}" if group else f"made by its pods ({gang['group']})"),
         ("Queue", gang["queue"]),
-        ("Age", age(group["metadata"].get("creationTimestamp", ""), now)),
+        ("Age", age((group or gang)["metadata"].get("creationTimestamp", ""), now)),
         ("Status", gang["status"]),
         ("Phase", gang["phase"]),
         ("Placed", placed),
         ("Why", gang["why"]),
     )
     _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
-    _show_conditions(group)
+    if group:
+        _show_conditions(group)
 
 
 def _show_object(found: Document, now: float) -> None:

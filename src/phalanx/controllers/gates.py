@@ -6,13 +6,10 @@ about room: a plan that all its pods carry is carried out, and one that was begu
 
 from collections.abc import Iterable
 
-import msgspec
-
 from phalanx.controllers.base import NOTHING, Delete, Key, Patch, Result, Tell, View, Write
 from phalanx.controllers.parts import annotations_of, controller_of, is_leaving, key_of, meta_of
-from phalanx.dialects import schema
 from phalanx.dialects.gates import DELETE, GATE, Plan, gates_of, lifted, minimum_of, plan_of, timeout_of
-from phalanx.dialects.links import links_of
+from phalanx.dialects.links import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
 from phalanx.model.moment import moment_of
@@ -78,12 +75,12 @@ class GateTimeouts:
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Return the gang of a pod that has a limit."""
         limit, _ = _limit_of(document)
-        name = _gang_of(document)
+        name = first_named(document)
         return [Key(key_of(document).namespace, name)] if limit is not None and name else []
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Wait until the time is up."""
-        members = [pod for pod in view.within(POD, key.namespace) if _gang_of(pod) == key.name and not is_leaving(pod)]
+        members = [pod for pod in view.within(POD, key.namespace) if first_named(pod) == key.name and not is_leaving(pod)]
         waiting = [pod for pod in members if not pod["spec"].get("nodeName") and _phase(pod) not in ENDED]
         limit, afterwards = next((_limit_of(pod) for pod in members if _limit_of(pod)[0] is not None), (None, ""))
         if limit is None or not waiting or _is_whole(members):
@@ -104,16 +101,6 @@ def _is_whole(members: list[Document]) -> bool:
     """Tell whether as many members have a node, or have ended well, as the gang needs; all of them if nobody says how many."""
     needed = next((minimum for pod in members if (minimum := _minimum_of(pod)) is not None), len(members))
     return sum(bool(pod["spec"].get("nodeName")) and _phase(pod) != "Failed" for pod in members) >= needed
-
-
-def _gang_of(pod: Document) -> str:
-    """Return the name of the gang that a pod names first; empty without one, and of pods that nobody can read."""
-    try:
-        read = msgspec.convert(pod, schema.Pod)
-    except msgspec.ValidationError:
-        return ""
-    links = links_of(read.metadata, read.spec)
-    return links[0].group.partition("/")[2] if links else ""
 
 
 def _limit_of(pod: Document) -> tuple[float | None, str]:

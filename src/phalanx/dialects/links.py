@@ -66,6 +66,15 @@ def _name(mark: Mark, meta: schema.Meta, spec: schema.PodSpec) -> str | None:
     return spec.scheduling_group.pod_group_name if spec.scheduling_group else None
 
 
+def first_named(pod: Mapping[str, Any]) -> str:
+    """Return the name of the first group that a pod object names; empty without one."""
+    meta, spec = pod["metadata"], pod.get("spec") or {}
+    places = {ANNOTATION: meta.get("annotations") or {}, LABEL: meta.get("labels") or {}}
+    own = (spec.get("schedulingGroup") or {}).get("podGroupName")
+    names = (own if mark.place == SPEC else places[mark.place].get(mark.key) for mark in MARKS)
+    return str(next(filter(None, names), ""))
+
+
 def relinked(pod: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     """Return a pod that names another group wherever it named one, or none at all."""
     meta, spec = dict(pod["metadata"]), dict(pod.get("spec") or {})

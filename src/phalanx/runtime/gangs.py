@@ -3,6 +3,7 @@
 They are read from the cluster as it is now; why one waits is what the last session that looked at it found.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from phalanx.core.decision import Decisions
@@ -27,10 +28,11 @@ class GangBook:
         """Begin with nothing heard."""
         self._why: dict[GangKey, str] = {}
 
-    def note(self, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
-        """Remember a session; return the gangs for which the reason to wait is a new one."""
+    def note(self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str]) -> dict[GangKey, str]:
+        """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one."""
         self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
+        found |= {key: text for key, text in behind_gates.items() if key in found}
         news = {key: text for key, text in found.items() if text and self._why.get(key) != text}
         self._why |= found
         return news

@@ -13,6 +13,7 @@ from phalanx.dialects.gates import GATE, gates_of, written
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import why
 from phalanx.model.kinds import POD, Document, split_key
+from phalanx.model.task import GangKey
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.scheduling import Mind
 from phalanx.store.history import DELETED, Event
@@ -30,6 +31,8 @@ class Gatekeeping:
         self._store, self._kernel, self._mind = store, kernel, mind
         self._cluster: GatedCluster | None = None
         self._is_planned = False
+        self.waits: dict[GangKey, str] = {}
+        """Why gangs that our gate holds back had no room when a session last looked."""
         self._last = -1e18
         store.listen(self._hear)
 
@@ -56,9 +59,11 @@ class Gatekeeping:
 
     def _decide(self) -> None:
         self._is_planned, self._last = False, self._kernel.now
+        self.waits = {}
         if self._cluster is None or not self._cluster.held:
             return
-        _, decisions = self._look(self._cluster)
+        snapshot, decisions = self._look(self._cluster)
+        self.waits = self._reasons(self._cluster, snapshot, decisions)
         try:
             for key, plan in self._cluster.new_plans(decisions, self._kernel.now).items():
                 self._store.patch(POD, *split_key(key), written(plan))
@@ -69,11 +74,14 @@ class Gatekeeping:
         snapshot = cluster.snapshot(self._kernel.now)
         return snapshot, run_cycle(snapshot, self._mind.policy, self._mind.catalogue)
 
-    def reasons(self) -> dict[str, str]:
+    def reasons(self) -> dict[GangKey, str]:
         """Return why gangs that our gate holds back have no room, as a session would find it now."""
         if self._cluster is None or not self._cluster.held:
             return {}
-        gangs, (snapshot, decisions) = self._cluster.held_gangs(), self._look(self._cluster)
+        return self._reasons(self._cluster, *self._look(self._cluster))
+
+    def _reasons(self, cluster: GatedCluster, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
+        gangs = cluster.held_gangs()
         texts = {outcome.state.gang.key: why(outcome, snapshot) for outcome in decisions.outcomes}
         return {key: text for key, text in texts.items() if text and key in gangs}
 

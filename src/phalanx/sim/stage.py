@@ -12,13 +12,9 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from msgspec import convert
-
-from phalanx.dialects import schema
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.links import links_of, relinked
+from phalanx.dialects.links import first_named, relinked
 from phalanx.errors import ConfigError, Missing, SnapshotError
-from phalanx.model.kinds import split_key
 from phalanx.model.task import TaskKey
 from phalanx.sim.manifests import cluster_objects, gang_objects
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
@@ -187,14 +183,8 @@ def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
 
 def copy_of(group: Sequence[Document], number: int) -> list[Document]:
     """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
-    name = next((item["metadata"]["name"] for item in group if item["kind"] == "PodGroup"), None) or _named_by(group[0])
+    name = next((item["metadata"]["name"] for item in group if item["kind"] == "PodGroup"), None) or first_named(group[0])
     return [_renamed(item, name, f"{name}-{number + 1}") for item in group]
-
-
-def _named_by(pod: Document) -> str:
-    """Return the name of the gang that a pod and its likes make."""
-    read = convert(pod, schema.Pod)
-    return split_key(links_of(read.metadata, read.spec)[0].group)[1]
 
 
 def _renamed(item: Document, old: str, new: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class World:
         for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
             self.store.listen(partial(self._enter, reader))
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
-        self._gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
+        self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
@@ -214,12 +214,14 @@ class World:
     def reasons(self) -> dict[str, str]:
         """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
         snapshot, decisions = self.scheduling.look()
-        found: dict[str, str] = {str(key): text for key, text in missing_groups(self.cluster.snapshot(self.now)).items()}
+        found: dict[str, str] = dict[str, str](missing_groups(self.cluster.snapshot(self.now)).items())
         for outcome in decisions.outcomes:
             sentence = why(outcome, snapshot)
             if sentence:
                 found.setdefault(self._gang_named(outcome.state.key), sentence)
-        return {**found, **(self._gates.reasons() if self._gates is not None else {})}
+        for key, text in self.gates.reasons().items() if self.gates is not None else ():
+            found[key] = text
+        return found
 
     def _gang_named(self, key: str) -> str:
         """Return the gang of a name that may be the one of a pod, where every pod is a gang of its own."""

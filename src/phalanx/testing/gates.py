@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from phalanx.builtin import catalogue_of
-from phalanx.cli.policies import policy_of_gates, policy_of_profile
+from phalanx.builtin import CATALOGUE
 from phalanx.controllers.base import Controller
 from phalanx.controllers.gates import GateLifter, GateTimeouts
+from phalanx.core.policy import Policy
 from phalanx.dialects.gates import GATE, MIN_MEMBER
 from phalanx.dialects.links import GATES_GANG
 from phalanx.model.kinds import POD
@@ -14,14 +14,16 @@ from phalanx.sim.world import World
 from phalanx.testing import build, worlds
 from phalanx.testing.build import Document
 
+ONE_BY_ONE = build.policy((("priority", "predicates", "nodeorder"),), "allocate")
+PLANNING = build.policy((("priority", "gang"), ("predicates", "nodeorder", "binpack")), "allocate, backfill")
 GATED: Document = {"schedulingGates": [{"name": GATE}]}
 
 
-def world(*, profile: str = "default-scheduler", **more: Any) -> World:
-    """Return a world in which gates are watched; pods are placed one by one unless another profile is named."""
+def world(*, policy: Policy | None = None, **more: Any) -> World:
+    """Return a world in which gates are watched; pods are placed one by one unless a policy says otherwise."""
     controllers: list[Controller] = [GateLifter(), GateTimeouts()]
-    own = {"controllers": controllers, "gates": Mind(policy_of_gates(), catalogue_of("")), **more}
-    return worlds.world(policy=policy_of_profile(profile), is_solo=profile == "default-scheduler", **own)
+    own = {"controllers": controllers, "gates": Mind(PLANNING, CATALOGUE), **more}
+    return worlds.world(policy=policy or ONE_BY_ONE, is_solo=policy is None, **own)
 
 
 def pod(name: str, gang: str, minimum: int | str, *, notes: dict[str, str] | None = None, **more: Any) -> Document:
