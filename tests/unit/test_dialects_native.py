@@ -1,9 +1,13 @@
 """Kubernetes' own PodGroup: what is read, what is refused, and what a cluster that speaks it does."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
+from phalanx.cli import main
 from phalanx.cli.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
@@ -12,7 +16,7 @@ from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, Document
 from phalanx.model.task import GangKey
 from phalanx.sim.world import World
-from phalanx.testing import build, native, worlds
+from phalanx.testing import build, kai, native, worlds
 
 GROUP = GROUP_BY_DIALECT["native"]
 VERSIONS = {"v1alpha2": "PodGroupScheduled", "v1beta1": "PodGroupInitiallyScheduled"}
@@ -133,6 +137,16 @@ def test_the_condition_comes_with_the_version_of_the_object_and_says_why(version
     assert said["lastTransitionTime"] == "2026-01-01T00:00:07Z"
 
 
+def test_a_minimum_that_is_lowered_lets_the_gang_start() -> None:
+    found = world(nodes=2, gpus=1)
+    worlds.submit(found, [native.group("train", min_count=3, version="v1beta1"), *native.pods("train", 3, gpus=1)])
+    worlds.run(found, 10)
+    assert nodes_of(found, "train") == set()
+    found.store.patch(GROUP, "default", "train", {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}})
+    worlds.run(found, 20)
+    assert nodes_of(found, "train") == {"node-0", "node-1"}
+
+
 def test_pods_of_a_basic_group_start_one_by_one() -> None:
     found = world(nodes=2, gpus=1)
     worlds.submit(found, [native.group("train"), *native.pods("train", 3, gpus=1)])
@@ -158,6 +172,14 @@ def test_a_missing_group_is_told_where_kube_scheduler_is_silent() -> None:
     worlds.submit(found, [native.group("train", min_count=2)], at=11)
     worlds.run(found, 20)
     assert set(worlds.phases(found.store).values()) == {"Running"}
+
+
+def test_a_missing_group_is_a_gang_that_waits_in_the_table(tmp_path: Path) -> None:
+    file = tmp_path / "pods.yaml"
+    file.write_text(yaml.safe_dump_all([build.node("n", gpus=1), *native.pods("train", 1, gpus=1)]))
+    result = CliRunner().invoke(main, ["schedule", "-f", str(file)], prog_name="phalanx")
+    assert result.exit_code == 3
+    assert "1 pod waits for PodGroup default/train of scheduling.k8s.io, which does not exist; create it" in result.stdout
 
 
 def test_several_schedulers_in_one_gang_are_told_and_stop_nobody_else() -> None:
@@ -304,6 +326,17 @@ def test_members_share_one_value_of_a_label(profile: str) -> None:
     worlds.submit(found, native.gang("train", tasks=3, gpus=1, spec=TOGETHER))
     worlds.run(found, 10)
     assert nodes_of(found, "train") == {"b", "d", "e"}
+
+
+def test_members_share_one_value_of_a_label_under_the_rules_of_kai_too() -> None:
+    found = worlds.world(nodes=0, policy=policy_of_profile("kai"))
+    found.load([*racks(a="one", b="two", c="one", d="two", e="two"), kai.queue("team")])
+    group, *pods = native.gang("train", tasks=3, gpus=1, spec=TOGETHER)
+    group["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": "team"}
+    worlds.submit(found, [group, *pods])
+    worlds.run(found, 10)
+    assert nodes_of(found, "train") == {"b", "d", "e"}
+    assert condition(found, "train")["status"] == "True"
 
 
 def test_the_tightest_value_that_holds_all_is_taken() -> None:

@@ -66,7 +66,7 @@ def _given_back(view: View, pod: Document, plan: Plan) -> Iterable[Write]:
 
 
 class GateTimeouts:
-    """Tells of gangs that are not whole in time, and deletes their pods if they ask for it; asked about one gang at a time."""
+    """Deletes the pods of gangs that are not whole in time, if they ask for it; asked about one gang at a time."""
 
     name = "gate-timeouts"
     watches = (POD,)
@@ -88,10 +88,12 @@ class GateTimeouts:
         end = min(_created(pod) for pod in waiting) + limit
         if view.now < end:
             return Result(again=end)
-        return Result(_clearing(key, members)) if afterwards == DELETE else NOTHING
+        running = [pod for pod in members if pod not in waiting]
+        return Result(_clearing(key, [*running, *waiting])) if afterwards == DELETE else NOTHING
 
 
 def _clearing(key: Key, members: list[Document]) -> list[Write]:
+    """Return the end of all members; those that wait come last, since as long as one is there somebody goes on with this."""
     text = f"gang {key.namespace}/{key.name} was not whole in time; its {len(members)} pods are deleted"
     deletes = [Delete(POD, key.namespace, key_of(pod).name, str(meta_of(pod).get("uid", ""))) for pod in members]
     return [Tell(members[0], "GangTimedOut", text, is_warning=True), *deletes]
