@@ -38,7 +38,7 @@ def _show_gang(gang: Document, group: Document | None, now: float) -> None:
     _fields(
         ("Gang", gang["metadata"]["name"]),
         ("Namespace", gang["metadata"]["namespace"]),
-        ("Group", f"{group['kind']} of {gang['group']}" if group else f"made by its pods ({gang['group']})"),
+        ("Group", _group(gang, group)),
         ("Queue", gang["queue"]),
         ("Age", age((group or gang)["metadata"].get("creationTimestamp", ""), now)),
         ("Status", gang["status"]),
@@ -49,6 +49,12 @@ def _show_gang(gang: Document, group: Document | None, now: float) -> None:
     _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
     if group:
         _show_conditions(group)
+
+
+def _group(gang: Document, group: Document | None) -> str:
+    if group is not None:
+        return f"{group['kind']} of {gang['group']}"
+    return f"made by its pods ({gang['group']})" if gang["group"] else "does not exist"
 
 
 def _show_object(found: Document, now: float) -> None:

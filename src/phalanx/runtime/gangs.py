@@ -10,7 +10,8 @@ from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.explain.membership import minimum_of
-from phalanx.explain.standing import standing_of
+from phalanx.explain.orphans import missing_groups
+from phalanx.explain.standing import Standing, standing_of
 from phalanx.explain.why import why
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
@@ -38,8 +39,9 @@ class GangBook:
         return news
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return all gangs as one list, by namespace and name."""
+        """Return all gangs as one list, by namespace and name; those that pods name and nobody describes come last."""
         items = [self._document(snapshot, key) for key in sorted(snapshot.gangs)]
+        items += [_missing(snapshot, key, text) for key, text in missing_groups(snapshot).items()]
         return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
 
     def _document(self, snapshot: Snapshot, key: GangKey) -> dict[str, Any]:
@@ -56,6 +58,17 @@ class GangBook:
             "why": self._why.get(key, "no session has looked at it yet") if _waits(state) else "",
             "members": [_member(task) for task in members],
         }  # fmt: skip
+
+
+def _missing(snapshot: Snapshot, key: GangKey, text: str) -> dict[str, Any]:
+    """Return a gang that nobody describes: its pods, and what they wait for."""
+    members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
+    namespace, name = split_key(key)
+    return {
+        "apiVersion": API_VERSION, "kind": "Gang", "metadata": {"name": name, "namespace": namespace},
+        "group": "", "queue": "", "phase": "Pending", "status": Standing.WAITS.value, "minimum": 0, "placed": 0, "running": 0,
+        "why": text, "members": [_member(task) for task in members],
+    }  # fmt: skip
 
 
 def _group_of(gang: Gang) -> str:
