@@ -127,13 +127,15 @@ def _world(asked: Options) -> "World":
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.statefile import read_state
     from phalanx.sim.scheduling import Mind
+    from phalanx.sim.sshkeys import pair_for
     from phalanx.sim.world import World
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
+    controllers = standard_controllers(pair_for, has_admission=policy.has_admission)
     mind, gates = Mind(policy, connected_catalogue(policy.family)), Mind(policy_of_gates(), connected_catalogue(""))
-    world = World(mind, start=start, controllers=standard_controllers(), gates=gates)
+    world = World(mind, start=start, controllers=controllers, gates=gates)
     _fill(world, asked, policy, state)
     return world
 

@@ -115,6 +115,18 @@ GROUP_BY_DIALECT = {
 }
 
 
+def _volcano(group: str, version: str, *names: str) -> tuple[Kind, ...]:
+    return tuple(kind_of({"apiVersion": f"{group}.volcano.sh/{version}", "kind": name}) for name in names)
+
+
+QUEUE, *_ = _volcano("scheduling", "v1beta1", "Queue")
+COMMAND, *_ = _volcano("bus", "v1alpha1", "Command")
+HYPERNODE, *_ = _volcano("topology", "v1alpha1", "HyperNode")
+VOLCANO_JOB, VOLCANO_CRON_JOB = _volcano("batch", "v1alpha1", "Job", "CronJob")
+JOB_FLOW, JOB_TEMPLATE = _volcano("flow", "v1alpha1", "JobFlow", "JobTemplate")
+REPLICA_SET, STATEFUL_SET = (kind_of({"apiVersion": "apps/v1", "kind": name}) for name in ("ReplicaSet", "StatefulSet"))
+
+
 def split_key(key: str) -> tuple[str, str]:
     """Return namespace and name of a key such as research/train-0."""
     namespace, _, name = key.partition("/")

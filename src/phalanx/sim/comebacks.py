@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.controllers.parts import annotations_of
+from phalanx.controllers.podgroup import own_group
 from phalanx.dialects.gates import as_made
+from phalanx.dialects.links import GROUP
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.sim.kernel import Kernel, Rank
@@ -19,7 +22,7 @@ class Comebacks:
 
     def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
         """Begin to listen; pods that are managed are left to their controllers."""
-        self._store, self._kernel, self._settings, self._is_managed = store, kernel, settings, is_managed
+        self._store, self._kernel, self._settings, self.is_managed = store, kernel, settings, is_managed
         self._expected: set[str] = set()
         store.listen(self._hear)
 
@@ -35,7 +38,7 @@ class Comebacks:
         if event.type != DELETED:
             return
         self._expected.discard(uid)
-        if event.object.get("status", {}).get("phase") != "Succeeded" and not self._is_managed(event.object):
+        if event.object.get("status", {}).get("phase") != "Succeeded" and not self.is_managed(event.object):
             self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
 
     def _create(self, pod: Document) -> None:
@@ -46,8 +49,10 @@ class Comebacks:
 
 
 def fresh(pod: Document) -> dict[str, Any]:
-    """Return a pod as it was submitted: without a node, and nothing that happened to it."""
+    """Return a pod as it was submitted: without a node, a group that was made for it alone, and all that happened to it."""
     pod = as_made(pod)
     meta = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_OLD_POD}
+    if annotations_of(pod).get(GROUP) == own_group(pod["metadata"].get("uid", "")):
+        meta["annotations"] = {key: text for key, text in annotations_of(pod).items() if key != GROUP}
     spec: Mapping[str, Any] = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
