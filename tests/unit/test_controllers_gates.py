@@ -8,9 +8,9 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.gates import AFTERWARDS, GATE, MIN_MEMBER, TIMEOUT, as_made, gates_of, lifted, plan_of, plans, written
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document
+from phalanx.model.merging import merged
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.sim.world import World
-from phalanx.store.patches import merged
 from phalanx.testing import build, gates, native, worlds
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from phalanx.controllers.base import Controller
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.gates import GateLifter, GateTimeouts
+from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
 from phalanx.controllers.jobtemplate import JobTemplateController
@@ -36,8 +37,8 @@ def standard_controllers(
     chosen = settings or ControllerSettings()
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
-        PodGroupController(chosen.schedulers),
-        OwnedGroupController(), QueueController(), QueueStatusController(chosen.queue_status_seconds),
+        PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
+        QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(),
     ]  # fmt: skip
     if chosen.hypernode_levels:

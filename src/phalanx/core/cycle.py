@@ -52,11 +52,17 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     Nobody waits for a place and no gang lacks members, so no action has anything to do; figures of queues are not counted anew.
     """
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
-    if policy.family == "kai" or any(state.tally.counts[Status.PENDING] or is_short(state) for state in states):
+    if policy.family == "kai" or any(_asks_something(state, policy) for state in states):
         return None
     decisions = Decisions(family=policy.family, options=policy.options)
     decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
     return decisions
+
+
+def _asks_something(gang: GangState, policy: Policy) -> bool:
+    """Tell whether a gang waits for places or for admission, or lacks members."""
+    waits = gang.tally.counts[Status.PENDING] or (policy.has_admission and gang.gang.phase == "Pending")
+    return bool(waits) or is_short(gang)
 
 
 def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Session:

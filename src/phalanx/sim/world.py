@@ -9,7 +9,7 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from phalanx.controllers.base import Controller
+from phalanx.controllers.base import Controller, Tell
 from phalanx.controllers.parts import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.core.decision import Decisions, Eviction
@@ -66,6 +66,7 @@ class World:
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
+        self.controllers.told.append(self._note_warning)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
         self._kubelets.lost.append(self.faults.lose)
@@ -159,10 +160,10 @@ class World:
             if event.kind.kind not in SILENT and not _is_a_count(event):
                 self.scheduling.wake()
             return
-        was_known = event.type != ADDED and event.object["metadata"]["uid"] in self._gang_by_uid
+        before = self._gang_by_uid.get(event.object["metadata"]["uid"])
         if (gang := self._gang_of(event)) is not None:
             self.work.touch(gang)
-            if not was_known:
+            if event.type == ADDED or gang != before:
                 self._arrive(gang)
         is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
         self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
@@ -244,6 +245,10 @@ class World:
     def _task(self, pod: Document) -> Task | None:
         meta = pod.get("metadata", {})
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
+
+    def _note_warning(self, event: Tell) -> None:
+        if event.is_warning:
+            self.problems.append(event.message)
 
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
