@@ -18,7 +18,7 @@ CONDITIONS = {"Condition": 2, "PodCondition": 0}
 EVENTS = {"Event": 3, "_write": 2, "News": 1}
 TOLD = (
     "dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "dialects/coscheduling_status.py",
-    "runtime/events.py", "explain/answer.py", "explain/news.py",
+    "dialects/native_status.py", "controllers/gates.py", "runtime/events.py", "explain/answer.py", "explain/news.py",
 )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Give waiting gangs nodes: a gang gets its minimum or nothing, then its further tasks one by one.
 
 Queues are served in turn, gangs in order, tasks in order. A gang without sub-groups and without a hard network constraint
-takes the flat path below; the others search network domains (`allocate_domains.py`) with the same task loop.
+takes the flat path below; the others search network domains (`allocate_domains.py`) or values of a node label
+(`allocate_labels.py`) with the same task loop.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from phalanx.actions.allocate_domains import DomainSearch
+from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
 from phalanx.actions.promises import hold_places, keep_promise, promised_tasks
 from phalanx.core.heap import Heap
@@ -100,6 +102,7 @@ class _Turn:
     def __init__(self, session: Session, placer: TaskPlacer) -> None:
         self._session, self._placer = session, placer
         self._domains = DomainSearch(session, placer)
+        self._labels = LabelSearch(session, placer)
         self._number = count(1 << 40)
 
     def keep_promises(self, gangs_by_queue: dict[str, list[Any]]) -> None:
@@ -153,7 +156,9 @@ class _Turn:
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
         self._session.course.note(3, "gang", f"try gang {gang.key} of queue {queue.name}", gang=gang.key, queue=queue.name)
-        if uses_domains(gang):
+        if gang.gang.label:
+            committed = self._labels.allocate(gang, queue)
+        elif uses_domains(gang):
             committed = self._domains.allocate(gang, queue)
         else:
             committed = self._allocate_flat(gang, queue)

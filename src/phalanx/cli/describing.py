@@ -22,7 +22,7 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
         kind = group_kind(gang)
-        group = await client.get(kind, namespace, name) if kind is not None else {}
+        group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
         _show_gang(gang, group, client.now)
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
@@ -32,21 +32,28 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
 
-def _show_gang(gang: Document, group: Document, now: float) -> None:
+def _show_gang(gang: Document, group: Document | None, now: float) -> None:
     placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
     _fields(
         ("Gang", gang["metadata"]["name"]),
         ("Namespace", gang["metadata"]["namespace"]),
-        ("Group", f"{group['kind']} of {gang['group']}" if group else f"{gang['group']}, made by its pods"),
+        ("Group", _group(gang, group)),
         ("Queue", gang["queue"]),
-        ("Age", age(gang["metadata"].get("creationTimestamp", ""), now)),
+        ("Age", age((group or gang)["metadata"].get("creationTimestamp", ""), now)),
         ("Status", gang["status"]),
         ("Phase", gang["phase"]),
         ("Placed", placed),
         ("Why", gang["why"]),
     )
     _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
-    _show_conditions(group)
+    if group:
+        _show_conditions(group)
+
+
+def _group(gang: Document, group: Document | None) -> str:
+    if group is not None:
+        return f"{group['kind']} of {gang['group']}"
+    return f"made by its pods ({gang['group']})" if gang["group"] else "does not exist"
 
 
 def _show_object(found: Document, now: float) -> None:

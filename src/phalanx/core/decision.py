@@ -34,6 +34,8 @@ class Outcome:
     state: GangState
     is_guarded: bool
     """A plugin closed the session by saying whether the gang is whole."""
+    now: float = 0.0
+    """When the session took place, in seconds since 1970."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What of a gang depends on its members: its minima, where they hold only until it has started, and its priority."""
+"""What of a gang depends on its members: its minima, where they hold only until it has started, and what it reports of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,9 +11,7 @@ WAS_WHOLE = ("Running", "Completed")
 
 
 def as_members_say(gang: Gang, tasks: Sequence[Task]) -> Gang:
-    """Return the gang with the minima and the priority that hold for these members; most gangs stay as they are."""
-    if not gang.has_own_priority:
-        gang = replace(gang, priority=max((task.rank for task in tasks), default=0))
+    """Return the gang with the minima that hold for these members; most gangs stay as they are."""
     has_started = gang.quorum is Quorum.ONCE and _was_whole(gang) and any(task.status in READY for task in tasks)
     return replace(gang, min_member=0, role_minima={}) if has_started else gang
 

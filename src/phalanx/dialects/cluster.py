@@ -16,9 +16,11 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects import (
     binding,
     coscheduling,
+    gates,
     kai,
     kai_shards,
     koordinator,
+    native,
     nodeinfo,
     nodes,
     schema,
@@ -145,7 +147,7 @@ class ObjectCluster:
             link, problem = None, str(refusal)
         if len(links) > 1:  # another group may come or go
             self._contested[key_of(pod.metadata)] = ({}, problem)
-        if link is not None and link.dialect == "koordinator":
+        if link is not None and link.dialect in _MAKERS:
             problem = self._make_group(pod, link)
         if link is None or problem:
             return Home()
@@ -154,10 +156,11 @@ class ObjectCluster:
     def _make_group(self, pod: schema.Pod, link: Link) -> str:
         """Let a pod make its gang if it describes one and nobody else did; return what is wrong with what it says."""
         key = key_of(pod.metadata)
-        if not koordinator.describes_its_gang(pod) or self.groups.is_there(link, but_by=key):
+        if self.groups.is_there(link, but_by=key):
             return ""
         try:
-            self._has_made = self.groups.make(koordinator.gang_of_pod(pod, link.group), key)
+            gang = _MAKERS[link.dialect](pod, link.group)
+            self._has_made = gang is not None and self.groups.make(gang, key)
         except SnapshotError as refusal:
             self._contested[key] = ({}, str(refusal))
             return str(refusal)
@@ -352,6 +355,8 @@ def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
     cluster.note_volcano(document, is_there=False)
 
 
+_MAKERS: dict[str, Callable[[schema.Pod, str], Gang | None]] = {"gates": gates.gang, "koordinator": koordinator.gang_of_pod}
+"""By dialect: the gang that a pod describes, where pods alone make it."""
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
 _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("", "Pod"): _Handler(ObjectCluster.put_pod, ObjectCluster.remove_pod),
@@ -373,6 +378,10 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.PodGroupRead))),
         lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
+    ),
+    ("scheduling.k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),

@@ -58,7 +58,7 @@ def gang(read: PodGroupRead) -> Gang:
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=min_member(spec), min_resources=minimum,
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=phase(status),
         conditions=conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations,
-        dialect=DIALECT, has_own_priority=False, schedule_timeout_seconds=timeout(spec), reported={"": counts(status)},
+        dialect=DIALECT, follows_pods=True, schedule_timeout_seconds=timeout(spec), reported={"": counts(status)},
     )  # fmt: skip
 
 

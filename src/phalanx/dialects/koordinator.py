@@ -35,13 +35,13 @@ def gang(read: api.PodGroupRead) -> Gang:
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=api.min_member(spec),
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),
         conditions=api.conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations),
-        annotations=annotations, dialect=DIALECT, has_own_priority=False, quorum=_quorum(annotations),
+        annotations=annotations, dialect=DIALECT, follows_pods=True, quorum=_quorum(annotations),
         schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), keeps_places=_keeps_places(annotations),
         bundle=_bundle(annotations, key_of(meta)), reported={"": api.counts(status)},
     )  # fmt: skip
 
 
-def describes_its_gang(pod: schema.Pod) -> bool:
+def _describes_its_gang(pod: schema.Pod) -> bool:
     """Tell whether a pod says itself what its gang is, and does not wait for a PodGroup."""
     labels, annotations = pod.metadata.labels or {}, pod.metadata.annotations or {}
     if labels.get(SIGS_GROUP):
@@ -49,12 +49,14 @@ def describes_its_gang(pod: schema.Pod) -> bool:
     return SIGS_MIN_AVAILABLE in labels if labels.get(SIGS_GROUP_NAME) else bool(annotations.get(KOORDINATOR_GANG))
 
 
-def gang_of_pod(pod: schema.Pod, key: str) -> Gang:
-    """Read the gang that a pod describes."""
+def gang_of_pod(pod: schema.Pod, key: str) -> Gang | None:
+    """Read the gang that a pod describes; None if it does not."""
+    if not _describes_its_gang(pod):
+        return None
     meta = pod.metadata
     annotations = meta.annotations or {}
     return Gang(
-        key=GangKey(key), uid=key, min_member=_min_available(meta), has_own_priority=False, has_object=False, dialect=DIALECT,
+        key=GangKey(key), uid=key, min_member=_min_available(meta), follows_pods=True, has_object=False, dialect=DIALECT,
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), annotations=annotations,
         staleness_grace_seconds=staleness_grace(annotations), quorum=_quorum(annotations),
         schedule_timeout_seconds=_timeout(annotations, None), keeps_places=_keeps_places(annotations),

@@ -69,6 +69,8 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
             return f"queue {gang.gang.queue!r} does not exist"
         if verdict.reason == "Invalid":
             return f"set aside: {verdict.message}"
+        if verdict.reason == "SeveralSchedulers":
+            return verdict.message
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
         if verdict.reason == "NotEnoughPodsOfTask":
@@ -98,7 +100,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return "; ".join([*placed, *_promised(gang)])
     causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
     if _was_tried(gang):
-        rest = [] if _tier(gang) else ["the rest was not tried in this session"]
+        rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
     return "; ".join(causes or [_untried(gang)]) if len(snapshot.nodes) else "there are no nodes"
 
@@ -126,9 +128,16 @@ def _tier(gang: GangState) -> str:
     return ""
 
 
+def _domain(gang: GangState) -> str:
+    """Say inside what all tasks have to be, with a blank before it; empty where they may be anywhere."""
+    if gang.gang.label:
+        return f" on nodes that share a value of {gang.gang.label!r}"
+    return f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
+
+
 def _fitting(gang: GangState) -> str:
     needed = gang.gang.min_member or len(gang.tasks)
-    domain = f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
+    domain = _domain(gang)
     parts = ", ".join(_short_parts(gang))
     aside = f" ({parts})" if parts else ""
     if domain and placeable(gang) >= needed:

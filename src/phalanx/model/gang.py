@@ -26,6 +26,11 @@ class TopologyConstraint:
     required_level: str = ""
     preferred_level: str = ""
 
+    @property
+    def label(self) -> str:
+        """The node label of which all members must share a value; empty where a tree or tiers say how close they must be."""
+        return "" if self.topology else self.required_level
+
 
 @dataclass(frozen=True, slots=True)
 class SubGroup:
@@ -114,10 +119,6 @@ class Gang:
     """After one failure in a pool it waits until somebody moves it to another."""
     marks_pods: bool = True
     """Its pods are told when they cannot be placed."""
-    has_own_priority: bool = True
-    """Otherwise it has the highest priority of its pods."""
-    has_object: bool = True
-    """Otherwise pods alone make it."""
     schedule_timeout_seconds: float | None = None
     """How long it may wait to become whole before it gives up for a while; None leaves it to the configuration."""
     keeps_places: bool = False
@@ -131,6 +132,20 @@ class Gang:
     """What its status says of its members, by role, or under "" of all; None where it says nothing of the kind."""
     fault: str = ""
     """What is wrong with it as it stands beside others; it takes no part until that is mended."""
+    version: str = ""
+    """API version of the group object, where the versions speak differently."""
+    own_priority: int | None = None
+    """The number on the group object itself; it comes before the one of the class."""
+    follows_pods: bool = False
+    """Its pods say how important it is, the most important one for all."""
+    goes_whole: bool = False
+    """Nobody may take a part of it, not even one that it can spare."""
+    has_object: bool = True
+    """There is a group object to write on; otherwise its pods alone make it."""
+    keeps_phase: bool = True
+    """The group object has a place for the phase."""
+    needs_one_scheduler: bool = False
+    """All its pods must name the same scheduler."""
 
     @property
     def namespace(self) -> str:
@@ -151,6 +166,11 @@ class Gang:
     def latest_attempt(self) -> Condition | None:
         """What was last said about an attempt in a node pool; None when nobody tried."""
         return next((item for item in reversed(self.conditions) if item.node_pool), None)
+
+    @property
+    def label(self) -> str:
+        """The node label of which all members must share a value; empty without one."""
+        return self.topology.label if self.topology else ""
 
     @property
     def roles_count(self) -> bool:

@@ -147,6 +147,7 @@ GROUP_BY_DIALECT = {
     "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
     "coscheduling": kind_of({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup"}),
     "koordinator": kind_of({"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup"}),
+    "native": kind_of({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}),
 }
 
 

@@ -82,7 +82,7 @@ class GangPlugin:
         spare: dict[str, int] = {}
         victims = []
         for task in candidates:
-            left = spare.setdefault(task.gang.key, task.gang.tally.ready - task.gang.gang.min_member)
+            left = spare.setdefault(task.gang.key, _spare(task.gang))
             if left > 0:
                 spare[task.gang.key] = left - 1
                 victims.append(task)
@@ -97,3 +97,8 @@ class GangPlugin:
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
         """Agree when promises included the minimum is not met."""
         return YES if gang.is_starving else Verdict.refuse(self.name, "NotStarving", ready=gang.tally.ready)
+
+
+def _spare(gang: GangState) -> int:
+    """Return how many members a gang has beyond its minimum; none where it goes as a whole or not at all."""
+    return 0 if gang.gang.goes_whole else gang.tally.ready - gang.gang.min_member

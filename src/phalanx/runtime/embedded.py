@@ -51,7 +51,8 @@ class Embedded:
         world.controllers.told.append(self._events.tell)
 
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        for key, text in self._book.note(snapshot, decisions).items():
+        behind_gates = self.world.gates.waits if self.world.gates is not None else {}
+        for key, text in self._book.note(snapshot, decisions, behind_gates).items():
             self._events.waits(snapshot.gangs[key], text)
         for item in news(decisions):
             self._events.happened(item)

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.links import Link, relinked
+from phalanx.dialects.links import Link, first_named, relinked
 from phalanx.errors import ConfigError, Missing, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of
 from phalanx.model.task import TaskKey
@@ -202,7 +202,7 @@ def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
 
 def copy_of(group: Sequence[Document], number: int) -> list[Document]:
     """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
-    names = [item["metadata"]["name"] for item in group if item["kind"] == "PodGroup"]
+    names = [item["metadata"]["name"] for item in group if item["kind"] == "PodGroup"] or [first_named(group[0])]
     if len(names) != 1:
         members = ", ".join(_key(item) for item in group[:2])
         raise ConfigError(f"arrivals: the gang of {members} has {len(names)} PodGroups; only gangs with one can come several times")
