@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from phalanx.dialects.gates import GATE, lifted, plans
+from phalanx.model.task import TaskKey
 from phalanx.testing.contract import Api, binding, eventually, pod
 
 ON_BINDING = 'Operation cannot be fulfilled on pods/binding "a": pod a '
@@ -23,6 +25,12 @@ def test_a_pod_has_no_priority_unless_it_names_a_class(api: Api) -> None:
 
 def test_a_pod_has_the_priority_of_its_class(api: Api) -> None:
     assert api.pod("a", priorityClassName="system-node-critical")["spec"]["priority"] == 2_000_001_000
+
+
+def test_what_is_limited_and_not_asked_for_is_asked_for(api: Api) -> None:
+    resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
+    spec = api.pod("a", containers=[{"name": "main", "image": "busybox", "resources": resources}])["spec"]
+    assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
 
 
 def test_a_class_may_say_that_its_pods_preempt_nobody(api: Api) -> None:
@@ -71,6 +79,18 @@ def test_gates_can_be_removed_and_not_added(api: Api) -> None:
     found = api.patch("pods/a", {"spec": {"schedulingGates": None}}).body
     assert not found["spec"].get("schedulingGates")
     assert condition(found, "PodScheduled")["reason"] == "SchedulingGated", "it stays until a scheduler writes another"
+
+
+def test_a_gated_pod_is_pinned_and_let_go_in_one_write(api: Api) -> None:
+    zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [zone]}}
+    made = api.pod("a", schedulingGates=[{"name": GATE}], affinity={"nodeAffinity": required})
+    plan = plans({TaskKey("x/a"): "node-1"}, 0.0)[TaskKey("x/a")]
+    found = api.patch("pods/a", lifted(made, plan))
+    assert found.code == 200, found
+    assert not found.body["spec"].get("schedulingGates")
+    terms = found.body["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert terms == [{**zone, "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
 
 
 def test_labels_and_annotations_are_free(api: Api) -> None:

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.dialects.convert import converted
+from phalanx.dialects.convert import DIALECTS, converted
 from phalanx.dialects.convert.groups import Group, sort_out
 from phalanx.testing import build
 from phalanx.testing.build import Document
 
-READ = ("volcano", "kai", "yunikorn", "kueue")
 FACT_BY_FIELD = {
     "minTaskMember": {"roles", "played"}, "minMember": {"minimum"}, "queue": {"queue"}, "networkTopology": {"topology"},
     "minResources": {"minResources"}, "preemptability": {"preemptable"}, "members": {"played"},
+    "priorityClassName": {"priority"},
 }  # fmt: skip
 """What may differ where a field is lost."""
 
@@ -39,7 +39,9 @@ def some_gang(random: Random) -> list[Document]:
     group = build.pod_group("train", min_member=random.randint(0, len(pods)), **spec)
     if random.random() < 0.3:
         group["metadata"]["annotations"] = {"volcano.sh/preemptable": random.choice(["true", "false"])}
-    return [group, *(build.in_group("train", build.pod(f"train-{role}-{number}", cpu=1), role=role) for role, number in pods)]
+    own = {"priorityClassName": random.choice(["high", "low"])} if "priorityClassName" in spec and random.random() < 0.5 else {}
+    members = [build.pod(f"train-{role}-{number}", cpu=1, spec=dict(own)) for role, number in pods]
+    return [group, *(build.in_group("train", pod, role=role) for pod, (role, _) in zip(members, pods, strict=True))]
 
 
 def facts(group: Group) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def differing(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
     return {name for name in before if before[name] != after[name]}
 
 
-@pytest.mark.parametrize("dialect", READ)
+@pytest.mark.parametrize("dialect", DIALECTS)
 @settings(deadline=None, max_examples=100)
 @given(st.integers(0, 2**40))
 def test_only_what_is_said_to_be_lost_differs(dialect: str, seed: int) -> None:
@@ -75,7 +77,7 @@ def test_only_what_is_said_to_be_lost_differs(dialect: str, seed: int) -> None:
     assert differing(the_gang(before), the_gang(there.objects)) <= excused
 
 
-@pytest.mark.parametrize("dialect", READ)
+@pytest.mark.parametrize("dialect", DIALECTS)
 @settings(deadline=None, max_examples=100)
 @given(st.integers(0, 2**40))
 def test_there_and_back_again_nothing_more_is_lost(dialect: str, seed: int) -> None:

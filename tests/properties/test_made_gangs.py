@@ -1,6 +1,7 @@
-"""Gangs that pods alone make depend on which pods there are, not on the order in which they came, changed and went."""
+"""Gangs that pods alone make depend on what there is, not on the order in which pods and groups came, changed and went."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -9,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.gates import MIN_MEMBER
 from phalanx.dialects.kueue import TOTAL_COUNT
 from phalanx.dialects.links import KUEUE_GROUP
 from phalanx.dialects.yunikorn import TASK_GROUPS
 from phalanx.errors import SnapshotError
-from phalanx.testing import made
+from phalanx.testing import gates, made, sigs
 from phalanx.testing.build import Document
 
 
@@ -33,11 +35,37 @@ def some_pod(random: Random) -> Document:
     return pod
 
 
+def pod_of_a_bundle(random: Random) -> Document:
+    """Return one of a few pods of Koordinator's gangs, which may list each other, or of gangs behind our gate."""
+    name, gang = f"pod-{random.randrange(5)}", random.choice(["three", "four"])
+    minimum = random.choice(["1", "2", "2", "none", ""])
+    if random.random() < 0.3:
+        pod = gates.pod(name, f"gated-{gang}", minimum or "0")
+        if not minimum:
+            del pod["metadata"]["annotations"][MIN_MEMBER]
+    else:
+        pod = sigs.describing_pod(name, gang, min_available=minimum, **some_list(random))
+    pod["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{random.randrange(3)}Z"
+    return pod
+
+
+def some_group(random: Random) -> Document:
+    """Return one of Koordinator's group objects, which may list another."""
+    name, minimum = random.choice(["three", "four"]), random.randint(1, 2)
+    (group,) = sigs.koordinator_gang(name, tasks=0, min_member=minimum, **some_list(random))
+    return group
+
+
+def some_list(random: Random) -> dict[str, str]:
+    """Return which gangs start together, if any do."""
+    return {"groups": '["default/three","default/four"]'} if random.random() < 0.5 else {}
+
+
 def contents(cluster: ObjectCluster) -> dict[str, Any]:
     snapshot = cluster.snapshot(0.0)
     return {
         "gangs": {key: repr(gang) for key, gang in snapshot.gangs.items()},
-        "members": {key: sorted(tasks) for key, tasks in snapshot.members.items()},
+        "members": {key: sorted((pod, task.role) for pod, task in tasks.items()) for key, tasks in snapshot.members.items()},
         "active": snapshot.active,
     }
 
@@ -45,19 +73,29 @@ def contents(cluster: ObjectCluster) -> dict[str, Any]:
 @settings(deadline=None, max_examples=300)
 @given(st.integers(0, 2**40))
 def test_any_history_equals_a_fresh_start(seed: int) -> None:
-    random = Random(seed)
-    cluster, present = ObjectCluster(), dict[str, Document]()
+    the_history_does_not_matter(Random(seed), [some_pod])
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.integers(0, 2**40))
+def test_any_history_of_bundles_and_objects_equals_a_fresh_start(seed: int) -> None:
+    the_history_does_not_matter(Random(seed), [some_pod, pod_of_a_bundle, pod_of_a_bundle, some_group])
+
+
+def the_history_does_not_matter(random: Random, makers: list[Callable[[Random], Document]]) -> None:
+    cluster, present = ObjectCluster(), dict[tuple[str, str], Document]()
     for _ in range(random.randint(1, 25)):
-        pod = some_pod(random)
+        document = random.choice(makers)(random)
+        key = (document["kind"], document["metadata"]["name"])
         if random.random() < 0.3:
-            cluster.remove(pod)
-            present.pop(pod["metadata"]["name"], None)
+            cluster.remove(document)
+            present.pop(key, None)
         else:
-            present[pod["metadata"]["name"]] = pod
+            present[key] = document
             with suppress(SnapshotError):
-                cluster.put(pod)
+                cluster.put(document)
     fresh = ObjectCluster()
-    for pod in random.sample(list(present.values()), len(present)):
+    for document in random.sample(list(present.values()), len(present)):
         with suppress(SnapshotError):
-            fresh.put(pod)
+            fresh.put(document)
     assert contents(cluster) == contents(fresh)

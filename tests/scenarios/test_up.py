@@ -239,11 +239,12 @@ def test_a_broken_manifest_is_refused_whole_and_a_refused_object_alone(site: Sit
     assert refused.stderr.startswith(f"error: {broken}, line ")
     mixed = tmp_path / "mixed.yaml"
     mixed.write_text(
-        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a}\n"
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
     )
     partly = site.run("apply", "-f", str(mixed))
     assert (partly.returncode, partly.stdout) == (1, "configmap/b created\n")
-    assert partly.stderr.startswith(f"error: {mixed}, document 1: no kind 'Deployment' in group 'apps' is served here")
+    assert partly.stderr.startswith(f"error: {mixed}, document 1: no kind 'Ingress' in group 'networking.k8s.io' is served here")
 
 
 def test_a_gang_that_pods_alone_make_is_shown_like_any_other(site: Site) -> None:
@@ -251,7 +252,7 @@ def test_a_gang_that_pods_alone_make_is_shown_like_any_other(site: Site) -> None
     site.run("apply", "-f", "examples/yunikorn-timeout/applications.yaml")
     site.until("get", "gangs", "-n", "research", shows=lambda text: re.search(r"strict .* Waits .*3 of 4 tasks fit", text))
     described = site.run("describe", "gang", "strict", "-n", "research").stdout
-    assert re.search(r"Group: +pods alone, in the words of yunikorn", described)
+    assert re.search(r"Group: +made by its pods \(yunikorn\)", described)
     assert re.search(r"Phase: +Accepted", described)
     assert re.search(r"strict-worker-3 +Pending", described)
     assert site.run("delete", "gang", "strict", "-n", "research").returncode == 0

@@ -6,22 +6,28 @@ from typing import Any
 import pytest
 
 from phalanx.builtin import CATALOGUE
-from phalanx.controllers.base import Key, Tell
+from phalanx.controllers.base import Controller, Key, Tell
 from phalanx.controllers.kueue import ALL_GROUPS, KueueGateController
 from phalanx.controllers.misread import MisreadPodController
-from phalanx.controllers.standard import chosen_controllers, standard_controllers
+from phalanx.controllers.standard import ControllerSettings, standard_controllers
 from phalanx.controllers.yunikorn import YuniKornController
+from phalanx.core.policy import Policy
 from phalanx.dialects.kueue import ADMISSION_GATE, TOPOLOGY_GATE, TOTAL_COUNT
 from phalanx.dialects.yunikorn import DEGRADED, TASK_GROUPS
 from phalanx.model.kinds import POD, Document
+from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
-from phalanx.testing import build, made, worlds
+from phalanx.testing import build, made, sigs, worlds
 
 GATE = KueueGateController(build.policy(), CATALOGUE)
 
 
 def world(*controllers: Any, **more: Any) -> World:
     return worlds.world(controllers=controllers, **more)
+
+
+def standard(policy: Policy) -> Sequence[Controller]:
+    return standard_controllers(pair_for, ControllerSettings(scheduler=(policy, CATALOGUE)), has_admission=policy.has_admission)
 
 
 def pods(found: World) -> dict[str, Document]:
@@ -124,7 +130,7 @@ def test_of_two_groups_only_the_one_that_would_start_is_let_through() -> None:
 
 
 def test_the_gate_stays_where_nobody_asked_to_lift_it() -> None:
-    found = world(*standard_controllers(), *chosen_controllers(build.policy(), CATALOGUE), nodes=2, cpu=4)
+    found = world(*standard(build.policy()), nodes=2, cpu=4)
     worlds.submit(found, made.pod_group("train", tasks=1, is_gated=True, cpu=1))
     worlds.run(found, 60)
     assert gates(found) == {"train-0": [ADMISSION_GATE]}
@@ -132,7 +138,7 @@ def test_the_gate_stays_where_nobody_asked_to_lift_it() -> None:
 
 def test_a_configuration_may_ask_to_lift_it() -> None:
     policy = build.policy(flags={"liftsKueueGate": True})
-    assert [controller.name for controller in chosen_controllers(policy, CATALOGUE)] == ["kueue-gate"]
+    assert "kueue-gate" in {controller.name for controller in standard(policy)}
 
 
 def test_a_pod_that_waits_for_its_topology_too_is_left_to_kueue() -> None:
@@ -198,3 +204,16 @@ def test_an_originator_that_cannot_be_read_is_told() -> None:
     assert set(worlds.phases(found.store).values()) == {"Pending"}
     assert "not JSON" in scheduled(pods(found)["spark-driver-0"])["message"]
     assert quiet(found, MisreadPodController(), Key("default", "spark"))
+
+
+def test_a_pod_of_koordinators_that_says_nonsense_is_told_unless_somebody_else_says_what_the_gang_is() -> None:
+    broken = sigs.describing_pod("train-0", "train", min_available="two", cpu=1)
+    found = world(MisreadPodController(), nodes=2, cpu=4)
+    told = listen(found)
+    worlds.submit(found, [broken, sigs.describing_pod("train-1", "train", min_available="2", cpu=1)])
+    worlds.submit(found, [sigs.pod_group(sigs.KOORDINATOR, "fine", {"minMember": 1})])
+    worlds.submit(found, [sigs.describing_pod("fine-0", "fine", min_available="two", cpu=1)])
+    worlds.submit(found, [sigs.describing_pod("alone-0", "alone", min_available="two", cpu=1)])
+    worlds.run(found, 60)
+    assert {event.about["metadata"]["name"] for event in told} == {"alone-0"}
+    assert worlds.phases(found.store) == {"alone-0": "Pending", "fine-0": "Running", "train-0": "Running", "train-1": "Running"}

@@ -11,8 +11,10 @@ from phalanx.cli import main
 from phalanx.cli.convert import DIALECTS as OFFERED
 from phalanx.dialects.convert import DIALECTS, Converted, converted
 from phalanx.dialects.convert.groups import sort_out
+from phalanx.dialects.gates import Plan, lifted, written
 from phalanx.errors import SnapshotError
-from phalanx.testing import build, made
+from phalanx.model.merging import merged
+from phalanx.testing import build, gates, made, sigs
 from phalanx.testing.build import Document
 
 TREE = {"topology": "racks", "requiredTopologyLevel": "rack"}
@@ -136,6 +138,105 @@ def test_pods_are_for_the_scheduler_that_reads_the_dialect(before: str | None, a
     documents = volcano()
     documents[1]["spec"] |= {"schedulerName": before} if before else {}
     assert pods(converted(documents, "kai"))[0]["spec"].get("schedulerName") == after
+
+
+# --- Koordinator's bundles, and what pods say for their gang ----------------------------------------------------------------
+
+
+def bundle(*names: str) -> list[Document]:
+    """Return gangs of one pod each that start together."""
+    listed = json.dumps([*names])
+    return [item for name in names for item in sigs.koordinator_gang(name, groups=listed)]
+
+
+@pytest.mark.parametrize(
+    ("names", "name", "roles"),
+    [
+        (("default/llm-decode", "default/llm-prefill"), "llm", {"decode": 1, "prefill": 1}),
+        (("default/decode", "default/prefill"), "decode", {"decode": 1, "prefill": 1}),
+        (("default/llm", "default/llm-prefill"), "llm", {"llm": 1, "llm-prefill": 1}),
+    ],
+)
+def test_a_bundle_is_one_gang_with_roles(names: tuple[str, ...], name: str, roles: dict[str, int]) -> None:
+    found = converted(bundle(*names), "volcano")
+    (group,) = groups(found)
+    assert (group["metadata"], group["spec"]["minTaskMember"]) == ({"name": name, "namespace": "default"}, roles)
+    assert {pod["metadata"]["annotations"]["volcano.sh/task-spec"] for pod in pods(found)} == set(roles)
+    assert found.lost == []
+
+
+def test_names_of_gangs_and_roles_survive_a_bundle_though_roles_begin_alike() -> None:
+    documents = [build.pod_group("a", min_member=2, minTaskMember={"b-c": 1, "b-d": 1})]
+    documents += [build.in_group("a", build.pod(f"a-{role}"), role=role) for role in ("b-c", "b-d")]
+    (group,) = sort_out(converted(documents, "koordinator").objects).groups
+    assert (group.name, group.roles) == ("a", {"b-c": 1, "b-d": 1})
+
+
+def test_a_bundle_over_several_namespaces_comes_apart_and_that_is_said() -> None:
+    documents = bundle("a/decode", "b/prefill")
+    found = converted(documents, "volcano")
+    place = "metadata.annotations['gang.scheduling.koordinator.sh/groups']"
+    assert [group["metadata"]["namespace"] for group in groups(found)] == ["a", "b"]
+    assert lost(found) == [("gang a/decode", place), ("gang b/prefill", place)]
+    assert converted(documents, "koordinator").lost == []
+    assert len(sort_out(converted(documents, "koordinator").objects).groups) == 2
+
+
+def test_a_gang_of_koordinators_pods_gets_an_object_with_what_they_say_of_it() -> None:
+    pod = sigs.describing_pod("train-0", "train", min_available="1", mode="NonStrict")
+    pod["metadata"]["annotations"]["team"] = "a"
+    (group,) = groups(converted([pod], "koordinator"))
+    assert group["metadata"]["annotations"] == {"gang.scheduling.koordinator.sh/mode": "NonStrict"}
+    assert group["spec"] == {"minMember": 1}
+
+
+def test_the_quota_of_all_pods_is_the_queue_and_several_are_none() -> None:
+    documents = sigs.koordinator_gang("train", tasks=2)
+    for pod in documents[1:]:
+        pod["metadata"]["labels"]["quota.scheduling.koordinator.sh/name"] = "research"
+    assert groups(converted(documents, "volcano"))[0]["spec"]["queue"] == "research"
+    del documents[1]["metadata"]["labels"]["quota.scheduling.koordinator.sh/name"]
+    found = converted(documents, "volcano")
+    assert groups(found)[0]["spec"]["queue"] == "default"
+    assert lost(found) == [("gang default/train", "queue")]
+
+
+CLASSES = {
+    ("coscheduling", "volcano", "high", "high"): (),
+    ("coscheduling", "volcano", "high", "low"): ("priorityClassName",),
+    ("coscheduling", "native", "high", "low"): (),
+    ("coscheduling", "gates", "high", "low"): (),
+    ("coscheduling", "kueue", "high", "low"): ("priorityClassName",),
+    ("volcano", "coscheduling", "high", "high"): ("priorityClassName",),
+    ("volcano", "native", "high", "high"): ("priorityClassName",),
+    ("volcano", "kai", "high", "high"): (),
+}
+"""A dialect, another, and the classes of two pods of a gang: what is lost."""
+
+
+@pytest.mark.parametrize("case", CLASSES, ids="-".join)
+def test_how_important_a_gang_is_survives_or_is_said_to_be_lost(case: tuple[str, str, str, str]) -> None:
+    before, after, *classes = case
+    documents = sigs.gang("train", tasks=2) if before == "coscheduling" else build.gang("train", tasks=2)
+    for pod, name in zip(documents[1:], classes, strict=True):
+        pod["spec"]["priorityClassName"] = name
+    assert tuple(field for _, field in lost(converted(documents, after))) == CLASSES[case]
+
+
+def test_the_class_of_all_pods_is_that_of_the_gang() -> None:
+    documents = sigs.gang("train", tasks=2, pod_spec={"priorityClassName": "high"})
+    assert groups(converted(documents, "volcano"))[0]["spec"]["priorityClassName"] == "high"
+
+
+def test_a_pod_with_a_plan_is_as_it_was_before() -> None:
+    (pod,) = gates.gang("train", 1, notes={"phalanx.dev/timeout": "10m"})
+    planned = pod | {"metadata": {**pod["metadata"], "resourceVersion": "1"}}
+    plan = Plan("1", 1, "node-0", "2026-01-01T00:00:00Z")
+    planned = merged(merged(planned, written(plan)), lifted(planned, plan))
+    found = converted([planned], "volcano")
+    assert pods(found)[0]["spec"].get("affinity", {}) == {}
+    assert pods(found)[0]["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "train"}
+    assert lost(found) == [("Pod default/train-0", "metadata.annotations['phalanx.dev/timeout']")]
 
 
 # --- sub-groups and topologies -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.kueue import FAST_ADMISSION, QUEUE, TOTAL_COUNT
 from phalanx.dialects.links import KUEUE_GROUP, SPARK_APP, YUNIKORN_APP
 from phalanx.dialects.yunikorn import DEGRADED, GANG_DEGRADED, POLICY, TASK_GROUPS, Reservation, reservation
@@ -13,7 +14,7 @@ from phalanx.dialects.yunikorn import QUEUE as YUNIKORN_QUEUE
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey
-from phalanx.testing import build, made
+from phalanx.testing import build, made, worlds
 from phalanx.testing.build import Cluster, Document
 
 
@@ -256,6 +257,25 @@ def test_a_pod_that_changes_its_group_leaves_the_old_one() -> None:
     cluster.submit(moved)
     assert cluster.objects.state.gang(GangKey("default/train")) is None
     assert members(cluster, "another") == ["train-0"]
+
+
+def test_pods_that_wait_for_a_group_of_the_same_name_in_another_dialect_are_no_members() -> None:
+    waiting = build.in_group("train", build.pod("other"))
+    cluster = ObjectCluster()
+    for pod in (waiting, *made.pod_group("train", tasks=2)):
+        cluster.put(pod)
+    assert sorted(cluster.snapshot(0).members_of(GangKey("default/train"))) == ["default/train-0", "default/train-1"]
+
+
+@pytest.mark.parametrize(
+    "gang", [made.application("train", {"driver": 1, "worker": 1}, cpu=1), made.pod_group("train", tasks=2, cpu=1)]
+)
+def test_a_settled_gang_is_in_no_session(gang: list[Document]) -> None:
+    world = worlds.world()
+    worlds.submit(world, gang)
+    worlds.run(world, 20)
+    assert set(worlds.phases(world.store).values()) == {"Running"}
+    assert world.cluster.snapshot(world.now).active == ()
 
 
 def test_a_group_object_of_another_dialect_comes_first() -> None:

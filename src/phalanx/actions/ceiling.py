@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from phalanx.actions.eviction import may_give
+from phalanx.actions.units import seconds_run
 from phalanx.core.session import Session
 from phalanx.core.statement import Operation
 from phalanx.core.states import GangState, TaskState
@@ -20,9 +21,10 @@ from phalanx.placement import Amounts, Counts, Mask
 from phalanx.placement.fit import copies
 from phalanx.placement.ledger import Request
 
-Cost = tuple[int, int, int, int]
-"""Gangs broken, the highest priority of a victim, victims, and the place of the queue that gives last."""
-NOTHING: Cost = (0, -(1 << 62), 0, 0)
+Cost = tuple[int, int, int, int, int, int]
+"""Whether a gang is broken, the highest priority of a victim, victims, gangs broken, the place of the queue that gives last, and
+seconds of work lost."""
+NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class _Holders:
     nodes: Counts
     gangs: Counts
     requests: Amounts
+    seconds: Counts
+    """For how long it has run."""
 
 
 class Ceiling:
@@ -80,12 +84,14 @@ class Ceiling:
         suffices = np.ones(len(nodes), dtype=np.bool_)
         for row, amount in request.rows:
             suffices &= future[row, nodes] + pairs.requests[row, may_go] >= amount
-        broken = np.where(self._may_spare[gangs], 0, np.where(suffices, 1, 2))
-        tasks = np.where(self._may_spare[gangs], 1, self._sizes[gangs])
-        order = np.lexsort((tasks, self._priorities[gangs], broken, nodes))
+        spares = self._may_spare[gangs]
+        broken = np.where(spares, 0, np.where(suffices, 1, 2))
+        tasks = np.where(spares, 1, self._sizes[gangs] + ~suffices)
+        lost = np.where(spares, 0, self._lost[gangs])
+        columns = (nodes, (broken > 0).astype(np.int64), self._priorities[gangs], tasks, broken, np.zeros_like(nodes), lost)
+        order = np.lexsort(columns[::-1])
         first = order[np.unique(nodes[order], return_index=True)[1]]
-        costs = zip(broken[first].tolist(), self._priorities[gangs[first]].tolist(), tasks[first].tolist(), strict=True)
-        return {node: (*cost, 0) for node, cost in zip(nodes[first].tolist(), costs, strict=True)} | found
+        return {row[0]: row[1:] for row in zip(*(column[first].tolist() for column in columns), strict=True)} | found
 
     def _givers(self, mine: Gang) -> tuple[str, ...]:
         return tuple(name for name in self._session.snapshot.totals if name != mine.queue and self._gives(name))
@@ -144,7 +150,8 @@ class Ceiling:
         holders, count = self._holders, max(len(self._gangs), 1)
         marks, where = np.unique(holders.nodes * count + holders.gangs, return_inverse=True)
         held = [np.bincount(where, weights=amounts, minlength=len(marks)).astype(np.int64) for amounts in holders.requests]
-        return _Holders(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)))
+        seconds = np.bincount(where, weights=holders.seconds, minlength=len(marks)).astype(np.int64)
+        return _Holders(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)), seconds)
 
     @cached_property
     def _priorities(self) -> Counts:
@@ -154,6 +161,12 @@ class Ceiling:
     def _sizes(self) -> Counts:
         """Count what each gang has that could go."""
         return np.bincount(self._holders.gangs, minlength=len(self._gangs))
+
+    @cached_property
+    def _lost(self) -> Counts:
+        """Add up for how long what each gang has that could go has run."""
+        sums = np.bincount(self._holders.gangs, weights=self._holders.seconds, minlength=len(self._gangs))
+        return sums.astype(np.int64)
 
     @cached_property
     def _may_spare(self) -> Mask:
@@ -184,6 +197,7 @@ class Ceiling:
         return _Holders(
             np.array([node for node, _, _ in found], dtype=np.int64), np.array([gang for _, gang, _ in found], dtype=np.int64),
             np.array(requests, dtype=np.int64).reshape(len(found), len(snapshot.space)).T,
+            np.array([seconds_run(task, snapshot.now) for _, _, task in found], dtype=np.int64),
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from phalanx.core.session import Session
 from phalanx.core.states import TaskState
 from phalanx.placement import Amounts, Mask
 
-UNKNOWN: Cost = (-1, 0, 0, 0)
+UNKNOWN: Cost = (-1, 0, 0, 0, 0, 0)
 """Below every real cost: the node has to be looked at before it is chosen."""
 
 
@@ -28,11 +28,11 @@ class Offer:
         return any(unit.is_whole for unit in self.units)
 
     def cost(self) -> Cost:
-        """Fewest gangs broken first, then the least important victims, then the fewest tasks, then who gives first."""
-        broken = sum(unit.is_whole for unit in self.units)
+        """No gang broken first; then the least important victims, fewest tasks and gangs, who gives first, least work lost."""
+        broken, tasks = sum(unit.is_whole for unit in self.units), sum(len(unit.tasks) for unit in self.units)
         highest = max((unit.gang.gang.priority for unit in self.units), default=NOTHING[1])
-        tasks, last = sum(len(unit.tasks) for unit in self.units), max((unit.turn for unit in self.units), default=0)
-        return broken, highest, tasks, last
+        last = max((unit.turn for unit in self.units), default=0)
+        return int(broken > 0), highest, tasks, broken, last, sum(unit.lost for unit in self.units)
 
 
 class OfferMaker:

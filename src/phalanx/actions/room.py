@@ -178,7 +178,7 @@ class RoomMaker:
     def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[Unit]:
         """Yield units, the least important of all nodes first, each after the one before is gone."""
         heap: list[tuple[Importance, int]] = [
-            ((False, -(1 << 62), 0, 0), node) for node in range(len(self._session.snapshot.nodes))
+            ((False, -(1 << 62), 0, 0, 0), node) for node in range(len(self._session.snapshot.nodes))
         ]
         while heap:
             importance, node = heappop(heap)
@@ -189,7 +189,7 @@ class RoomMaker:
                 heappush(heap, (unit.importance(), node))
                 continue
             yield unit
-            heappush(heap, (unit.importance() if unit in self._held else (True, 1 << 62, 0, 0), node))
+            heappush(heap, (unit.importance() if unit in self._held else (True, 1 << 62, 0, 0, 0), node))
 
     def _make_quota(self, places: Places) -> bool:
         """Evict from the queue, or from queues beside it, until the quota has room for the tasks."""
@@ -260,12 +260,12 @@ class RoomMaker:
             units = [unit for unit in self._held if unit.gang is gang]
             if len(units) > 1:
                 self._release(units)
-                self._evict(Unit(tuple(task for unit in units for task in unit.tasks), True, units[0].turn))
+                self._evict(self._units.unit(tuple(task for unit in units for task in unit.tasks), is_whole=True))
 
     def _spare_a_part(self, whole: Unit, places: Places) -> None:
         """Put back so much of a gang that it stays whole, if the rest is enough."""
         self._release([whole])
-        parts = [Unit((task,), False, whole.turn) for task in whole.tasks]
+        parts = [self._units.unit((task,), is_whole=False) for task in whole.tasks]
         is_spared = self._keep_what_is_needed(parts, places) or self._keep_a_few(parts, places) if spare_of(whole.tasks) else False
         if not is_spared:
             self._evict(whole)

@@ -7,9 +7,9 @@ import click
 import yaml
 
 from phalanx.cli import output
-from phalanx.cli.getting import gangs
+from phalanx.cli.getting import gangs, group_kind
 from phalanx.cli.server import find, is_gang
-from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT
+from phalanx.model.kinds import EVENT
 from phalanx.store.applied import LAST_APPLIED
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
@@ -21,7 +21,9 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     """Show one object and what happened to it."""
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
-        await _show_gang(client, gang)
+        kind = group_kind(gang)
+        group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
+        _show_gang(gang, group, client.now)
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
         return
@@ -30,17 +32,14 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
 
-async def _show_gang(client: Client, gang: Document) -> None:
-    meta = gang["metadata"]
-    kind = next((kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"]), None)
-    group = None if kind is None else await client.get(kind, meta["namespace"], meta["name"])
+def _show_gang(gang: Document, group: Document | None, now: float) -> None:
     placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
     _fields(
-        ("Gang", meta["name"]),
-        ("Namespace", meta["namespace"]),
-        ("Group", f"pods alone, in the words of {gang['group']}" if group is None else f"{group['kind']} of {gang['group']}"),
+        ("Gang", gang["metadata"]["name"]),
+        ("Namespace", gang["metadata"]["namespace"]),
+        ("Group", _group(gang, group)),
         ("Queue", gang["queue"]),
-        ("Age", age(meta.get("creationTimestamp", ""), client.now)),
+        ("Age", age((group or gang)["metadata"].get("creationTimestamp", ""), now)),
         ("Status", gang["status"]),
         ("Phase", gang["phase"]),
         ("Placed", placed),
@@ -48,6 +47,12 @@ async def _show_gang(client: Client, gang: Document) -> None:
     )
     _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
     _show_conditions(gang["conditions"] if group is None else group.get("status", {}).get("conditions") or ())
+
+
+def _group(gang: Document, group: Document | None) -> str:
+    if group is not None:
+        return f"{group['kind']} of {gang['group']}"
+    return f"made by its pods ({gang['group']})" if gang["group"] else "does not exist"
 
 
 def _show_object(found: Document, now: float) -> None:

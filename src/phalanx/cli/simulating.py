@@ -15,10 +15,10 @@ import click
 from phalanx.cli import output
 from phalanx.cli.inputs import STDIN, files_of, parse_text, read_bytes
 from phalanx.cli.objects import served_objects
-from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
 from phalanx.cli.simulate import Options
 from phalanx.cli.simulated import Shown, ending_text, short_time, write_comparison, write_one
-from phalanx.controllers.standard import chosen_controllers, standard_controllers
+from phalanx.controllers.standard import standard_controllers
 from phalanx.core.policy import Policy
 from phalanx.errors import ConfigError
 from phalanx.runtime.catalogue import connected_catalogue
@@ -26,6 +26,7 @@ from phalanx.sim.playing import play
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.scheduling import Mind
+from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.stage import Cast, cast, set_stage, set_workload
 from phalanx.sim.workload import Workload
 from phalanx.sim.workloads import read_workload
@@ -34,6 +35,8 @@ from phalanx.sim.world import World
 SOLO_PROFILE = "default-scheduler"
 FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 600.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
+COUNTED_EVERY_SECONDS = 600.0
+"""How often queues are counted in them."""
 SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
 
 
@@ -157,12 +160,16 @@ def _simulated(given: Input, name: str, policy: Policy, pace: "Pace") -> Shown:
 
 
 def _world(given: Input, name: str, policy: Policy) -> World:
-    settings = given.scenario.settings
+    settings, chosen = given.scenario.settings, given.scenario.controllers
     if given.workload is not None:
-        settings = replace(settings, **FOR_WEEKS)
+        settings, chosen = replace(settings, **FOR_WEEKS), replace(chosen, queue_status_seconds=COUNTED_EVERY_SECONDS)
     mind = Mind(policy, connected_catalogue(policy.family))
-    controllers = (*standard_controllers(), *chosen_controllers(policy, mind.catalogue))
-    world = World(mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers)
+    chosen = replace(chosen, scheduler=(policy, mind.catalogue))
+    controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
+    world = World(
+        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers,
+        gates=Mind(policy_of_gates(), connected_catalogue("")),
+    )  # fmt: skip
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)
     set_stage(world, given.parts, given.scenario)

@@ -122,19 +122,21 @@ def _greet(world: "World", address: str) -> None:
 def _world(asked: Options) -> "World":
     import time
 
-    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
-    from phalanx.controllers.standard import chosen_controllers, standard_controllers
+    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
+    from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.statefile import read_state
     from phalanx.sim.scheduling import Mind
+    from phalanx.sim.sshkeys import pair_for
     from phalanx.sim.world import World
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
-    mind = Mind(policy, connected_catalogue(policy.family))
-    controllers = (*standard_controllers(), *chosen_controllers(policy, mind.catalogue))
-    world = World(mind, start=start, controllers=controllers)
+    mind, gates = Mind(policy, connected_catalogue(policy.family)), Mind(policy_of_gates(), connected_catalogue(""))
+    chosen = ControllerSettings(scheduler=(policy, mind.catalogue))
+    controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
+    world = World(mind, start=start, controllers=controllers, gates=gates)
     _fill(world, asked, policy, state)
     return world
 

@@ -1,5 +1,7 @@
 """Pods of gangs that pods alone make, as controllers find them."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from phalanx.controllers.base import Key, View
@@ -8,19 +10,23 @@ from phalanx.dialects.links import links_of
 from phalanx.model.kinds import POD, Document
 
 
-def gang_key(pod: Document, dialect: str) -> Key | None:
-    """Return the gang that a pod names in a dialect; None without one, and for a pod that cannot be read."""
+def gang_keys(pod: Document) -> dict[str, Key]:
+    """Return the gangs that a pod names, by dialect; none for a pod that cannot be read."""
     try:
         read = msgspec.convert(pod, schema.Pod)
     except msgspec.ValidationError:
-        return None
-    names = [link.group for link in links_of(read.metadata, read.spec) if link.dialect == dialect]
-    return Key(*names[0].split("/", 1)) if names else None
+        return {}
+    return {link.dialect: Key(*link.group.split("/", 1)) for link in links_of(read.metadata, read.spec)}
 
 
-def members(view: View, key: Key, dialect: str) -> list[Document]:
-    """Return the pods that name a gang, the oldest first."""
-    found = [pod for pod in view.within(POD, key.namespace) if gang_key(pod, dialect) == key]
+def gang_key(pod: Document, dialect: str) -> Key | None:
+    """Return the gang that a pod names in a dialect; None without one."""
+    return gang_keys(pod).get(dialect)
+
+
+def members(view: View, key: Key, dialects: Collection[str]) -> list[Document]:
+    """Return the pods that name a gang in one of these dialects, the oldest first."""
+    found = [pod for pod in view.within(POD, key.namespace) if key in map(gang_keys(pod).get, dialects)]
     return sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp", "")), pod["metadata"]["name"]))
 
 

@@ -1,20 +1,55 @@
 """The controllers that every cluster runs, in the order in which they are asked at one moment."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.gates import GateLifter, GateTimeouts
+from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.misread import MisreadPodController
+from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
+from phalanx.controllers.podgroup_protection import PodGroupProtection
+from phalanx.controllers.queue import QueueController
+from phalanx.controllers.queue_status import QueueStatusController
+from phalanx.controllers.volcano_job.controller import VolcanoJobs
+from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.core.cycle import Catalogue
 from phalanx.core.policy import Policy
 
 
-def standard_controllers() -> Sequence[Controller]:
-    """Return one of each."""
-    return (YuniKornController(), MisreadPodController())
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What may be set."""
+
+    schedulers: frozenset[str] = OUR_SCHEDULERS
+    """Pods that name one of these and no group get one."""
+    queue_status_seconds: float = 1.0
+    """From a change to the counts on queues that show it."""
+    hypernode_levels: tuple[str, ...] = ()
+    """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
+    scheduler: tuple[Policy, Catalogue] | None = None
+    """With what pods are placed; if the policy says so, Kueue's gate is lifted for groups that it would place."""
 
 
-def chosen_controllers(policy: Policy, catalogue: Catalogue) -> Sequence[Controller]:
-    """Return those that a configuration asks for."""
-    return (KueueGateController(policy, catalogue),) if policy.flags.lifts_kueue_gate else ()
+def standard_controllers(
+    make_pair: MakePair, settings: ControllerSettings | None = None, *, has_admission: bool
+) -> Sequence[Controller]:
+    """Return one of each; `make_pair` makes keys for ssh, and `has_admission` tells whether the scheduler admits groups first."""
+    chosen = settings or ControllerSettings()
+    found: list[Controller] = [
+        VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
+        PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
+        QueueController(), QueueStatusController(chosen.queue_status_seconds),
+        PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), MisreadPodController(),
+    ]  # fmt: skip
+    if chosen.hypernode_levels:
+        found.append(HyperNodeController(chosen.hypernode_levels))
+    if chosen.scheduler is not None and chosen.scheduler[0].flags.lifts_kueue_gate:
+        found.append(KueueGateController(*chosen.scheduler))
+    return found

@@ -31,7 +31,7 @@ class YuniKornController:
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Let time run out for an application that has not started."""
-        pods = members(view, key, YUNIKORN)
+        pods = members(view, key, (YUNIKORN,))
         originator = next((pod for pod in pods if TASK_GROUPS in annotations_of(pod)), None)
         if originator is None or DEGRADED in annotations_of(originator) or any(map(has_started, pods)):
             return NOTHING

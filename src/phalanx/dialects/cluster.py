@@ -13,18 +13,32 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import binding, kai, kai_shards, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
+from phalanx.dialects import (
+    binding,
+    coscheduling,
+    kai,
+    kai_shards,
+    koordinator,
+    native,
+    nodeinfo,
+    nodes,
+    schema,
+    storage_schema,
+    surroundings,
+    volcano,
+)
 from phalanx.dialects.groups import Groups
-from phalanx.dialects.links import links_of
+from phalanx.dialects.links import Link, links_of
 from phalanx.dialects.makers import MAKERS
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.parts import key_of
-from phalanx.dialects.pods import Home, PodReader
+from phalanx.dialects.pods import Home, PodReader, own_role
+from phalanx.dialects.sayings import Sayings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import Resources
-from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task import Task, TaskKey
 from phalanx.model.usage import QueueHistory
 
 Document = Mapping[str, Any]
@@ -46,8 +60,7 @@ class ObjectCluster:
         self._pods = PodReader(self._volume_slots, self._home)
         self._contested: dict[str, tuple[Document, str]] = {}
         """Pods that name several groups, each with what is wrong with that, if anything."""
-        self._makers: dict[str, Document] = {}
-        """Pods that say what their gang is."""
+        self._sayings = Sayings(self.groups, self._read_again)
         self._pods_with_volumes: dict[str, Document] = {}
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
@@ -102,8 +115,8 @@ class ObjectCluster:
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
-        task, problem = self._described(task, document)
-        self.state.put_task(task)
+        problem = self._sayings.hear(task, document)
+        self.state.put_task(_without_gang(task) if problem else self._at_home(task))
         if task.key in self._contested:
             self._contested[task.key] = (document, self._contested[task.key][1])
             problem = problem or self._contested[task.key][1]
@@ -116,46 +129,7 @@ class ObjectCluster:
         self._pods_with_volumes.pop(key, None)
         self._contested.pop(key, None)
         self.state.drop_task(key)
-        self._leave(key)
-
-    def _described(self, task: Task, document: Document) -> tuple[Task, str]:
-        """Note what a pod says of its gang; one that says nonsense has its room, but no gang. Return what is wrong, too."""
-        maker = MAKERS.get(task.dialect)
-        try:
-            found = None if maker is None else maker.gang(task)
-        except SnapshotError as refusal:
-            self._leave(task.key)
-            return replace(task, gang=None, dialect=""), str(refusal)
-        if maker is None or found is None or self.groups.gang_of(task.key) != task.gang:
-            self._leave(task.key)
-        if maker is None or found is None or task.gang is None:
-            return task, ""
-        self._makers[task.key], before = document, self.groups.agreed(task.gang)
-        self.groups.make(found, task.key, comes_first=maker.comes_first(task))
-        self._settle_made(task.gang, before)
-        agreed = self.groups.agreed(task.gang)
-        problem = maker.disagreement(found, agreed) if agreed is not None else ""
-        return (replace(task, gang=None, dialect="") if problem else task), problem
-
-    def _leave(self, pod: str) -> None:
-        """Forget what a pod said of its gang."""
-        key = self.groups.gang_of(pod)
-        if key is not None:
-            before = self.groups.agreed(key)
-            del self._makers[pod]
-            self.groups.leave(pod)
-            self._settle_made(key, before)
-
-    def _settle_made(self, key: GangKey, before: Gang | None) -> None:
-        """Read pods again that agree with what now counts of their gang and did not before, or the reverse."""
-        agreed = self.groups.agreed(key)
-        if agreed is None or before is None or not MAKERS[agreed.dialect].disagreement(before, agreed):
-            return
-        for pod, gang in self.groups.sayings(key).items():
-            task = self.state.task(TaskKey(pod))
-            if task is not None and bool(MAKERS[agreed.dialect].disagreement(gang, agreed)) != (task.gang is None):
-                with suppress(SnapshotError):
-                    self.put_pod(self._makers[pod])
+        self._sayings.forget(key)
 
     def _home(self, pod: schema.Pod) -> Home:
         """Find the gang of a pod."""
@@ -165,27 +139,39 @@ class ObjectCluster:
             link = self.groups.choose(links)
         except SnapshotError as refusal:
             link, problem = None, str(refusal)
-        if len(links) > 1:
+        if len(links) > 1:  # another group may come or go
             self._contested[key_of(pod.metadata)] = ({}, problem)
         if link is None:
-            return None, ""
-        return self.groups.key_of(link), link.dialect
+            return Home()
+        return Home(self.groups.key_of(link), link.dialect, link.group, self.groups.role_of(link))
+
+    def _at_home(self, task: Task) -> Task:
+        """Return a pod in the gang that there is now: by what it said its group may have come, or moved to another bundle."""
+        if task.dialect not in MAKERS:
+            return task
+        link = Link(task.dialect, task.group)
+        return replace(task, gang=self.groups.key_of(link), role=self.groups.role_of(link) or _role(task))
 
     def put_group(self, gang: Gang) -> None:
         """Enter a group object."""
         self.groups.put(gang)
+        self._sayings.settle(Link(gang.dialect, gang.key))
         self._settle_contested()
 
     def remove_group(self, dialect: str, document: Document) -> None:
         """Take a group object away."""
         self.groups.remove(dialect, _key(document))
+        self._sayings.settle(Link(dialect, _key(document)))
         self._settle_contested()
 
     def _settle_contested(self) -> None:
         """Read pods again that name several groups: there may be one less or one more."""
         for document, _ in list(self._contested.values()):
-            with suppress(SnapshotError):
-                self.put_pod(document)
+            self._read_again(document)
+
+    def _read_again(self, document: Document) -> None:
+        with suppress(SnapshotError):
+            self.put_pod(document)
 
     def put_node(self, document: Document) -> None:
         """Enter a node."""
@@ -265,8 +251,15 @@ class ObjectCluster:
             self.state.put_node(nodes.node(self._nodes[key], self._limits(key)))
         if table in ("storage_classes", "volumes", "volume_claims"):
             for document in list(self._pods_with_volumes.values()):
-                with suppress(SnapshotError):
-                    self.put_pod(document)
+                self._read_again(document)
+
+
+def _without_gang(task: Task) -> Task:
+    return replace(task, gang=None, dialect="", group="", role=_role(task))
+
+
+def _role(task: Task) -> str:
+    return own_role(task.annotations, task.shape.labels)
 
 
 class _Handler:
@@ -374,6 +367,18 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("scheduling.run.ai", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
         lambda cluster, document: cluster.remove_group("kai", document),
+    ),
+    ("scheduling.x-k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group(coscheduling.DIALECT, document),
+    ),
+    ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
+    ),
+    ("scheduling.k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),

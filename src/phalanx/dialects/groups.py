@@ -2,27 +2,21 @@
 
 A gang is known by ``namespace/name``. Groups of two dialects may have the same name; the first that comes keeps it, the other is
 known as ``namespace/name@dialect``. A pod that carries the marks of several dialects belongs to the only one of these groups that
-is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang: the oldest of them says
-what it is, in whatever order they become known, and it goes with the last that says anything.
+is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang (`sayings.py`). In some,
+several groups are one gang (`bundles.py`): it is known by the first of them that is there, and their pods have the names of the
+groups as roles.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from phalanx.core.cluster import ClusterState
+from phalanx.dialects.bundles import Bundles
 from phalanx.dialects.links import Link
+from phalanx.dialects.pods import own_role
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """What a pod says of its gang."""
-
-    gang: Gang
-    rank: tuple[bool, float, str]
-    """The lowest counts."""
 
 
 class Groups:
@@ -31,36 +25,104 @@ class Groups:
     def __init__(self, state: ClusterState) -> None:
         """Begin without groups."""
         self._state = state
-        self._keys: dict[Link, GangKey] = {}
+        self._objects: set[Link] = set()
         """Group objects that are there."""
         self._dialect_by_name: dict[str, str] = {}
         """Who came first to a name; kept for good, so that keys do not change."""
-        self._said: dict[GangKey, dict[str, Saying]] = {}
-        """What pods say of gangs that they make."""
-        self._speaker: dict[GangKey, str] = {}
-        """Whose word counts."""
-        self._gang_by_pod: dict[str, GangKey] = {}
-        """Of the pods that say something."""
+        self._made: dict[Link, Gang] = {}
+        """Groups as pods describe them; they count where there is no object."""
+        self._bundles: dict[str, Bundles] = {}
+        """By dialect."""
+        self._homes: dict[Link, GangKey] = {}
+        """Groups that are in a bundle, and the gang that it is."""
 
     def put(self, gang: Gang) -> None:
         """Enter a group object."""
         link = Link(gang.dialect, gang.key)
-        is_new = link not in self._keys
-        key = self._keys[link] = self._claim(link)
-        self._state.put_gang(gang if key == gang.key else replace(gang, key=key))
-        if is_new:
-            self._send_home(link)
+        is_new = not self.is_there(link)
+        self._objects.add(link)
+        self._enter(link, gang, is_new=is_new)
 
     def remove(self, dialect: str, group: str) -> None:
         """Take a group object away."""
-        key = self._keys.pop(Link(dialect, group), None)
-        if key is not None:
-            self._state.drop_gang(key)
-            self._agree(key)
+        link = Link(dialect, group)
+        if link not in self._objects:
+            return
+        self._objects.discard(link)
+        if link in self._made:
+            self._enter(link, self._made[link])
+        else:
+            self._drop(link)
+
+    def make(self, gang: Gang) -> None:
+        """Enter a group as pods describe it."""
+        link = Link(gang.dialect, gang.key)
+        is_new = not self.is_there(link)
+        self._made[link] = gang
+        if link not in self._objects:
+            self._enter(link, gang, is_new=is_new)
+
+    def unmake(self, link: Link) -> None:
+        """Take a group away that no pod describes any more."""
+        if self._made.pop(link, None) is not None and link not in self._objects:
+            self._drop(link)
+
+    def made(self, link: Link) -> Gang | None:
+        """Return a group as pods describe it."""
+        return self._made.get(link)
+
+    def is_there(self, link: Link) -> bool:
+        """Tell whether a group is there, as an object or made by pods."""
+        return link in self._objects or link in self._made
+
+    def _enter(self, link: Link, gang: Gang, *, is_new: bool = False) -> None:
+        self._dialect_by_name.setdefault(link.group, link.dialect)
+        self._regroup(link.dialect, self._bundles.setdefault(link.dialect, Bundles()).put(gang))
+        if is_new:
+            self._send_home(link)
+
+    def _drop(self, link: Link) -> None:
+        others, before = self._bundles[link.dialect].remove(link.group), self.key_of(link)
+        self._move(link, self._alone(link), "")
+        self._state.drop_gang(before)
+        self._regroup(link.dialect, others)
+
+    # --- bundles -----------------------------------------------------------------------------------------------------
+
+    def _regroup(self, dialect: str, groups: Sequence[str]) -> None:
+        """Enter the gangs that these groups are, or are parts of, and give their pods the right one."""
+        bundles = self._bundles[dialect]
+        for group in groups:
+            link, before, whole = Link(dialect, group), self.key_of(Link(dialect, group)), bundles.whole(group)
+            key = self._alone(Link(dialect, bundles.leader(group)))
+            self._move(link, key, group if whole.pieces else "")
+            if before != key and not self._is_taken(before, dialect):
+                self._state.drop_gang(before)
+            self._state.put_gang(whole if key == whole.key else replace(whole, key=key))
+
+    def _is_taken(self, key: GangKey, dialect: str) -> bool:
+        """Tell whether a group is known by a key, or a bundle."""
+        link = Link(dialect, key.partition("@")[0])
+        return key in self._homes.values() or (self.is_there(link) and self.key_of(link) == key)
+
+    def _move(self, link: Link, key: GangKey, role: str) -> None:
+        """Let the pods of a group belong to another gang, or have another role in it."""
+        before, old = self.key_of(link), self.role_of(link)
+        if role:
+            self._homes[link] = key
+        else:
+            self._homes.pop(link, None)
+        members = self._state.members(before).values() if (before, old) != (key, role) else ()
+        for task in [task for task in members if _is_of(task, link)]:
+            self._state.put_task(replace(task, gang=key, role=role or own_role(task.annotations, task.shape.labels)))
+
+    def role_of(self, link: Link) -> str:
+        """Return the role that pods have by their group; empty unless it is one of a bundle."""
+        return link.group if link in self._homes else ""
 
     def choose(self, links: Sequence[Link]) -> Link | None:
         """Return the group of a pod among those that it names."""
-        there = [link for link in links if link in self._keys]
+        there = [link for link in links if link in self._objects]
         if len(there) > 1:
             named = " and ".join(f"{link.group} ({link.dialect})" for link in there)
             raise SnapshotError(f"metadata: it belongs to two groups, {named}; remove the mark of one of them")
@@ -68,12 +130,11 @@ class Groups:
 
     def key_of(self, link: Link) -> GangKey:
         """Return the gang that a group is, or will be when it comes."""
+        return self._homes.get(link) or self._alone(link)
+
+    def _alone(self, link: Link) -> GangKey:
         owner = self._dialect_by_name.get(link.group, link.dialect)
         return GangKey(link.group if owner == link.dialect else f"{link.group}@{link.dialect}")
-
-    def _claim(self, link: Link) -> GangKey:
-        self._dialect_by_name.setdefault(link.group, link.dialect)
-        return self.key_of(link)
 
     def _send_home(self, link: Link) -> None:
         """Give pods of other dialects that waited under the same name a key of their own."""
@@ -81,51 +142,9 @@ class Groups:
         for task in strangers if self._dialect_by_name[link.group] == link.dialect else ():
             self._state.put_task(replace(task, gang=GangKey(f"{link.group}@{task.dialect}")))
 
-    # --- gangs that pods make ----------------------------------------------------------------------------------------
 
-    def make(self, gang: Gang, pod: str, *, comes_first: bool = False) -> None:
-        """Note how a pod describes its gang: the oldest pod counts, and before all others those that come first."""
-        link = Link(gang.dialect, gang.key)
-        key = self._claim(link)
-        saying = Saying(gang if key == gang.key else replace(gang, key=key), (not comes_first, gang.created, pod))
-        said, speaker = self._said.setdefault(key, {}), self._speaker.get(key)
-        said[pod], self._gang_by_pod[pod] = saying, key
-        if link not in self._keys and (speaker is None or saying.rank <= said[speaker].rank or speaker == pod):
-            self._agree(key)
-
-    def leave(self, pod: str) -> None:
-        """Forget what a pod said; a gang goes with the last pod that says something."""
-        key = self._gang_by_pod.pop(pod)
-        del self._said[key][pod]
-        if self._speaker.get(key) == pod:
-            self._agree(key)
-
-    def gang_of(self, pod: str) -> GangKey | None:
-        """Return the gang of which a pod says something."""
-        return self._gang_by_pod.get(pod)
-
-    def agreed(self, key: GangKey) -> Gang | None:
-        """Return the description of a gang that counts."""
-        return self._said[key][self._speaker[key]].gang if key in self._speaker else None
-
-    def sayings(self, key: GangKey) -> dict[str, Gang]:
-        """Return what pods say of a gang, by pod."""
-        return {pod: saying.gang for pod, saying in self._said.get(key, {}).items()}
-
-    def is_made(self, key: GangKey) -> bool:
-        """Tell whether pods alone make a gang."""
-        return key in self._speaker
-
-    def _agree(self, key: GangKey) -> None:
-        """Let the right description count."""
-        said, before = self._said.get(key), self._speaker.pop(key, None)
-        if said:
-            speaker = self._speaker[key] = min(said, key=lambda pod: said[pod].rank)
-            self._state.put_gang(said[speaker].gang)
-            return
-        self._said.pop(key, None)
-        if before is not None:
-            self._state.drop_gang(key)
+def _is_of(task: Task, link: Link) -> bool:
+    return (task.dialect, task.group) == (link.dialect, link.group)
 
 
 def _is_stranger(task: Task, link: Link) -> bool:

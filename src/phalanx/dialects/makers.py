@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from phalanx.dialects import kueue, yunikorn
+from phalanx.dialects import gates, koordinator, kueue, yunikorn
 from phalanx.model.gang import Gang
 from phalanx.model.task import Task
 
@@ -27,9 +27,13 @@ class Maker:
     """Tells whether a pod is to be believed before others, though they are older."""
     disagreement: Callable[[Gang, Gang], str] = _nothing
     """Says what is wrong with a pod that describes the gang otherwise than was agreed; empty if that does not matter."""
+    forgives: bool = False
+    """A pod that says nonsense is a member all the same where somebody else says what the gang is."""
 
 
 MAKERS: Mapping[str, Maker] = MappingProxyType({
+    "gates": Maker(gates.gang, forgives=True),
+    "koordinator": Maker(koordinator.gang_of_pod, forgives=True),
     "kueue": Maker(kueue.gang, disagreement=kueue.disagreement),
     "yunikorn": Maker(yunikorn.gang, yunikorn.comes_first),
 })  # fmt: skip

@@ -10,7 +10,16 @@ from typing import Protocol
 
 from phalanx.core.decision import Outcome
 from phalanx.core.states import GangState, TaskState
-from phalanx.dialects import kai_status, kueue_status, volcano_status, yunikorn_status
+from phalanx.dialects import (
+    coscheduling_status,
+    gates_status,
+    kai_status,
+    koordinator_status,
+    kueue_status,
+    native_status,
+    volcano_status,
+    yunikorn_status,
+)
 from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, PodCondition
 from phalanx.model.gang import Gang
 
@@ -36,7 +45,8 @@ class Words(Protocol):
 
 
 WORDS: Mapping[str, Words] = MappingProxyType({
-    "volcano": volcano_status, "kai": kai_status, "kueue": kueue_status, "yunikorn": yunikorn_status,
+    "volcano": volcano_status, "kai": kai_status, "coscheduling": coscheduling_status, "koordinator": koordinator_status,
+    "native": native_status, "gates": gates_status, "kueue": kueue_status, "yunikorn": yunikorn_status,
 })  # fmt: skip
 """By dialect."""
 

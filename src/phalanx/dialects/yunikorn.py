@@ -54,7 +54,7 @@ def gang(task: Task) -> Gang | None:
         return None
     is_whole = bool(groups) and DEGRADED not in task.annotations
     return Gang(
-        key=GangKey(str(task.gang).partition("@")[0]), uid=task.uid, queue=_queue(task), dialect=YUNIKORN,
+        key=GangKey(task.group), uid=task.uid, queue=_queue(task), dialect=YUNIKORN, has_object=False,
         min_member=sum(groups.values()) if is_whole else 1, role_minima=groups if is_whole else {},
         priority_class=task.priority_class, created=task.created, phase="Inqueue",
         conditions=_degraded(task.annotations) if groups else (), annotations=task.annotations,

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.dialects.gates import as_made
+from phalanx.dialects.links import relinked
 from phalanx.errors import Exists, Missing
-from phalanx.model.kinds import POD, Document
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
@@ -18,7 +20,7 @@ class Comebacks:
 
     def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
         """Begin to listen; pods that are managed are left to their controllers."""
-        self._store, self._kernel, self._settings, self._is_managed = store, kernel, settings, is_managed
+        self._store, self._kernel, self._settings, self.is_managed = store, kernel, settings, is_managed
         self._expected: set[str] = set()
         store.listen(self._hear)
 
@@ -34,8 +36,14 @@ class Comebacks:
         if event.type != DELETED:
             return
         self._expected.discard(uid)
-        if event.object.get("status", {}).get("phase") != "Succeeded" and not self._is_managed(event.object):
-            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
+        if event.object.get("status", {}).get("phase") != "Succeeded" and not self.is_managed(event.object):
+            pod = self._without_own_group(event.object)
+            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(pod))
+
+    def _without_own_group(self, pod: Document) -> Document:
+        """Return a pod without the link to a group that was made for it alone, and goes with it."""
+        owns_one = any(self._store.owned(pod["metadata"]["uid"], kind) for kind in GROUP_BY_DIALECT.values())
+        return relinked(pod, None) if owns_one else pod
 
     def _create(self, pod: Document) -> None:
         try:
@@ -46,6 +54,7 @@ class Comebacks:
 
 def fresh(pod: Document) -> dict[str, Any]:
     """Return a pod as it was submitted: without a node, and nothing that happened to it."""
+    pod = as_made(pod)
     meta = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_OLD_POD}
     spec: Mapping[str, Any] = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

@@ -1,8 +1,8 @@
 """Sets the stage: which objects are there at the beginning, which gangs come when, and what happens to pods and nodes.
 
-Objects that are no part of a gang are there from the beginning, as they are; so is a gang of which a pod has a node. Every other
-gang comes when the scenario or its annotation `phalanx.dev/arrives` says, or else at 0. A node whose first event is to join is not
-there before.
+Objects that are no part of a gang are there from the beginning, as they are, or come when their annotation
+`phalanx.dev/arrives` says. A gang of which a pod has a node is there from the beginning; every other one comes when the scenario
+or that annotation says, or else at 0. A node whose first event is to join is not there before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +13,9 @@ from itertools import groupby
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.links import relinked
+from phalanx.dialects.links import Link, first_named, relinked
 from phalanx.errors import ConfigError, Missing, SnapshotError
+from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of
 from phalanx.model.task import TaskKey
 from phalanx.sim.manifests import cluster_objects, gang_objects
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
@@ -25,11 +26,13 @@ from phalanx.sim.world import World
 
 Document = Mapping[str, Any]
 ARRIVES = "phalanx.dev/arrives"
-"""Annotation of a group: how long after the start it comes."""
+"""Annotation of a group or of any other object: how long after the start it comes."""
 DEFAULT_QUEUE: Document = {
     "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1},
     "status": {"state": "Open"},
 }  # fmt: skip
+
+USERS_OF_QUEUES = (("scheduling.volcano.sh", "PodGroup"), ("batch.volcano.sh", "Job"))
 
 
 @dataclass(slots=True)
@@ -40,6 +43,8 @@ class Cast:
     """From the beginning."""
     gangs: dict[str, list[Document]] = field(default_factory=dict)
     """Group and pods of those that come later, by name."""
+    late: list[Document] = field(default_factory=list)
+    """Others that come later."""
     nodes: dict[str, Document] = field(default_factory=dict)
 
 
@@ -50,27 +55,34 @@ def cast(documents: Iterable[Document]) -> Cast:
     for document in found:
         cluster.put(document)
         _check_times(document)
-    groups = {_key(document) for document in found if document["kind"] == "PodGroup"}
     for document in found:
         task = cluster.state.task(TaskKey(_key(document))) if document["kind"] == "Pod" else None
-        if task is not None and task.gang is not None and (task.gang in groups or cluster.groups.is_made(task.gang)):
+        if task is not None and task.gang is not None and cluster.state.gang(task.gang) is not None:
             gang_by_pod[_key(document)] = str(task.gang)
     running = {gang_by_pod[_key(pod)] for pod in found if pod["kind"] == "Pod" and _key(pod) in gang_by_pod and _has_place(pod)}
-    return _sorted_by_part(found, gang_by_pod, running)
+    return _sorted_by_part(found, cluster, gang_by_pod, running)
 
 
-def _sorted_by_part(documents: list[Document], gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
+def _sorted_by_part(documents: list[Document], cluster: ObjectCluster, gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
     parts = Cast()
     for document in documents:
         kind, key = document["kind"], _key(document)
-        gang = key if kind == "PodGroup" else gang_by_pod.get(key) if kind == "Pod" else None
+        gang = _gang_of_group(cluster, document) if kind == "PodGroup" else gang_by_pod.get(key) if kind == "Pod" else None
         if kind == "Node":
             parts.nodes[document["metadata"]["name"]] = document
+        elif gang is None and _annotation(document, ARRIVES) is not None:
+            parts.late.append(document)
         elif gang is None or gang in running:
             parts.there.append(document)
         else:
             parts.gangs.setdefault(gang, []).append(document)
     return parts
+
+
+def _gang_of_group(cluster: ObjectCluster, group: Document) -> str:
+    """Return the gang that a group is, or is a part of."""
+    dialect = next((name for name, kind in GROUP_BY_DIALECT.items() if kind == kind_of(group)), "")
+    return cluster.groups.key_of(Link(dialect, _key(group))) if dialect else _key(group)
 
 
 def _has_place(pod: Document) -> bool:
@@ -107,21 +119,28 @@ def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
     arrivals = list(_arrivals(parts, scenario))
     for at, gangs in _by_moment(arrivals):
         world.plan(at, partial(world.submit, gangs))
+    for item in parts.late:
+        world.plan(seconds_in(_annotation(item, ARRIVES) or "") or 0.0, partial(world.submit, [[item]]))
     for event in scenario.nodes:
         _plan_node_event(world, parts, event)
-    known = {(item["kind"], _key(item)) for group in (parts.there, *(gang for _, gang in arrivals)) for item in group}
+    known = {(item["kind"], _key(item)) for group in (parts.there, parts.late, *(gang for _, gang in arrivals)) for item in group}
     for failure in scenario.failures:
         kind, name = ("Pod", failure.pod) if failure.pod else ("PodGroup", failure.gang)
-        if (kind, name) not in known:
+        if (kind, name) not in known and not _may_come(name, known):
             raise ConfigError(f"{failure.where}: there is no {kind} {name!r}; write namespace and name as in the manifests")
         world.plan(failure.at, partial(_fail, world, failure))
+
+
+def _may_come(name: str, known: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether something of this name may be made for a job that is known: it begins with the name of the job."""
+    return any(kind == "Job" and name.startswith(f"{job}-") for kind, job in known)
 
 
 def _queues(parts: Cast) -> list[Document]:
     """Return the queue that always exists, unless it is among the objects."""
     names = {item["metadata"]["name"] for item in parts.there if item["kind"] == "Queue"}
-    groups = [item for group in (*parts.gangs.values(), parts.there) for item in group if item["kind"] == "PodGroup"]
-    is_volcano = any(group["apiVersion"].startswith("scheduling.volcano.sh/") for group in groups)
+    found = [item for group in (*parts.gangs.values(), parts.there, parts.late) for item in group]
+    is_volcano = any((item["apiVersion"].partition("/")[0], item["kind"]) in USERS_OF_QUEUES for item in found)
     return [DEFAULT_QUEUE] if is_volcano and "default" not in names else []
 
 
@@ -163,8 +182,7 @@ def _arrivals(parts: Cast, scenario: Scenario) -> Iterator[tuple[float, list[Doc
         named.update(chosen)
         for number in range(arrival.times):
             for name in chosen:
-                gang = parts.gangs[name]
-                yield arrival.at + number * arrival.every, copy_of(gang, name, number) if number else gang
+                yield arrival.at + number * arrival.every, copy_of(parts.gangs[name], number) if number else parts.gangs[name]
     for name, group in parts.gangs.items():
         if name not in named:
             texts = [text for item in group if (text := _annotation(item, ARRIVES)) is not None]
@@ -182,9 +200,13 @@ def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
     return found
 
 
-def copy_of(group: Sequence[Document], key: str, number: int) -> list[Document]:
+def copy_of(group: Sequence[Document], number: int) -> list[Document]:
     """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
-    name = key.partition("/")[2].partition("@")[0]
+    names = {item["metadata"]["name"] for item in group if item["kind"] == "PodGroup"} or set(map(first_named, group))
+    if len(names) != 1:
+        members = ", ".join(_key(item) for item in group[:2])
+        raise ConfigError(f"arrivals: the gang of {members} has {len(names)} groups; only gangs with one can come several times")
+    (name,) = names
     return [_renamed(item, name, f"{name}-{number + 1}") for item in group]
 
 

@@ -34,11 +34,14 @@ class StatusWriter:
     def _write_group(self, snapshot: Snapshot, outcome: Outcome) -> bool:
         gang = outcome.state.gang
         status = group_status(snapshot, outcome)
-        if self._written.get(gang.key) == status:
+        if self._written.get(gang.uid) == status:
             return False
-        self._written[gang.key] = status
+        self._written[gang.uid] = status
         for item in words_of(gang).writes(gang, status, outcome):
-            self._patch(item.kind, gang.key, (item.namespace, item.name), {"status": item.status})
+            place = (item.namespace, item.name)
+            self._patch(item.kind, place, {"status": item.status})
+            if item.annotations:
+                self._patch(item.kind, place, {"metadata": {"annotations": item.annotations}}, is_status=False)
         return status.phase == "Inqueue" != gang.phase
 
     def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:
@@ -46,16 +49,16 @@ class StatusWriter:
             task = state.task
             node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
             if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
-                self._patch(POD, task.key, split_key(task.key), {"status": {"nominatedNodeName": node or None}})
+                self._patch(POD, split_key(task.key), {"status": {"nominatedNodeName": node or None}})
 
     def _write_stamps(self, gang: Gang, decisions: Decisions) -> None:
         texts = decisions.stamps.get(gang.key)
         if texts and gang.dialect in GROUP_BY_DIALECT:
             place = (gang.namespace, gang.name)
-            self._patch(GROUP_BY_DIALECT[gang.dialect], gang.key, place, {"metadata": {"annotations": texts}}, is_status=False)
+            self._patch(GROUP_BY_DIALECT[gang.dialect], place, {"metadata": {"annotations": texts}}, is_status=False)
 
-    def _patch(self, kind: Kind, key: str, place: tuple[str, str], patch: dict[str, Any], *, is_status: bool = True) -> None:
+    def _patch(self, kind: Kind, place: tuple[str, str], patch: dict[str, Any], *, is_status: bool = True) -> None:
         try:
             self._store.patch(kind, *place, patch, is_status=is_status)
         except Missing:
-            self._written.pop(key, None)
+            return  # gone meanwhile: another one of that name has another uid

@@ -11,6 +11,9 @@ from phalanx.dialects.convert.marks import SAID, bare, dialect_of, kept, lost_ma
 from phalanx.dialects.convert.writing import (
     LEVELS,
     MIN_RESOURCES,
+    OF_GROUP,
+    OF_ONE_POD,
+    OF_PODS,
     PREEMPTIBILITY,
     QUEUE,
     ROLES,
@@ -29,7 +32,7 @@ CARRIED = {
     },
     "scheduling.run.ai": {"minMember", "queue", "priorityClassName", "preemptibility", "topologyConstraint", "subGroups"},
     "scheduling.x-k8s.io": {"minMember", "minResources"},
-    "scheduling.sigs.k8s.io": {"minMember", "minResources"},
+    "scheduling.sigs.k8s.io": {"minMember"},
     "scheduling.k8s.io": {"schedulingPolicy", "schedulingConstraints", "priorityClassName"},
 }  # fmt: skip
 """Fields of group objects that the model holds, by API group."""
@@ -48,9 +51,16 @@ def converted(documents: Iterable[Document], dialect: str) -> Converted:
     found, lost = written_out(documents)
     parts, writer = sort_out(found), WRITERS[dialect]
     objects = [dict(item) for item in parts.others]
+    objects += [pod for group in parts.groups for pod in _pods(group, writer, are_left_out=True)]
     for group in parts.groups:
         objects += [*writer.objects(group), *_pods(group, writer)]
-        lost += [*_wordless(group, writer), *writer.cannot(group), *lost_marks(group, dialect), *_annotations(group, dialect)]
+        lost += [
+            *_wordless(group, writer),
+            *_priority(group, writer),
+            *writer.cannot(group),
+            *lost_marks(group, dialect),
+            *_annotations(group, dialect),
+        ]
     for item in parts.objects:
         lost += _fields(item)
     lost += [
@@ -59,10 +69,10 @@ def converted(documents: Iterable[Document], dialect: str) -> Converted:
     return Converted(objects, list(dict.fromkeys(lost)))
 
 
-def _pods(group: Group, writer: Writer) -> Iterator[dict[str, Any]]:
-    """Yield the pods; where they alone make the gang, each gets what its group object said."""
-    moved = kept(group, writer.dialect) if WRITERS[group.dialect].has_object and not writer.has_object else {}
-    for member in group.members:
+def _pods(group: Group, writer: Writer, *, are_left_out: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the pods of the gang, or those that are left out; where they alone make it, each gets what its group object said."""
+    moved = kept(group, writer.dialect) if group.has_object and not writer.has_object else {}
+    for member in (member for member in group.members if writer.leaves_out(group, member) == are_left_out):
         marks = writer.marks(group, member)
         marks = replace(marks, annotations={**moved, **marks.annotations})
         yield marked(bare(member.document, writer.dialect), marks, group, writer.dialect)
@@ -85,14 +95,27 @@ def _wordless(group: Group, writer: Writer) -> Iterator[Lost]:
     }  # fmt: skip
     if group.min_member < 1 and writer.dialect != "volcano":
         yield group.lost("minMember", f"{group.min_member}; {writer.dialect} needs at least one pod")
+    if group.several_quotas:
+        yield group.lost("queue", "its pods use several quotas")
     for feature, (field, is_said) in features.items():
         if is_said and feature not in writer.says:
             yield group.lost(field, where)
 
 
+def _priority(group: Group, writer: Writer) -> Iterator[Lost]:
+    """Yield that a gang is not as important as it was, where its pods say something else than it does, or not all the same."""
+    if group.dialect == writer.dialect or group.classes <= {group.priority_class}:
+        return
+    named = ", ".join(sorted(name or "none" for name in group.classes))
+    if writer.priority_is == OF_ONE_POD or (writer.priority_is == OF_GROUP and group.follows_pods and writer.dialect != "native"):
+        yield group.lost("priorityClassName", f"its pods name {named}, and {writer.dialect} takes one for the gang")
+    elif not group.follows_pods and (writer.priority_is == OF_PODS or (writer.dialect == "native" and not group.priority_class)):
+        yield group.lost("priorityClassName", f"{writer.dialect} takes that of the pods, and they name {named}")
+
+
 def _annotations(group: Group, dialect: str) -> Iterator[Lost]:
     """Yield the annotations of a group object that mean something in its own dialect alone."""
-    if not WRITERS[group.dialect].has_object:
+    if not group.has_object:
         return
     for key in group.annotations:
         if key not in (*SAID, PREEMPTABLE) and dialect_of(key) not in ("", dialect):
@@ -103,4 +126,4 @@ def _fields(document: Document) -> Iterator[Lost]:
     """Yield the fields of a group object that the model does not hold."""
     carried = CARRIED[str(document["apiVersion"]).rpartition("/")[0]]
     for key in sorted((document.get("spec") or {}).keys() - carried):
-        yield Lost(describe(document), f"spec.{key}", "the model of a gang does not hold it")
+        yield Lost(describe(document), f"spec.{key}", "it is not carried over")

@@ -1,21 +1,28 @@
 """Gangs as they are converted: what the model says of each, and its pods.
 
 What dialects say in different ways is one thing here. Sub-groups that have a minimum and nothing else are roles. A role that every
-pod plays is none: the minimum of the gang is at least as large.
+pod plays is none: the minimum of the gang is at least as large. Groups of a bundle in one namespace are the roles of one gang.
+Where pods say how important a gang is, or which quota it uses, what all of them say is what the gang says.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.kai import SUBGROUP
+from phalanx.dialects.koordinator import GROUPS
 from phalanx.dialects.yunikorn import comes_first
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.kinds import Document
 from phalanx.model.resources import Resources
-from phalanx.model.task import Task, TaskKey
+from phalanx.model.task import GangKey, Task, TaskKey
+
+BUNDLE = "phalanx.dev/bundle"
+"""Annotation of groups of a bundle that was one gang elsewhere: its name."""
+QUOTA = "quota.scheduling.koordinator.sh/name"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,6 +59,17 @@ class Group:
     is_preemptable: bool | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
     members: tuple[Member, ...] = ()
+    has_object: bool = True
+    """A group object said this; otherwise its pods did."""
+    follows_pods: bool = False
+    """Its pods say how important it is."""
+    several_quotas: bool = False
+    """Its pods use more than one, and no queue can stand for that."""
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The priority classes of its pods, where those that name none take that of the gang."""
+        return frozenset(member.document["spec"].get("priorityClassName") or self.priority_class for member in self.members)
 
     @property
     def title(self) -> str:
@@ -82,7 +100,7 @@ def sort_out(documents: Iterable[Document]) -> Sorted:
             known.append(document)
     snapshot = cluster.snapshot(0.0)
     pods = {_key(document): document for document in found if document["kind"] == "Pod"}
-    groups = tuple(_group(gang, list(_members(snapshot, gang, pods))) for gang in snapshot.gangs.values())
+    groups = tuple(group for gang in snapshot.gangs.values() for group in _groups(gang, list(_members(snapshot, gang, pods))))
     inside = {id(member.document) for group in groups for member in group.members} | {id(item) for item in known}
     return Sorted(groups, tuple(item for item in found if id(item) not in inside), tuple(known))
 
@@ -94,6 +112,37 @@ def _members(snapshot: Snapshot, gang: Gang, pods: Mapping[str, Document]) -> It
     yield from sorted(found, key=lambda member: not comes_first(member[0]))
 
 
+def _groups(gang: Gang, members: list[tuple[Task, Document]]) -> Iterator[Group]:
+    """Yield the one group that a gang is; of a bundle over several namespaces those of which it consists."""
+    if not gang.pieces:
+        yield _group(gang, members)
+    elif len({name.partition("/")[0] for name in gang.bundle}) == 1:
+        yield _group(*_as_roles(gang, members))
+    else:
+        for piece in gang.pieces:
+            yield _group(piece, [(replace(task, role=""), pod) for task, pod in members if task.role == piece.key])
+
+
+def _as_roles(gang: Gang, members: list[tuple[Task, Document]]) -> tuple[Gang, list[tuple[Task, Document]]]:
+    """Return a bundle as a gang with roles; their names are what is left of those of the groups without that of the gang."""
+    names = {key: key.partition("/")[2] for key in gang.bundle}
+    whole = gang.annotations.get(BUNDLE) or _beginning(names.values())
+    if whole and all(name.startswith(f"{whole}-") and name != f"{whole}-" for name in names.values()):
+        names = {key: name.removeprefix(f"{whole}-") for key, name in names.items()}
+    else:
+        whole = gang.name
+    minima = {names[key]: minimum for key, minimum in gang.role_minima.items()}
+    annotations = {key: text for key, text in gang.annotations.items() if key not in (BUNDLE, GROUPS)}
+    found = replace(gang, key=GangKey(f"{gang.namespace}/{whole}"), role_minima=minima, annotations=annotations)
+    return found, [(replace(task, role=names[task.role]), pod) for task, pod in members]
+
+
+def _beginning(names: Iterable[str]) -> str:
+    """Return the words with which all names begin."""
+    words = takewhile(lambda column: len(set(column)) == 1, zip(*(name.split("-") for name in names), strict=False))
+    return "-".join(column[0] for column in words)
+
+
 def _group(gang: Gang, members: list[tuple[Task, Document]]) -> Group:
     roles, subgroups = _parts(gang)
     names = [task.shape.labels.get(SUBGROUP, "") if gang.subgroups and roles else task.role for task, _ in members]
@@ -102,10 +151,14 @@ def _group(gang: Gang, members: list[tuple[Task, Document]]) -> Group:
         roles, names = {}, [""] * len(names)
     # Names are kept for good where two dialects use the same one; outside, each needs its own.
     name = gang.name if "@" not in gang.key else f"{gang.name}-{gang.dialect}"
+    quotas = {task.shape.labels.get(QUOTA) or "default" for task, _ in members} if gang.dialect == "koordinator" else set()
+    classes = {task.priority_class for task, _ in members} if gang.follows_pods else set()
     return Group(
-        namespace=gang.namespace, name=name, dialect=gang.dialect, queue=gang.queue, min_member=minimum, roles=roles,
-        subgroups=subgroups, topology=gang.topology, priority_class=gang.priority_class, min_resources=gang.min_resources,
-        is_preemptable=gang.is_preemptable, annotations=gang.annotations,
+        namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,
+        min_member=minimum, roles=roles, subgroups=subgroups, topology=gang.topology,
+        priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.min_resources,
+        is_preemptable=gang.is_preemptable, annotations=gang.annotations, has_object=gang.has_object,
+        follows_pods=gang.follows_pods, several_quotas=len(quotas) > 1,
         members=tuple(Member(document, role) for (_, document), role in zip(members, names, strict=True)),
     )  # fmt: skip
 

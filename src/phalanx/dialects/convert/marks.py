@@ -4,33 +4,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from phalanx.dialects import kai, kueue, yunikorn
+from phalanx.dialects import gates, kai, koordinator, kueue, native, yunikorn
 from phalanx.dialects.cluster import describe
-from phalanx.dialects.convert.groups import Group, Lost
+from phalanx.dialects.convert.groups import BUNDLE, QUOTA, Group, Lost
 from phalanx.dialects.links import relinked
 from phalanx.dialects.pods import ROLE, TASK_GROUP
 from phalanx.model.kinds import Document
 
-GATE, MIN_MEMBER = "phalanx.dev/gang", "phalanx.dev/min-member"
-QUOTA = "quota.scheduling.koordinator.sh/name"
 SAID = frozenset({
-    ROLE, TASK_GROUP, kai.SUBGROUP, yunikorn.TASK_GROUPS, yunikorn.QUEUE, kueue.QUEUE, kueue.TOTAL_COUNT, GATE, MIN_MEMBER, QUOTA,
-    "volcano.sh/queue-name", "scheduling.volcano.sh/queue-name", "kai.scheduler/queue", "volcano.sh/task-index",
-    "gang.scheduling.koordinator.sh/min-available", "pod-group.scheduling.sigs.k8s.io/min-available", "kueue.x-k8s.io/managed",
-    "kueue.x-k8s.io/role-hash",
+    ROLE, TASK_GROUP, kai.SUBGROUP, yunikorn.TASK_GROUPS, yunikorn.QUEUE, kueue.QUEUE, kueue.TOTAL_COUNT, QUOTA, BUNDLE,
+    gates.GATE, gates.MIN_MEMBER, gates.PLAN, "volcano.sh/queue-name", native.QUEUE, "kai.scheduler/queue", "volcano.sh/task-index",
+    koordinator.MIN_AVAILABLE, koordinator.SIGS_MIN_AVAILABLE, "kueue.x-k8s.io/managed", "kueue.x-k8s.io/role-hash",
 })  # fmt: skip
 """Labels and annotations whose meaning is in the model, or that controllers put there."""
 DIALECT_BY_PREFIX = {
     "volcano.sh/": "volcano", "scheduling.volcano.sh/": "volcano", "kai.scheduler/": "kai", "yunikorn.apache.org/": "yunikorn",
     "kueue.x-k8s.io/": "kueue", "gang.scheduling.koordinator.sh/": "koordinator", "pod-group.scheduling.sigs.k8s.io": "koordinator",
-    "scheduling.x-k8s.io/": "coscheduling",
+    "scheduling.x-k8s.io/": "coscheduling", gates.TIMEOUT: "gates", gates.AFTERWARDS: "gates",
 }  # fmt: skip
 SCHEDULERS = {
     "volcano": "volcano", "kai": "kai-scheduler", "yunikorn": "yunikorn", "koordinator": "koord-scheduler",
     "coscheduling": "scheduler-plugins-scheduler",
 }  # fmt: skip
 """Who usually reads a dialect; the others are read by the scheduler that every cluster has."""
-GATES = (kueue.ADMISSION_GATE, kueue.TOPOLOGY_GATE, GATE)
+GATES = (kueue.ADMISSION_GATE, kueue.TOPOLOGY_GATE, gates.GATE)
 OF_A_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences", "selfLink")
 
 
@@ -60,14 +57,14 @@ def kept(group: Group, dialect: str) -> dict[str, str]:
 
 def bare(pod: Document, dialect: str) -> dict[str, Any]:
     """Return a pod as it would be submitted, without anything that is said in a dialect other than this one."""
-    free = relinked(pod, None)
+    free = relinked(gates.as_made(pod), None)
     meta = {key: value for key, value in free["metadata"].items() if key not in OF_A_CLUSTER}
     for table in ("labels", "annotations"):
         kept = {key: text for key, text in (meta.pop(table, None) or {}).items() if not is_foreign(key, dialect)}
         meta |= {table: kept} if kept else {}
     spec = {key: value for key, value in free["spec"].items() if key not in ("nodeName", "schedulingGates")}
-    gates = [gate for gate in free["spec"].get("schedulingGates") or () if gate.get("name") not in GATES]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, **({"schedulingGates": gates} if gates else {})}}
+    held = [gate for gate in free["spec"].get("schedulingGates") or () if gate.get("name") not in GATES]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, **({"schedulingGates": held} if held else {})}}
 
 
 def marked(pod: Document, marks: Marks, group: Group, dialect: str) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from phalanx.dialects import kai, kueue, links, schema, yunikorn
-from phalanx.dialects.convert.groups import Group, Lost, Member
-from phalanx.dialects.convert.marks import GATE, MIN_MEMBER, QUOTA, Marks, kept
+from phalanx.dialects import gates, kai, koordinator, kueue, links, native, schema, yunikorn
+from phalanx.dialects.convert.groups import BUNDLE, QUOTA, Group, Lost, Member
+from phalanx.dialects.convert.marks import Marks, bare, dialect_of, kept
 from phalanx.dialects.convert.parts import kai_parts, kai_topology, volcano_parts, volcano_topology
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request
 from phalanx.dialects.volcano import PREEMPTABLE
@@ -18,6 +18,8 @@ from phalanx.model.resources import Resources, quantity_text
 Objects = list[dict[str, Any]]
 ROLES, SUBGROUPS, TIERS, LEVELS = "roles", "sub-groups", "tiers", "levels"
 QUEUE, MIN_RESOURCES, PREEMPTIBILITY = "queue", "minResources", "preemptability"
+OF_GROUP, OF_ONE_POD, OF_PODS = "group", "one pod", "pods"
+"""Who says how important a gang is: the group object, the pod that describes the gang, or the most important pod."""
 
 
 class Writer:
@@ -28,6 +30,8 @@ class Writer:
     """What it has words for, besides a name and a minimum."""
     has_object: ClassVar[bool] = True
     """There is a group object; otherwise pods alone make the gang."""
+    priority_is: ClassVar[str] = OF_PODS
+    """Where it says how important a gang is."""
 
     def objects(self, group: Group) -> Objects:
         """Return the group objects."""
@@ -37,17 +41,26 @@ class Writer:
         """Return what goes on a pod."""
         raise NotImplementedError
 
+    def leaves_out(self, group: Group, member: Member) -> bool:
+        """Tell whether a pod cannot be in the gang."""
+        return False
+
     def cannot(self, group: Group) -> Iterator[Lost]:
         """Yield what it cannot say of this gang although it has words for the like."""
         return iter(())
 
 
 def _object(writer: Writer, api: str, group: Group, spec: dict[str, Any], **more: str) -> dict[str, Any]:
-    """Return a group object; `more` are further annotations, besides those that the gang had on an object before."""
-    own = kept(group, writer.dialect) if WRITERS[group.dialect].has_object else {}
+    """Return a group object; `more` are further annotations, besides those that the gang had before."""
+    own = {key: text for key, text in kept(group, writer.dialect).items() if group.has_object or _is_of_gangs(key)}
     meta: dict[str, Any] = {"name": group.name, "namespace": group.namespace}
     meta |= {"annotations": {**own, **more}} if own or more else {}
     return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
+
+
+def _is_of_gangs(key: str) -> bool:
+    """Tell whether an annotation of a pod is about the gang that it makes, and does not only name it."""
+    return bool(dialect_of(key)) and key not in {mark.key for mark in links.MARKS}
 
 
 def _amounts(resources: Resources | None) -> dict[str, Any]:
@@ -67,6 +80,7 @@ class VolcanoWriter(Writer):
     """Volcano's PodGroup."""
 
     dialect = "volcano"
+    priority_is = OF_GROUP
     says = frozenset({ROLES, SUBGROUPS, TIERS, QUEUE, MIN_RESOURCES, PREEMPTIBILITY})
 
     def objects(self, group: Group) -> Objects:
@@ -95,6 +109,7 @@ class KaiWriter(Writer):
     """KAI's PodGroup."""
 
     dialect = "kai"
+    priority_is = OF_GROUP
     says = frozenset({ROLES, SUBGROUPS, LEVELS, QUEUE, PREEMPTIBILITY})
 
     def objects(self, group: Group) -> Objects:
@@ -134,33 +149,35 @@ class KoordinatorWriter(Writer):
     """Koordinator's PodGroup; a gang with roles is a bundle of gangs, one for each."""
 
     dialect = "koordinator"
-    says = frozenset({ROLES, QUEUE, MIN_RESOURCES})
+    says = frozenset({ROLES, QUEUE})
 
     def objects(self, group: Group) -> Objects:
         api = "scheduling.sigs.k8s.io/v1alpha1"
-        if not group.roles:
-            return [_object(self, api, group, {"minMember": max(group.min_member, 1), **_amounts(group.min_resources)})]
-        bundle = json.dumps([f"{group.namespace}/{self._name(group, role)}" for role in group.roles])
-        groups = {"gang.scheduling.koordinator.sh/groups": bundle}
+        if len(group.roles) < 2:
+            return [_object(self, api, group, {"minMember": sum(group.roles.values()) or max(group.min_member, 1)})]
+        names = {role: self._name(group, role) for role in sorted(group.roles)}
+        more = {koordinator.GROUPS: json.dumps([f"{group.namespace}/{name}" for name in names.values()]), BUNDLE: group.name}
         return [
-            _object(self, api, replace(group, name=self._name(group, role)), {"minMember": minimum}, **groups)
-            for role, minimum in group.roles.items()
+            _object(self, api, replace(group, name=name), {"minMember": group.roles[role]}, **more) for role, name in names.items()
         ]  # fmt: skip
 
     def _name(self, group: Group, role: str) -> str:
-        return f"{group.name}-{role}" if role in group.roles else group.name
+        return f"{group.name}-{role}" if len(group.roles) > 1 else group.name
 
     def marks(self, group: Group, member: Member) -> Marks:
         queue = {QUOTA: group.queue} if group.queue != "default" else {}
-        if group.roles and member.role not in group.roles:
+        if self.leaves_out(group, member):
             return Marks(queue)
         return Marks({links.SIGS_GROUP: self._name(group, member.role), **queue})
 
+    def leaves_out(self, group: Group, member: Member) -> bool:
+        return bool(group.roles) and member.role not in group.roles
+
     def cannot(self, group: Group) -> Iterator[Lost]:
         yield from _unsaid_minimum(group)
-        if group.roles and group.min_resources is not None:
-            yield group.lost("minResources", "each gang of a bundle would need its own")
-        strangers = [member for member in group.members if group.roles and member.role not in group.roles]
+        if len(group.roles) == 1:
+            yield group.lost("minTaskMember", "a bundle has two gangs or more; here only the pods of the role are the gang")
+        strangers = [member for member in group.members if self.leaves_out(group, member)]
         if strangers:
             yield group.lost("members", f"{len(strangers)} pods play no role that has a minimum; they start for themselves")
 
@@ -169,6 +186,7 @@ class NativeWriter(Writer):
     """The PodGroup of Kubernetes 1.36."""
 
     dialect = "native"
+    priority_is = OF_GROUP
     says = frozenset({LEVELS, QUEUE})
 
     def objects(self, group: Group) -> Objects:
@@ -176,7 +194,7 @@ class NativeWriter(Writer):
         if group.topology is not None and group.topology.required_level:
             spec["schedulingConstraints"] = {"topology": [{"key": group.topology.required_level}]}
         spec |= {"priorityClassName": group.priority_class} if group.priority_class else {}
-        queue = {"scheduling.volcano.sh/queue-name": group.queue} if group.queue != "default" else {}
+        queue = {native.QUEUE: group.queue} if group.queue != "default" else {}
         return [_object(self, "scheduling.k8s.io/v1alpha2", group, spec, **queue)]
 
     def marks(self, group: Group, member: Member) -> Marks:
@@ -185,12 +203,15 @@ class NativeWriter(Writer):
     def cannot(self, group: Group) -> Iterator[Lost]:
         if group.topology is not None and group.topology.preferred_level:
             yield group.lost("topologyConstraint.preferredTopologyLevel", "a topology is required there, or not said")
+        if group.topology is not None and group.topology.required_level and group.topology.topology:
+            yield group.lost("topologyConstraint.topology", "node labels are named there without the tree that they are levels of")
 
 
 class YuniKornWriter(Writer):
     """YuniKorn's application with task groups, which its first pod describes."""
 
     dialect = "yunikorn"
+    priority_is = OF_ONE_POD
     says = frozenset({ROLES, QUEUE})
     has_object = False
 
@@ -228,6 +249,7 @@ class KueueWriter(Writer):
     """Kueue's plain pod group."""
 
     dialect = "kueue"
+    priority_is = OF_ONE_POD
     says = frozenset({LEVELS, QUEUE})
     has_object = False
 
@@ -263,10 +285,9 @@ class GatesWriter(Writer):
     has_object = False
 
     def marks(self, group: Group, member: Member) -> Marks:
-        others = [dict(gate) for gate in member.document["spec"].get("schedulingGates") or () if gate.get("name") != GATE]
-        kept = [gate for gate in others if not gate["name"].startswith("kueue.x-k8s.io/")]
-        spec = {"schedulingGates": [*kept, {"name": GATE}]}
-        return Marks({GATE: group.name}, {MIN_MEMBER: str(max(group.min_member, 1))}, spec)
+        others = bare(member.document, self.dialect)["spec"].get("schedulingGates") or ()
+        spec = {"schedulingGates": [*others, {"name": gates.GATE}]}
+        return Marks({gates.GATE: group.name}, {gates.MIN_MEMBER: str(max(group.min_member, 1))}, spec)
 
     def cannot(self, group: Group) -> Iterator[Lost]:
         if not group.members:
