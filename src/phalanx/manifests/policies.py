@@ -144,7 +144,7 @@ _IN_A_GANG = " || ".join(
 )  # fmt: skip
 
 MUTATING = (
-    Policy("phalanx-job-defaults", _JOB, ("CREATE",), changes=_JOB_CHANGES),
+    Policy("phalanx-job-defaults", _JOB, ("CREATE",), changes=_JOB_CHANGES, condition="has(object.spec) && has(object.spec.tasks)"),
     Policy(
         "phalanx-group-queue", _GROUP, ("CREATE",),
         changes=(Change("queue-of-namespace", f"[{_add('/spec/queue', _QUEUE_OF)}]",
