@@ -37,6 +37,7 @@ ENTRIES_BY_NAME = {
     "describe": Entry("phalanx.cli.describe:command", "Show one object in full, or why a gang waits."),
     "delete": Entry("phalanx.cli.delete:command", "Take objects out of a running cluster."),
     "config": Entry("phalanx.cli.config:command", "Show and check scheduler configurations and profiles."),
+    "manifests": Entry("phalanx.cli.manifests:command", "Print what a cluster has to know of us, for kubectl apply."),
     "bench": Entry("phalanx.cli.bench:command", "Measure how fast sessions are decided on this machine."),
     "completion": Entry("phalanx.cli.completion:command", "Print the completion script of a shell."),
 }

@@ -223,17 +223,20 @@ class _RuleParser(Parser):
 
     def _primary(self) -> Run:
         if self._took("{"):
-            return self._map("}")
+            return self._map()
+        if self._took("["):
+            items = self._list("]")
+            return lambda scope: [item(scope) for item in items]
         return super()._primary()
 
-    def _map(self, end: str) -> Run:
+    def _map(self) -> Run:
         pairs: list[tuple[Run, Run]] = []
-        while not self._took(end):
+        while not self._took("}"):
             key = self._expression()
             self._expect(":")
             pairs.append((key, self._expression()))
             if not self._took(","):
-                self._expect(end)
+                self._expect("}")
                 break
         return lambda scope: {as_text(key(scope)): value(scope) for key, value in pairs}
 

@@ -6,6 +6,7 @@ in the same words.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -52,17 +53,56 @@ def _completed_field(schema: Schema, value: Value) -> Value:
 # --- refusals ------------------------------------------------------------------------------------------------------------
 
 
-def problems(schema: Schema, value: Value, old: Value = None, path: str = "") -> Iterator[str]:
-    """Yield what is wrong with a value, each with its place; `old` is what was there before, None if nothing was."""
+UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, with its place; where the form of an object is wrong its rules are not looked at."""
+
+    text: str
+    is_about_form: bool = True
+
+
+def problems(schema: Schema, value: Value, old: Value = None) -> list[str]:
+    """Return what is wrong with an object; `old` is what was there before, None if nothing was."""
+    found = list(_faults(schema, value, ""))
+    if any(problem.is_about_form for problem in found):
+        return [*(problem.text for problem in found), f"<nil>: Invalid value: null: {UNCHECKED}"]
+    return [*(problem.text for problem in found), *_broken(schema, value, old, "")]
+
+
+def _faults(schema: Schema, value: Value, path: str) -> Iterator[Problem]:
     fault = _wrong_type(schema, value)
     if fault:
-        yield _invalid(path, fault, f"{path or '<nil>'} in body must be of type {_type(schema)}: {fault}")
+        yield Problem(_invalid(path, fault, f"{path} in body must be of type {_type(schema)}: {fault}"))
         return
     yield from _limits(schema, value, path)
-    found = list(_inside(schema, value, old, path))
-    yield from found
-    if not found:
-        yield from _broken_rules(schema, value, old, path)
+    if isinstance(value, Mapping):
+        yield from (Problem(f"{_child(path, key)}: Required value") for key in schema.get("required", ()) if key not in value)
+    for part, item, where, _ in _inside(schema, value, None, path):
+        yield from _faults(part, item, where)
+
+
+def _broken(schema: Schema, value: Value, old: Value, path: str) -> Iterator[str]:
+    yield from _broken_rules(schema, value, old, path)
+    for part, item, where, before in _inside(schema, value, old, path):
+        yield from _broken(part, item, before, where)
+
+
+def _inside(schema: Schema, value: Value, old: Value, path: str) -> Iterator[tuple[Schema, Value, str, Value]]:
+    """Yield the parts of a value that a schema describes: their schema, themselves, their place, and what was there before."""
+    if isinstance(value, list) and "items" in schema:
+        yield from ((schema["items"], item, f"{path}[{place}]", None) for place, item in enumerate(value))
+    elif isinstance(value, Mapping):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        before = old if isinstance(old, Mapping) else {}
+        for key, item in value.items():
+            part = properties.get(key, others)
+            if part is not None and (path or key not in _ALWAYS):
+                yield part, item, _child(path, key), before.get(key)
 
 
 def _type(schema: Schema) -> str:
@@ -85,9 +125,10 @@ def _name_of(value: Value) -> str:
     return next(name for name, types in _TYPES.items() if isinstance(value, types))
 
 
-def _limits(schema: Schema, value: Value, path: str) -> Iterator[str]:
+def _limits(schema: Schema, value: Value, path: str) -> Iterator[Problem]:
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{path}: Unsupported value: {_shown(value)}: supported values: {', '.join(map(_shown, schema['enum']))}"
+        known = ", ".join(map(_shown, schema["enum"]))
+        yield Problem(f"{path}: Unsupported value: {_shown(value)}: supported values: {known}")
     if isinstance(value, str):
         yield from _text_limits(schema, value, path)
     elif isinstance(value, int | float):
@@ -96,13 +137,13 @@ def _limits(schema: Schema, value: Value, path: str) -> Iterator[str]:
         yield from _size_limits(schema, value, path)
 
 
-def _text_limits(schema: Schema, value: str, path: str) -> Iterator[str]:
+def _text_limits(schema: Schema, value: str, path: str) -> Iterator[Problem]:
     if len(value) > schema.get("maxLength", len(value)):
-        yield f"{path}: Too long: may not be more than {schema['maxLength']} bytes"
+        yield Problem(f"{path}: Too long: may not be more than {schema['maxLength']} bytes")
     if len(value) < schema.get("minLength", 0):
-        yield _invalid(path, _shown(value), f"{path} in body should be at least {schema['minLength']} chars long")
+        yield _outside(path, _shown(value), f"{path} in body should be at least {schema['minLength']} chars long")
     if "pattern" in schema and not _pattern(schema["pattern"]).search(value):
-        yield _invalid(path, _shown(value), f"{path} in body should match '{schema['pattern']}'")
+        yield _outside(path, _shown(value), f"{path} in body should match '{schema['pattern']}'")
 
 
 @cache
@@ -110,42 +151,23 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _number_limits(schema: Schema, value: float, path: str) -> Iterator[str]:
+def _number_limits(schema: Schema, value: float, path: str) -> Iterator[Problem]:
     if value < schema.get("minimum", value):
-        yield _invalid(path, _shown(value), f"{path} in body should be greater than or equal to {schema['minimum']}")
+        yield _outside(path, _shown(value), f"{path} in body should be greater than or equal to {schema['minimum']}")
     if value > schema.get("maximum", value):
-        yield _invalid(path, _shown(value), f"{path} in body should be less than or equal to {schema['maximum']}")
+        yield _outside(path, _shown(value), f"{path} in body should be less than or equal to {schema['maximum']}")
     size = _RANGES.get(schema.get("format", ""))
     if size is not None and not -size <= value < size:
-        yield _invalid(path, _shown(value), f"{path} in body must be of type {schema['format']}: {_shown(value)}")
+        yield _outside(path, _shown(value), f"{path} in body must be of type {schema['format']}: {_shown(value)}")
 
 
-def _size_limits(schema: Schema, value: Sequence[Value] | Mapping[str, Value], path: str) -> Iterator[str]:
+def _size_limits(schema: Schema, value: Sequence[Value] | Mapping[str, Value], path: str) -> Iterator[Problem]:
     least = schema.get("minItems", 0)
     if len(value) < least:
-        yield _invalid(path, str(len(value)), f"{path} in body should have at least {least} items")
+        yield _outside(path, str(len(value)), f"{path} in body should have at least {least} items")
     most: int = schema.get("maxItems") or schema.get("maxProperties") or len(value)
     if len(value) > most:
-        yield f"{path}: Too many: {len(value)}: must have at most {most} items"
-
-
-def _inside(schema: Schema, value: Value, old: Value, path: str) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from _inside_object(schema, value, old if isinstance(old, Mapping) else {}, path)
-    elif isinstance(value, list) and "items" in schema:
-        for place, item in enumerate(value):
-            yield from problems(schema["items"], item, None, f"{path}[{place}]")
-
-
-def _inside_object(schema: Schema, value: Mapping[str, Value], old: Mapping[str, Value], path: str) -> Iterator[str]:
-    for key in schema.get("required", ()):
-        if key not in value:
-            yield f"{_child(path, key)}: Required value"
-    properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-    for key, item in value.items():
-        part = properties.get(key, others)
-        if part is not None and not (path == "" and key in _ALWAYS):
-            yield from problems(part, item, old.get(key), _child(path, key))
+        yield Problem(f"{path}: Too many: {len(value)}: must have at most {most} items")
 
 
 def _broken_rules(schema: Schema, value: Value, old: Value, path: str) -> Iterator[str]:
@@ -170,6 +192,11 @@ def _child(path: str, key: str) -> str:
 
 def _invalid(path: str, value: str, message: str) -> str:
     return f"{path or '<nil>'}: Invalid value: {value}: {message}"
+
+
+def _outside(path: str, value: str, message: str) -> Problem:
+    """Return that a value is of the right form, but outside its bounds."""
+    return Problem(_invalid(path, value, message), is_about_form=False)
 
 
 def _shown(value: Value) -> str:

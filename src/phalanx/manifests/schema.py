@@ -1,5 +1,6 @@
 """From structs to structural OpenAPI schemas, as CustomResourceDefinitions have them."""
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,39 @@ def schema_of(struct: type[Fields]) -> Schema:
     found = _struct(info)
     always = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
     return {**found, "properties": {**always, **found["properties"]}}
+
+
+def rules_of(struct: type[Fields]) -> Iterator[tuple[str, Rule]]:
+    """Yield every rule of an object with the place it is about, such as spec.tasks[].minAvailable."""
+    yield from _rules(inspect.type_info(struct), "")
+
+
+def _rules(info: inspect.Type, path: str) -> Iterator[tuple[str, Rule]]:
+    match info:
+        case inspect.Metadata():
+            yield from ((f"{path}{rule.field}", rule) for rule in (info.extra or {}).get("rules", ()))
+            yield from _rules(info.type, path)
+        case inspect.StructType():
+            yield from ((f"{path}{rule.field}".lstrip("."), rule) for rule in getattr(info.cls, "rules", ()))
+            for field in info.fields:
+                yield from _rules(field.type, f"{path}.{field.encode_name}".lstrip("."))
+        case inspect.UnionType():
+            for kind in info.types:
+                yield from _rules(kind, path)
+        case inspect.ListType():
+            yield from _rules(info.item_type, f"{path}[]")
+        case inspect.DictType():
+            yield from _rules(info.value_type, f"{path}.*")
+
+
+def defaults_of(schema: Schema, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the default of every field that has one, with its place."""
+    if "default" in schema:
+        yield path, schema["default"]
+    for key, part in schema.get("properties", {}).items():
+        yield from defaults_of(part, f"{path}.{key}".lstrip("."))
+    if "items" in schema:
+        yield from defaults_of(schema["items"], f"{path}[]")
 
 
 def _schema(info: inspect.Type) -> Schema:

@@ -269,8 +269,8 @@ class HyperNodeSpec(Fields):
     """Where a hypernode stands, and what is in it."""
 
     tier: Annotated[Int32, Meta(description="1 is the narrowest.")]
+    members: Annotated[list[Member], Meta(min_length=1, max_length=4096)]
     tier_name: Text | None = None
-    members: Annotated[list[Member], Meta(max_length=1024)] | None = None
 
 
 class HyperNodeStatus(Fields):

@@ -76,7 +76,7 @@ def _completed(definition: Definition | None, document: Document) -> dict[str, A
 
 def _check(definition: Definition, document: Document, old: Document | None) -> None:
     shown = {key: value for key, value in document.items() if key != "status"}
-    found = list(problems(definition.schema, shown, old))
+    found = problems(definition.schema, shown, old)
     if found:
         kind, name = definition.kind, document["metadata"].get("name", "")
         text = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
