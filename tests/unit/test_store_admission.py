@@ -229,9 +229,9 @@ def test_what_a_policy_cannot_read_is_refused(store: MemoryStore) -> None:
 
 def test_unknown_fields_are_dropped_outside_of_templates(store: MemoryStore) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "new": 1}], "newField": {"x": 1}}}
-    made = store.create(thing(BATCH, "Job", {"tasks": [{"name": "a", "template": template, "tempalte": {}}], "minAvailabel": 1}))
+    made = store.create(thing(BATCH, "Job", {"tasks": [{"name": "a", "template": template, "templates": {}}], "minAvailabel": 1}))
     assert made["spec"]["tasks"][0]["template"] == template
-    assert "tempalte" not in made["spec"]["tasks"][0]
+    assert "templates" not in made["spec"]["tasks"][0]
     assert "minAvailabel" not in made["spec"]
 
 

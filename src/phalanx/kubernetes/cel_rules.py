@@ -143,7 +143,6 @@ _OPERATIONS: dict[str, Callable[[object, object], object]] = {
 }
 _RULE_FUNCTIONS: dict[str, Callable[[object], object]] = {
     **FUNCTIONS,
-    "quantity": lambda value: Quantity.parse(_written(value)),
     "isQuantity": _is_quantity,
     "size": _size,
     "string": _written,

@@ -21,7 +21,6 @@ from phalanx.manifests.fields import (
 )
 from phalanx.manifests.volcano import NetworkTopology
 
-EVENTS = ("*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted", "TaskFailed")
 JOB_PLUGINS = ("env", "ssh", "svc", "pytorch", "tensorflow", "mpi", "ray", "hcclrank")
 LONGEST_POD_NAME = 63
 LONGEST_CRON_NAME = 52
