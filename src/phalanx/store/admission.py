@@ -5,6 +5,7 @@ do it ten thousand times in a simulation.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from phalanx.errors import Invalid
@@ -37,39 +38,60 @@ def has_rules(kind: Kind, *, is_new: bool) -> bool:
     return kind in (_MADE if is_new else _CHANGED)
 
 
-def admitted(kind: Kind, document: Document, namespace: Document | None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something that is to happen to an object; a new one has nothing before it, and one that is deleted nothing after."""
+
+    kind: Kind
+    operation: Operation
+    document: Document | None
+    old: Document | None = None
+    namespace: Document | None = None
+
+    @property
+    def scope(self) -> Mapping[str, Document | None]:
+        """What expressions read."""
+        return dict(zip(NAMES, (self.document, self.old, self.namespace), strict=True))
+
+    @property
+    def meta(self) -> Document:
+        """The metadata of the object."""
+        found: Document = (self.document or self.old or {}).get("metadata") or {}
+        return found
+
+
+def admitted(kind: Kind, document: Document, namespace: Document | None) -> Document:
     """Return a new object as it is stored; one that breaks a rule is refused."""
     definition = DEFINITION_BY_KIND.get(kind)
     whole = _completed(definition, document)
-    made = _changed_by_policies(kind, "CREATE", whole, None, namespace)
+    made = _changed(Request(kind, "CREATE", whole, namespace=namespace))
     if definition is not None:
         made = made if made is whole else _completed(definition, made)
         _check(definition, made, None)
-    _check_policies(kind, "CREATE", made, None, namespace)
+    _check_policies(Request(kind, "CREATE", made, namespace=namespace))
     return made
 
 
-def admitted_change(kind: Kind, old: Document, new: Document, namespace: Document | None) -> dict[str, Any]:
+def admitted_change(kind: Kind, old: Document, new: Document, namespace: Document | None) -> Document:
     """Return a changed object as it is stored; its schema is looked at only if more than metadata and status has changed."""
-    definition = DEFINITION_BY_KIND.get(kind)
-    is_new = any(new.get(key) != old.get(key) for key in {*new, *old} - _APART)
-    made = _completed(definition if is_new else None, new)
-    made = _changed_by_policies(kind, "UPDATE", made, old, namespace)
-    if definition is not None and is_new:
+    has_changed = any(new.get(key) != old.get(key) for key in {*new, *old} - _APART)
+    definition = DEFINITION_BY_KIND.get(kind) if has_changed else None
+    made = _changed(Request(kind, "UPDATE", _completed(definition, new), old, namespace))
+    if definition is not None:
         _check(definition, made, old)
-    _check_policies(kind, "UPDATE", made, old, namespace)
+    _check_policies(Request(kind, "UPDATE", made, old, namespace))
     return made
 
 
 def refuse_deletion(kind: Kind, old: Document) -> None:
     """Raise if a policy says that an object stays."""
     if (kind, "DELETE") in _RULES:
-        _check_policies(kind, "DELETE", None, old, None)
+        _check_policies(Request(kind, "DELETE", None, old))
 
 
-def _completed(definition: Definition | None, document: Document) -> dict[str, Any]:
+def _completed(definition: Definition | None, document: Document) -> Document:
     if definition is None:
-        return dict(document)
+        return document
     status = {"status": document["status"]} if "status" in document else {}
     return {**completed(definition.schema, document), **status}
 
@@ -86,35 +108,33 @@ def _check(definition: Definition, document: Document, old: Document | None) -> 
 # --- policies ------------------------------------------------------------------------------------------------------------
 
 
-def _changed_by_policies(
-    kind: Kind, operation: Operation, document: dict[str, Any], old: Document | None, namespace: Document | None
-) -> dict[str, Any]:
-    for policy in _CHANGES.get((kind, operation), ()):
-        if _applies(policy, document, old, namespace):
+def _changed(request: Request) -> Document:
+    """Return the object of a request as policies change it, one after the other."""
+    document = request.document or {}
+    for policy in _CHANGES.get((request.kind, request.operation), ()):
+        if _applies(policy, request):
             for change in policy.changes:
-                steps = _value(policy, change.cel, _scope(document, old, namespace))
+                steps = _value(policy, change.cel, request)
                 document = patches.patched(document, steps, patches.JSON) if steps else document
+                request = replace(request, document=document)
     return document
 
 
-def _check_policies(
-    kind: Kind, operation: Operation, document: Document | None, old: Document | None, namespace: Document | None
-) -> None:
-    for policy in _RULES.get((kind, operation), ()):
-        if _applies(policy, document or old or {}, old, namespace):
-            scope = _scope(document, old, namespace)
-            broken = next((rule for rule in policy.rules if not _value(policy, rule.cel, scope)), None)
+def _check_policies(request: Request) -> None:
+    for policy in _RULES.get((request.kind, request.operation), ()):
+        if _applies(policy, request):
+            broken = next((rule for rule in policy.rules if not _value(policy, rule.cel, request)), None)
             if broken is not None:
-                _refuse(policy, scope, broken.message)
+                _refuse(policy, request, broken.message)
 
 
-def _applies(policy: Policy, document: Document, old: Document | None, namespace: Document | None) -> bool:
+def _applies(policy: Policy, request: Request) -> bool:
     """Tell whether a policy is about an object; what is cheap to find out comes first."""
-    if policy.annotations and not any(key in (document["metadata"].get("annotations") or ()) for key in policy.annotations):
+    if policy.annotations and not any(key in (request.meta.get("annotations") or ()) for key in policy.annotations):
         return False
-    if policy.namespace_labels and not policy.namespace_labels.items() <= _labels(namespace).items():
+    if policy.namespace_labels and not policy.namespace_labels.items() <= _labels(request.namespace).items():
         return False
-    return not policy.condition or bool(_value(policy, policy.condition, _scope(document, old, namespace)))
+    return not policy.condition or bool(_value(policy, policy.condition, request))
 
 
 def _labels(document: Document | None) -> Mapping[str, str]:
@@ -122,20 +142,15 @@ def _labels(document: Document | None) -> Mapping[str, str]:
     return found
 
 
-def _scope(document: Document | None, old: Document | None, namespace: Document | None) -> Mapping[str, Document | None]:
-    return dict(zip(NAMES, (document, old, namespace), strict=True))
-
-
-def _value(policy: Policy, cel: str, scope: Mapping[str, Document | None]) -> Any:  # Any: as the expression says
+def _value(policy: Policy, cel: str, request: Request) -> Any:  # Any: as the expression says
     try:
-        return compile_rule(cel, *NAMES).value(scope)
+        return compile_rule(cel, *NAMES).value(request.scope)
     except CelError as problem:
-        _refuse(policy, scope, f"expression '{cel}' resulted in error: {problem}")
+        _refuse(policy, request, f"expression '{cel}' resulted in error: {problem}")
 
 
-def _refuse(policy: Policy, scope: Mapping[str, Document | None], message: str) -> NoReturn:
-    meta = (scope["object"] or scope["oldObject"] or {}).get("metadata", {})
-    kind, name = policy.kind, meta.get("name", "")
+def _refuse(policy: Policy, request: Request, message: str) -> NoReturn:
+    kind, name = request.kind, request.meta.get("name", "")
     form = "ValidatingAdmissionPolicy" if policy.rules else "MutatingAdmissionPolicy"
     text = f"{form} '{policy.name}' with binding '{policy.name}' denied request: {message}"
     raise Invalid(f'{kind.resource} "{name}" is forbidden: {text}', kind=kind.plural, name=name)

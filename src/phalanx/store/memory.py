@@ -143,7 +143,7 @@ class MemoryStore:
             meta["name"] = f"{meta['generateName']}{self.numbers:05x}"
         made["metadata"] = {**meta, "generation": 1}
         if admission.has_rules(kind, is_new=True):
-            made = admission.admitted(kind, made, self._namespace_of(kind, made))
+            made = dict(admission.admitted(kind, made, self._namespace_of(kind, made)))
         if kind is POD:
             made = pods.admitted(made, self.items(PRIORITY))
         if kind is NAMESPACE:
