@@ -10,7 +10,7 @@ patches, and functions of lists. It is for expressions of our own, which are sho
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from phalanx.kubernetes.cel import Parser, Run, Scope, Step
@@ -120,7 +120,7 @@ def _written(value: object) -> str:
     return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(_number(value))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _search(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
