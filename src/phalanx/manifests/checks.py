@@ -138,11 +138,12 @@ def _limits(schema: Schema, value: Value, path: str) -> Iterator[Problem]:
 
 
 def _text_limits(schema: Schema, value: str, path: str) -> Iterator[Problem]:
+    """Yield the first limit that a text breaks."""
     if len(value) > schema.get("maxLength", len(value)):
         yield Problem(f"{path}: Too long: may not be more than {schema['maxLength']} bytes")
-    if len(value) < schema.get("minLength", 0):
+    elif len(value) < schema.get("minLength", 0):
         yield _outside(path, _shown(value), f"{path} in body should be at least {schema['minLength']} chars long")
-    if "pattern" in schema and not _pattern(schema["pattern"]).search(value):
+    elif "pattern" in schema and not _pattern(schema["pattern"]).search(value):
         yield _outside(path, _shown(value), f"{path} in body should match '{schema['pattern']}'")
 
 
@@ -175,14 +176,14 @@ def _broken_rules(schema: Schema, value: Value, old: Value, path: str) -> Iterat
     for rule in schema.get(RULES, ()):
         if old is None and "oldSelf" in rule["rule"]:
             continue
-        where = f"{path}{rule.get('fieldPath', '')}".lstrip(".")
         try:
             holds = compile_rule(rule["rule"], "self", "oldSelf").holds({"self": value, "oldSelf": old})
         except CelError as problem:
-            yield f"{where or '<nil>'}: Invalid value: {problem} evaluating rule: {rule['message']}"
+            yield _invalid(path, f'"{_type(schema)}"', f"{problem} evaluating rule: {rule['message']}")
             continue
         if not holds:
             shown = "" if isinstance(value, Mapping | list) else f"{_shown(value)}: "
+            where = f"{path}{rule.get('fieldPath', '')}".lstrip(".")
             yield f"{where or '<nil>'}: Invalid value: {shown}{rule['message']}"
 
 
