@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from phalanx.dialects.pods import GROUP, KAI_GROUP
 from phalanx.manifests.fields import Rule
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 
@@ -26,7 +25,7 @@ MIN_AVAILABLE, MAX_UNAVAILABLE = "volcano.sh/jdb-min-available", "volcano.sh/jdb
 SCHEDULER = "volcano"
 """Who schedules the pods of a job that does not say so."""
 GROUP_LABELS = (GATE, "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
-GROUP_ANNOTATIONS = (GROUP, KAI_GROUP, "gang.scheduling.koordinator.sh/name")
+GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "pod-group-name", "gang.scheduling.koordinator.sh/name")
 
 
 @dataclass(frozen=True, slots=True)
