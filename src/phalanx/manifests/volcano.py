@@ -351,10 +351,10 @@ class Numatopology(Fields):
 class CommandTarget(Fields):
     """What a command is for."""
 
-    api_version: str
     kind: str
     name: str
-    uid: str
+    api_version: str | None = None
+    uid: str | None = None
     controller: bool | None = None
     block_owner_deletion: bool | None = None
 
