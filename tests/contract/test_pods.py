@@ -25,6 +25,12 @@ def test_a_pod_has_the_priority_of_its_class(api: Api) -> None:
     assert api.pod("a", priorityClassName="system-node-critical")["spec"]["priority"] == 2_000_001_000
 
 
+def test_what_is_limited_and_not_asked_for_is_asked_for(api: Api) -> None:
+    resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
+    spec = api.pod("a", containers=[{"name": "main", "image": "busybox", "resources": resources}])["spec"]
+    assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+
+
 def test_a_class_may_say_that_its_pods_preempt_nobody(api: Api) -> None:
     place, name = "/apis/scheduling.k8s.io/v1/priorityclasses", f"{api.namespace}-meek"
     assert api.make(place, {"metadata": {"name": name}, "value": 7, "preemptionPolicy": "Never"}).code == 201

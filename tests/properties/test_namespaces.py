@@ -15,7 +15,7 @@ from phalanx.cli.policies import policy_of_profile
 from phalanx.core.cycle import run_cycle
 from phalanx.core.policy import Policy
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.pods import GROUP, KAI_GROUP
+from phalanx.dialects.links import GROUP, KAI_GROUP
 from phalanx.explain.answer import answer
 from phalanx.testing import build, chance, crowds, kai, kai_chance
 from phalanx.testing.build import Document

@@ -74,6 +74,23 @@ def test_a_controller_is_asked_again_when_it_wants_to_be() -> None:
     assert stage.trial.asked == [(100.0, "a"), (110.0, "a")]
 
 
+class Patiently(Trial):
+    """A controller that waits for more changes."""
+
+    patience_seconds = 5.0
+
+
+def test_a_patient_controller_looks_once_at_many_changes() -> None:
+    stage = Stage(lambda view, key: NOTHING)
+    stage.trial = Patiently(lambda view, key: NOTHING)
+    Controllers(stage.store, stage.kernel, [stage.trial], stage.problems)
+    stage.make("a")
+    stage.kernel.advance(104.0)
+    stage.store.patch(CONFIG, "default", "a", {"data": {"x": "1"}})
+    stage.kernel.advance(200.0)
+    assert stage.trial.asked == [(105.0, "a")]
+
+
 def test_after_a_refusal_the_rest_is_left_out_and_tried_again_ever_later() -> None:
     writes: list[Write] = [Patch(SECRET, "default", "gone", {"data": {}}), Delete(CONFIG, "default", "a")]
     stage = Stage(lambda view, key: Result(writes) if view.now < 104 else NOTHING)

@@ -18,6 +18,7 @@ MET: list[dict[str, Any]] = [
     {"deadlocks": 0, "evictions": 1},
     {"gangs": {"default/a": {"starts": True, "finishes": True, "evicted": 0, "waits": Span(0, 1)}}},
     {"gangs": {"default/b": {"starts": False, "why": "0 of 3 tasks fit"}}},
+    {"gangs": {"*/a": {"evicted": 0}}},
     {"profiles": ("kai",), "deadlocks": 5},
 ]
 UNMET: list[tuple[dict[str, Any], str]] = [
@@ -32,6 +33,8 @@ UNMET: list[tuple[dict[str, Any], str]] = [
      "here.gangs.default/b: after: expected to start after default/a; they started at None and 1.0"),
     ({"gangs": {"default/b": {"after": "default/x"}}},
      "here.gangs.default/b: after: there is no such gang; write the name of another one"),
+    ({"gangs": {"def*/[ab]": {"evicted": 0}}}, "here.gangs.def*/[ab]: evicted: expected 0 of its pods, got 2"),
+    ({"gangs": {"default/x*": {}}}, "here.gangs.default/x*: there is no such gang; known are default/a, default/b"),
     ({"gangs": {"default/x": {}}}, "here.gangs.default/x: there is no such gang; known are default/a, default/b"),
 ]  # fmt: skip
 

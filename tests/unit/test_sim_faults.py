@@ -6,7 +6,7 @@ from phalanx.errors import Missing
 from phalanx.model.kinds import POD, kind_of
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
-from phalanx.testing import build, worlds
+from phalanx.testing import build, jobs, worlds
 
 
 def running(**settings: object) -> World:
@@ -140,3 +140,14 @@ def test_nothing_can_happen_to_a_node_that_does_not_exist(fault: str) -> None:
     worlds.submit(world, worlds.gang("a", tasks=1))
     worlds.run(world, 10)
     assert worlds.phases(world.store) == {"a-0": "Running"}
+
+
+def test_a_pod_that_a_controller_cares_for_fails_and_stays_until_that_decides() -> None:
+    ward = jobs.ward()
+    ward.submit(jobs.job("train", jobs.task("worker")))
+    ward.run(10)
+    ward.fail("train-worker-0")
+    ward.run(20)
+    status = ward.pod("train-worker-0")["status"]
+    assert status["phase"] == "Failed"
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 1

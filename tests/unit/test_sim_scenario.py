@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from phalanx.controllers.standard import ControllerSettings
 from phalanx.errors import ConfigError
 from phalanx.sim.scenario import FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Scenario, find_scenarios
 from phalanx.sim.settings import Delays, Duration, Settings, Span
@@ -75,7 +76,10 @@ WRONG = [
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
     ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
     ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart,"
-     " keepsProgress, durations, arrivals, failures, nodes, expect"),
+     " keepsProgress, durations, arrivals, failures, nodes, controllers, expect"),
+    ("controllers: {hyperNodeLevels: [a, a]}", 3,
+     "controllers.hyperNodeLevels: a label stands twice; write each once, from narrow to wide"),
+    ("controllers: {levels: [a]}", 3, "controllers.levels: unknown; write one of schedulers, hyperNodeLevels"),
     ("until: soon", 3, "until: 'soon' is not a duration; write for example 90s, 2h30m or a number of seconds"),
     ("until: 0s", 3, "until: '0s' is no time at all; write for example 1s"),
     ("seed: -1", 3, "seed: '-1' is not a whole number; write 0, 1, 2 and so on"),
@@ -105,6 +109,12 @@ def test_a_wrong_scenario_says_where_what_and_what_to_write(text: str, line: int
     with pytest.raises(ConfigError) as caught:
         read(text)
     assert str(caught.value) == f"scenario.yaml, line {line}: {problem}"
+
+
+def test_controllers_are_set_by_name_and_the_rest_is_as_usual() -> None:
+    found = read("controllers: {hyperNodeLevels: [leaf, spine]}").controllers
+    assert found == ControllerSettings(hypernode_levels=("leaf", "spine"))
+    assert read("controllers: {schedulers: [mine]}").controllers.schedulers == {"mine"}
 
 
 def test_another_version_is_refused() -> None:

@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 
 from phalanx.builtin import CATALOGUE, catalogue_of
+from phalanx.controllers.volcano_job.job import JOB
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.kinds import BUDGET, QUEUE, kind_at
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
 from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.stage import ARRIVES, cast, copy_of, set_stage, set_workload
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, worlds
+from phalanx.testing import build, jobs, kai, worlds
 
 NODES = [build.node(f"gpu-{number}", gpus=1) for number in range(3)]
 
@@ -139,3 +141,41 @@ def test_a_workload_runs_in_the_words_of_its_scheduler(family: str, policy: Any)
     assert len(world.recorder.gangs) == 20
     assert all(record.finished is not None for record in world.recorder.gangs.values())
     assert world.problems == []
+
+
+def test_an_object_that_belongs_to_no_gang_comes_when_its_annotation_says() -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "late", "annotations": {ARRIVES: "5m"}},
+    }
+    world = staged(budget, jobs.job("train", jobs.task("worker"), annotations={ARRIVES: "2m"}))
+    worlds.run(world, 110)
+    assert world.store.items(JOB) == []
+    worlds.run(world, 130)
+    assert [item["metadata"]["creationTimestamp"] for item in world.store.items(JOB)] == ["2026-01-01T00:02:00Z"]
+    assert world.store.items(BUDGET) == []
+    worlds.run(world, 310)
+    assert len(world.store.items(BUDGET)) == 1
+
+
+def test_a_job_brings_the_queue_that_always_exists() -> None:
+    world = staged(jobs.job("train", jobs.task("worker")))
+    assert [item["metadata"]["name"] for item in world.store.items(kind_at("scheduling.volcano.sh", "queues"))] == ["default"]
+
+
+def test_a_pod_may_fail_that_a_job_makes_later() -> None:
+    staged(jobs.job("train", jobs.task("worker")), failures=(Failure(10, pod="default/train-worker-0"),))
+    with pytest.raises(ConfigError, match="there is no Pod 'default/trains-worker-0'"):
+        staged(jobs.job("train", jobs.task("worker")), failures=(Failure(10, pod="default/trains-worker-0"),))
+
+
+def test_an_object_of_no_gang_comes_when_it_says() -> None:
+    late = build.queue("late")
+    late["metadata"]["annotations"] = {"phalanx.dev/arrives": "10s"}
+    world = worlds.world(nodes=1)
+    set_stage(world, cast([late]), Scenario())
+    worlds.run(world, 5)
+    assert world.store.find(QUEUE, "", "late") is None
+    worlds.run(world, 15)
+    assert world.store.find(QUEUE, "", "late") is not None

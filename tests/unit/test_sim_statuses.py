@@ -28,6 +28,15 @@ def kai_world() -> World:
     return losing_a_node(world, [*kai.gang("train", tasks=2, gpus=1)])
 
 
+def test_a_group_that_was_deleted_and_made_anew_gets_its_phase_anew() -> None:
+    world, (first, *_) = worlds.world(nodes=1), worlds.gang("train", tasks=1)
+    for moment in (0, 10):
+        world.store.create(first)
+        worlds.run(world, moment + 5)
+        assert group(world, "volcano")["status"]["phase"] == "Inqueue"
+        world.store.delete(GROUP_BY_DIALECT["volcano"], "default", "train")
+
+
 def test_the_condition_of_a_stale_gang_keeps_its_time() -> None:
     world = healing()
     for moment in (110, 150):

@@ -6,8 +6,8 @@ import pytest
 
 from phalanx.errors import Invalid
 from phalanx.model.kinds import kind_at
+from phalanx.model.merging import merged
 from phalanx.store.applied import LAST_APPLIED, change, rank, signed, wanted
-from phalanx.store.patches import merged
 
 CONFIG, NODE, QUEUE = kind_at("", "configmaps"), kind_at("", "nodes"), kind_at("scheduling.volcano.sh", "queues")
 

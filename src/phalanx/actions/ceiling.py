@@ -1,6 +1,7 @@
-"""The most room that evictions could make for a gang: what is free, and what everybody holds who may go at all.
+"""What evictions could do at most, by sums over everybody who may go at all: the most room for a gang, the least cost of a node.
 
-A gang of equal tasks that would not find enough places even then needs no search. Plugins that protect more can only make it less.
+A gang of equal tasks that would not find enough places even then needs no search, and a search begins where it may be cheapest.
+Plugins that protect more can only make room less and costs higher.
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,13 +11,20 @@ from functools import cached_property
 import numpy as np
 
 from phalanx.actions.eviction import may_give
+from phalanx.actions.units import seconds_run
 from phalanx.core.session import Session
+from phalanx.core.statement import Operation
 from phalanx.core.states import GangState, TaskState
 from phalanx.model.gang import Gang
 from phalanx.model.status import EVICTABLE
 from phalanx.placement import Amounts, Counts, Mask
 from phalanx.placement.fit import copies
 from phalanx.placement.ledger import Request
+
+Cost = tuple[int, int, int, int, int, int]
+"""Whether a gang is broken, the highest priority of a victim, victims, gangs broken, the place of the queue that gives last, and
+seconds of work lost."""
+NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +34,12 @@ class _Holders:
     nodes: Counts
     gangs: Counts
     requests: Amounts
+    seconds: Counts
+    """For how long it has run."""
 
 
 class Ceiling:
-    """Answers for all gangs of one action. Who runs where does not change in a session, so sums over them are kept."""
+    """Answers for all gangs of a session. Sums are over those who ran when it was opened: nobody comes to run in a session."""
 
     def __init__(self, session: Session) -> None:
         """Look at nobody yet."""
@@ -38,11 +48,14 @@ class Ceiling:
         self._gains: dict[Hashable, Amounts] = {}
         self._rates: dict[tuple[str, int, int], tuple[float, float]] = {}
 
+    def changed(self, operation: Operation, undone: bool) -> None:
+        """Go on: whoever leaves was there, and what that frees is in the ledger too; so sums are too high, never too low."""
+
     def may_hold(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
         """Tell whether so many equal tasks of a gang could find room if everybody went who may, and whether anybody may."""
         request, future = self._session.request_of(tasks[0].task.shape), self._session.ledger.future
         givers = self._givers(gang.gang) if purpose == "reclaim" else ()
-        gain = self._gain((purpose, gang.gang.queue, gang.gang.priority) if purpose == "preempt" else givers, gang.gang, request)
+        gain = self._gain(self.victims_of(gang, purpose), gang.gang, request)
         if not gain.any():
             return False
         room = np.minimum(copies(future + gain, request), len(tasks))
@@ -54,6 +67,31 @@ class Ceiling:
             _least_eviction(future[row], amount, room, len(tasks)) <= sum(self._given_by(name, row) for name in givers)
             for row, amount in request.rows
         )
+
+    def victims_of(self, gang: GangState, purpose: str) -> tuple[object, ...]:
+        """Say who may go for a gang: the less important of its queue, or all of the queues that give."""
+        mine = gang.gang
+        return (purpose, mine.queue, mine.priority) if purpose == "preempt" else self._givers(mine)
+
+    def least_costs(self, gang: GangState, request: Request, purpose: str) -> dict[int, Cost]:
+        """Return what one more task costs at least on every node where it could be at all."""
+        key, future = self.victims_of(gang, purpose), self._session.ledger.future
+        found = dict.fromkeys(np.flatnonzero(copies(future, request) > 0).tolist(), NOTHING)
+        pairs, may_go = self._pairs, self._mask(key, gang.gang)[self._pairs.gangs]
+        nodes, gangs = pairs.nodes[may_go], pairs.gangs[may_go]
+        if not len(nodes):
+            return found
+        suffices = np.ones(len(nodes), dtype=np.bool_)
+        for row, amount in request.rows:
+            suffices &= future[row, nodes] + pairs.requests[row, may_go] >= amount
+        spares = self._may_spare[gangs]
+        broken = np.where(spares, 0, np.where(suffices, 1, 2))
+        tasks = np.where(spares, 1, self._sizes[gangs] + ~suffices)
+        lost = np.where(spares, 0, self._lost[gangs])
+        columns = (nodes, (broken > 0).astype(np.int64), self._priorities[gangs], tasks, broken, np.zeros_like(nodes), lost)
+        order = np.lexsort(columns[::-1])
+        first = order[np.unique(nodes[order], return_index=True)[1]]
+        return {row[0]: row[1:] for row in zip(*(column[first].tolist() for column in columns), strict=True)} | found
 
     def _givers(self, mine: Gang) -> tuple[str, ...]:
         return tuple(name for name in self._session.snapshot.totals if name != mine.queue and self._gives(name))
@@ -107,6 +145,37 @@ class Ceiling:
         return self._rates[name, row, other]
 
     @cached_property
+    def _pairs(self) -> _Holders:
+        """Return what each gang holds on each node."""
+        holders, count = self._holders, max(len(self._gangs), 1)
+        marks, where = np.unique(holders.nodes * count + holders.gangs, return_inverse=True)
+        held = [np.bincount(where, weights=amounts, minlength=len(marks)).astype(np.int64) for amounts in holders.requests]
+        seconds = np.bincount(where, weights=holders.seconds, minlength=len(marks)).astype(np.int64)
+        return _Holders(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)), seconds)
+
+    @cached_property
+    def _priorities(self) -> Counts:
+        return np.array([gang.priority for gang in self._gangs], dtype=np.int64)
+
+    @cached_property
+    def _sizes(self) -> Counts:
+        """Count what each gang has that could go."""
+        return np.bincount(self._holders.gangs, minlength=len(self._gangs))
+
+    @cached_property
+    def _lost(self) -> Counts:
+        """Add up for how long what each gang has that could go has run."""
+        sums = np.bincount(self._holders.gangs, weights=self._holders.seconds, minlength=len(self._gangs))
+        return sums.astype(np.int64)
+
+    @cached_property
+    def _may_spare(self) -> Mask:
+        """Mark gangs that may have more than they need, or are broken: where all members are needed and there, none can."""
+        members = self._session.snapshot.members_of
+        needed = [gang.min_member if len(members(gang.key)) == gang.min_member else -1 for gang in self._gangs]
+        return np.not_equal(self._sizes, np.array(needed, dtype=np.int64))
+
+    @cached_property
     def _gangs(self) -> list[Gang]:
         return list(self._session.snapshot.gangs.values())
 
@@ -128,6 +197,7 @@ class Ceiling:
         return _Holders(
             np.array([node for node, _, _ in found], dtype=np.int64), np.array([gang for _, gang, _ in found], dtype=np.int64),
             np.array(requests, dtype=np.int64).reshape(len(found), len(snapshot.space)).T,
+            np.array([seconds_run(task, snapshot.now) for _, _, task in found], dtype=np.int64),
         )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ class GangEvictionAction:
 
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
-        self.board, self.ceiling = PriceBoard(), Ceiling(session)
+        self.board, self.ceiling = PriceBoard(), session.book(Ceiling)
         heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
@@ -112,7 +112,7 @@ class _Campaign:
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
         mission = Mission(self._gang, self._queue, self._action.purpose, self._action.name)
-        return RoomMaker(self._session, mission, self._action.board).make(domain, needed)
+        return RoomMaker(self._session, mission, self._action.board, self._action.ceiling).make(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""

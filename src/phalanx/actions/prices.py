@@ -1,19 +1,19 @@
 """What one more task costs on each node: who would have to go, and how bad that is."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 
+from phalanx.actions.ceiling import NOTHING, Cost
 from phalanx.actions.eviction import Siege
 from phalanx.actions.units import Unit, Units
 from phalanx.core.session import Session
 from phalanx.core.states import TaskState
 from phalanx.placement import Amounts, Mask
 
-Cost = tuple[int, int, int, int]
-UNKNOWN: Cost = (-1, 0, 0, 0)
+UNKNOWN: Cost = (-1, 0, 0, 0, 0, 0)
 """Below every real cost: the node has to be looked at before it is chosen."""
 
 
@@ -28,11 +28,11 @@ class Offer:
         return any(unit.is_whole for unit in self.units)
 
     def cost(self) -> Cost:
-        """Fewest gangs broken first, then the least important victims, then the fewest tasks, then who gives first."""
-        broken = sum(unit.is_whole for unit in self.units)
-        highest = max((unit.gang.gang.priority for unit in self.units), default=-(1 << 62))
-        tasks, last = sum(len(unit.tasks) for unit in self.units), max((unit.turn for unit in self.units), default=0)
-        return broken, highest, tasks, last
+        """No gang broken first; then the least important victims, fewest tasks and gangs, who gives first, least work lost."""
+        broken, tasks = sum(unit.is_whole for unit in self.units), sum(len(unit.tasks) for unit in self.units)
+        highest = max((unit.gang.gang.priority for unit in self.units), default=NOTHING[1])
+        last = max((unit.turn for unit in self.units), default=0)
+        return int(broken > 0), highest, tasks, broken, last, sum(unit.lost for unit in self.units)
 
 
 class OfferMaker:
@@ -103,9 +103,10 @@ class PriceList:
     cheaper is listed as unknown.
     """
 
-    def __init__(self, nodes: Mask) -> None:
-        """Know no price at first."""
-        self._heap: list[tuple[Cost, int]] = [(UNKNOWN, node) for node in np.flatnonzero(nodes).tolist()]
+    def __init__(self, nodes: Mask, least: Mapping[int, Cost]) -> None:
+        """Know at first what each node costs at least; what has no such cost has no room."""
+        self._heap: list[tuple[Cost, int]] = [(least[node], node) for node in np.flatnonzero(nodes).tolist() if node in least]
+        heapify(self._heap)
         self._kept: list[tuple[Cost, int]] | None = None
 
     def __bool__(self) -> bool:
@@ -147,10 +148,10 @@ class PriceBoard:
         self._lists: dict[Hashable, PriceList] = {}
         self._hopeless: dict[Hashable, int] = {}
 
-    def prices(self, key: Hashable, nodes: Mask) -> PriceList:
-        """Return the price list of a class."""
+    def prices(self, key: Hashable, make: Callable[[], PriceList]) -> PriceList:
+        """Return the price list of a class, made when it is asked for first."""
         if key not in self._lists:
-            self._lists[key] = PriceList(nodes)
+            self._lists[key] = make()
         return self._lists[key]
 
     def settle(self, touched: set[int], *, goes_back: bool) -> None:

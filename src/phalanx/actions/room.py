@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations, islice
 
+from phalanx.actions.ceiling import Ceiling
 from phalanx.actions.eviction import Siege
 from phalanx.actions.places import Places, is_alone
 from phalanx.actions.prices import UNKNOWN, OfferMaker, PriceBoard, PriceList
@@ -41,9 +42,9 @@ class Mission:
 class RoomMaker:
     """Plans evictions for one gang and carries them out."""
 
-    def __init__(self, session: Session, mission: Mission, board: PriceBoard) -> None:
+    def __init__(self, session: Session, mission: Mission, board: PriceBoard, ceiling: Ceiling) -> None:
         """Serve the gang of the mission."""
-        self._session, self._mission, self._board = session, mission, board
+        self._session, self._mission, self._board, self._ceiling = session, mission, board, ceiling
         self._gang, self._queue = mission.gang, mission.queue
         self._units = Units(session, mission.gang, mission.purpose)
         self._held: dict[Unit, Statement] = {}
@@ -115,16 +116,18 @@ class RoomMaker:
 
     def _prices(self, task: TaskState, nodes: Mask) -> PriceList:
         """Return the price list of the task's class; tasks that other pods matter to have one of their own."""
+
+        def make() -> PriceList:
+            request = self._session.request_of(task.task.shape)
+            return PriceList(nodes, self._ceiling.least_costs(self._gang, request, self._mission.purpose))
+
         if not is_alone(self._session, task):
-            return PriceList(nodes)
+            return make()
         key = (
-            self._session.class_of(task.task.shape),
-            self._queue.name,
-            self._units.givers,
-            self._gang.gang.priority,
-            nodes.tobytes(),
-        )
-        prices = self._board.prices(key, nodes)
+            self._session.class_of(task.task.shape), self._queue.name, self._units.givers, self._gang.gang.priority,
+            self._ceiling.victims_of(self._gang, self._mission.purpose), nodes.tobytes(),
+        )  # fmt: skip
+        prices = self._board.prices(key, make)
         if self._held:
             prices.keep()
         return prices
@@ -175,7 +178,7 @@ class RoomMaker:
     def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[Unit]:
         """Yield units, the least important of all nodes first, each after the one before is gone."""
         heap: list[tuple[Importance, int]] = [
-            ((False, -(1 << 62), 0, 0), node) for node in range(len(self._session.snapshot.nodes))
+            ((False, -(1 << 62), 0, 0, 0), node) for node in range(len(self._session.snapshot.nodes))
         ]
         while heap:
             importance, node = heappop(heap)
@@ -186,7 +189,7 @@ class RoomMaker:
                 heappush(heap, (unit.importance(), node))
                 continue
             yield unit
-            heappush(heap, (unit.importance() if unit in self._held else (True, 1 << 62, 0, 0), node))
+            heappush(heap, (unit.importance() if unit in self._held else (True, 1 << 62, 0, 0, 0), node))
 
     def _make_quota(self, places: Places) -> bool:
         """Evict from the queue, or from queues beside it, until the quota has room for the tasks."""
@@ -257,12 +260,12 @@ class RoomMaker:
             units = [unit for unit in self._held if unit.gang is gang]
             if len(units) > 1:
                 self._release(units)
-                self._evict(Unit(tuple(task for unit in units for task in unit.tasks), True, units[0].turn))
+                self._evict(self._units.unit(tuple(task for unit in units for task in unit.tasks), is_whole=True))
 
     def _spare_a_part(self, whole: Unit, places: Places) -> None:
         """Put back so much of a gang that it stays whole, if the rest is enough."""
         self._release([whole])
-        parts = [Unit((task,), False, whole.turn) for task in whole.tasks]
+        parts = [self._units.unit((task,), is_whole=False) for task in whole.tasks]
         is_spared = self._keep_what_is_needed(parts, places) or self._keep_a_few(parts, places) if spare_of(whole.tasks) else False
         if not is_spared:
             self._evict(whole)

@@ -11,9 +11,10 @@ from phalanx.actions.places import weight
 from phalanx.core.session import Session
 from phalanx.core.states import GangState, TaskState
 from phalanx.model.status import EVICTABLE, READY, Status
+from phalanx.model.task import Task
 from phalanx.placement import Amounts
 
-Importance = tuple[bool, int, int, int]
+Importance = tuple[bool, int, int, int, int]
 _JUST_PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
 
 
@@ -25,6 +26,8 @@ class Unit:
     is_whole: bool
     turn: int = 0
     """The place of its queue among those that give."""
+    lost: int = 0
+    """The seconds for which its tasks have run, added up: work that is done again."""
 
     @property
     def gang(self) -> GangState:
@@ -32,8 +35,8 @@ class Unit:
         return self.tasks[0].gang
 
     def importance(self) -> Importance:
-        """Order units: spare tasks before whole gangs, then by the priority of the gang, by size and by the queue."""
-        return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn
+        """Order units: spare tasks before whole gangs, then by the priority of the gang, by size, by the queue, by work lost."""
+        return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn, self.lost
 
 
 class Units:
@@ -59,14 +62,19 @@ class Units:
         spared = set(map(id, spare))
         gangs = {task.gang.key: task.gang for task in line if id(task) not in spared}
         whole = [unit for gang in gangs.values() if (unit := self._whole(preemptor, gang))]
-        whole.sort(key=lambda unit: (unit.gang.gang.priority, len(unit.tasks), unit.turn, unit.gang.key))
+        whole.sort(key=lambda unit: (*unit.importance(), unit.gang.key))
         yield [self._single(task) for task in spare] + whole
         if any(task.gang.key in gangs for task in spare):
             line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
             yield [self._single(task) for task in spare_of(line)] + whole
 
     def _single(self, task: TaskState) -> Unit:
-        return Unit((task,), False, self._turn(task))
+        return self.unit((task,), is_whole=False)
+
+    def unit(self, tasks: tuple[TaskState, ...], *, is_whole: bool) -> Unit:
+        """Return tasks of one gang as a unit."""
+        lost = sum(seconds_run(task.task, self._session.now) for task in tasks)
+        return Unit(tasks, is_whole, self._turn(tasks[0]), lost)
 
     def _turn(self, task: TaskState) -> int:
         return self._turns.get(task.gang.gang.queue, len(self._turns))
@@ -119,7 +127,12 @@ class Units:
             return None
         if len(self._session.evictable(preemptor, tasks, self._purpose)) < len(tasks):
             return None
-        return Unit(tuple(tasks), True, self._turn(tasks[0]))
+        return self.unit(tuple(tasks), is_whole=True)
+
+
+def seconds_run(task: Task, now: float) -> int:
+    """Return for how long a task has run; nothing where nobody says when it started."""
+    return max(int(now - task.started), 0) if task.started else 0
 
 
 def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:

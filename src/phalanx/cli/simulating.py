@@ -26,6 +26,7 @@ from phalanx.sim.playing import play
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.scheduling import Mind
+from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.stage import Cast, cast, set_stage, set_workload
 from phalanx.sim.workload import Workload
 from phalanx.sim.workloads import read_workload
@@ -34,6 +35,8 @@ from phalanx.sim.world import World
 SOLO_PROFILE = "default-scheduler"
 FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 600.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
+COUNTED_EVERY_SECONDS = 600.0
+"""How often queues are counted in them."""
 SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
 
 
@@ -157,13 +160,12 @@ def _simulated(given: Input, name: str, policy: Policy, pace: "Pace") -> Shown:
 
 
 def _world(given: Input, name: str, policy: Policy) -> World:
-    settings = given.scenario.settings
+    settings, chosen = given.scenario.settings, given.scenario.controllers
     if given.workload is not None:
-        settings = replace(settings, **FOR_WEEKS)
+        settings, chosen = replace(settings, **FOR_WEEKS), replace(chosen, queue_status_seconds=COUNTED_EVERY_SECONDS)
     mind = Mind(policy, connected_catalogue(policy.family))
-    world = World(
-        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=standard_controllers(),
-    )  # fmt: skip
+    controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
+    world = World(mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers)
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)
     set_stage(world, given.parts, given.scenario)

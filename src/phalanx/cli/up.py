@@ -127,12 +127,14 @@ def _world(asked: Options) -> "World":
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.statefile import read_state
     from phalanx.sim.scheduling import Mind
+    from phalanx.sim.sshkeys import pair_for
     from phalanx.sim.world import World
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
-    world = World(Mind(policy, connected_catalogue(policy.family)), start=start, controllers=standard_controllers())
+    controllers = standard_controllers(pair_for, has_admission=policy.has_admission)
+    world = World(Mind(policy, connected_catalogue(policy.family)), start=start, controllers=controllers)
     _fill(world, asked, policy, state)
     return world
 

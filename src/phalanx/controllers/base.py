@@ -7,7 +7,7 @@ it asked for itself; being asked once too often changes nothing.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from phalanx.model.kinds import Document, Kind
 
@@ -140,4 +140,14 @@ class Controller(Protocol):
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Say what to write so that things are as they should be."""
+        ...
+
+
+@runtime_checkable
+class Patient(Controller, Protocol):
+    """A controller whose work grows with the cluster: it looks a little after the first of many changes, at all of them at once."""
+
+    @property
+    def patience_seconds(self) -> float:
+        """From a change to the look at it."""
         ...

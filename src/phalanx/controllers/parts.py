@@ -1,9 +1,18 @@
 """Small parts that controllers share: keys, owners, merge patches."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-from phalanx.controllers.base import Key
-from phalanx.model.kinds import Document
+import msgspec
+
+from phalanx.controllers.base import Key, Patch, Tell, Write
+from phalanx.dialects.cluster import describe, readable
+from phalanx.errors import SnapshotError
+from phalanx.model.kinds import Document, Kind
+
+Struct = TypeVar("Struct")
+PROBLEM = "phalanx.dev/problem"
+"""Annotation that says why an object cannot be followed."""
 
 
 def meta_of(document: Document) -> Document:
@@ -46,3 +55,28 @@ def annotations_of(document: Document) -> dict[str, str]:
 def labels_of(document: Document) -> dict[str, str]:
     """Return the labels of an object."""
     return dict(meta_of(document).get("labels") or {})
+
+
+def inside(document: Document, *path: str) -> Any:  # Any: whatever somebody wrote there
+    """Return what stands at a path of an object that nobody has checked; None where there is nothing."""
+    found: Any = document
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def read(document: Document, kind: type[Struct]) -> Struct:
+    """Return an object as a struct; a wrong one is an error that names the object and the field."""
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as problem:
+        raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
+
+
+def problem_writes(kind: Kind, document: Document, text: str) -> list[Write]:
+    """Say on an object what is wrong with it, once; an empty text takes that back."""
+    if annotations_of(document).get(PROBLEM, "") == text:
+        return []
+    key = key_of(document)
+    patch = Patch(kind, key.namespace, key.name, {"metadata": {"annotations": {PROBLEM: text or None}}})
+    return [patch, *([Tell(document, "Invalid", text, is_warning=True)] if text else [])]

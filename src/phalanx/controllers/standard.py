@@ -1,10 +1,43 @@
 """The controllers that every cluster runs, in the order in which they are asked at one moment."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
+from phalanx.controllers.queue import QueueController
+from phalanx.controllers.queue_status import QueueStatusController
+from phalanx.controllers.volcano_job.controller import VolcanoJobs
+from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 
 
-def standard_controllers() -> Sequence[Controller]:
-    """Return one of each."""
-    return ()
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What may be set."""
+
+    schedulers: frozenset[str] = OUR_SCHEDULERS
+    """Pods that name one of these and no group get one."""
+    queue_status_seconds: float = 1.0
+    """From a change to the counts on queues that show it."""
+    hypernode_levels: tuple[str, ...] = ()
+    """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
+
+
+def standard_controllers(
+    make_pair: MakePair, settings: ControllerSettings | None = None, *, has_admission: bool
+) -> Sequence[Controller]:
+    """Return one of each; `make_pair` makes keys for ssh, and `has_admission` tells whether the scheduler admits groups first."""
+    chosen = settings or ControllerSettings()
+    found: list[Controller] = [
+        VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
+        PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
+        QueueController(), QueueStatusController(chosen.queue_status_seconds),
+    ]  # fmt: skip
+    if chosen.hypernode_levels:
+        found.append(HyperNodeController(chosen.hypernode_levels))
+    return found

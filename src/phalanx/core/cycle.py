@@ -12,6 +12,8 @@ from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.policy import Policy
 from phalanx.core.session import PluginFactory, Session
 from phalanx.core.snapshot import Snapshot
+from phalanx.core.staleness import is_short
+from phalanx.core.states import GangState
 from phalanx.model.status import Status
 
 
@@ -42,6 +44,25 @@ def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, cours
         catalogue.actions[name](policy.arguments_by_action.get(name, {})).run(session)
         session.course.note(5, "leave", f"leave action {name}", action=name)
     return close_session(session)
+
+
+def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Decisions | None:
+    """Return the gangs as they are where no session would decide anything for them; None if one might.
+
+    Nobody waits for a place and no gang lacks members, so no action has anything to do; figures of queues are not counted anew.
+    """
+    states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
+    if policy.family == "kai" or any(_asks_something(state, policy) for state in states):
+        return None
+    decisions = Decisions(family=policy.family, options=policy.options)
+    decisions.outcomes.extend(Outcome(state, is_guarded) for state in states)
+    return decisions
+
+
+def _asks_something(gang: GangState, policy: Policy) -> bool:
+    """Tell whether a gang waits for places or for admission, or lacks members."""
+    waits = gang.tally.counts[Status.PENDING] or (policy.has_admission and gang.gang.phase == "Pending")
+    return bool(waits) or is_short(gang)
 
 
 def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Session:

@@ -53,6 +53,11 @@ class Policy:
     victim_rule: str = "first-tier"
     """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
 
+    @property
+    def has_admission(self) -> bool:
+        """Tell whether groups are admitted before their pods are placed."""
+        return "enqueue" in self.actions
+
     def plugins(self) -> list[PluginPolicy]:
         """Return every plugin in the order in which it is opened."""
         return [plugin for tier in self.tiers for plugin in tier]

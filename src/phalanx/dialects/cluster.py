@@ -5,6 +5,7 @@ as many as its CSINode says. When those change, the pods and nodes concerned are
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -13,12 +14,16 @@ import msgspec
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects import binding, kai, kai_shards, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
+from phalanx.dialects.groups import Groups
+from phalanx.dialects.links import links_of
 from phalanx.dialects.nodes import slot_name
-from phalanx.dialects.pods import PodReader
+from phalanx.dialects.parts import key_of
+from phalanx.dialects.pods import Home, PodReader
 from phalanx.errors import SnapshotError
+from phalanx.model.gang import Gang
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import Resources
-from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.task import TaskKey
 from phalanx.model.usage import QueueHistory
 
 Document = Mapping[str, Any]
@@ -36,7 +41,10 @@ class ObjectCluster:
         """Start with the two queues that always exist."""
         self.state = ClusterState()
         self._ignored_provisioners = ignored_provisioners
-        self._pods = PodReader(self._volume_slots)
+        self.groups = Groups(self.state)
+        self._pods = PodReader(self._volume_slots, self._home)
+        self._contested: dict[str, tuple[Document, str]] = {}
+        """Pods that name several groups, each with what is wrong with that, if anything."""
         self._pods_with_volumes: dict[str, Document] = {}
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
@@ -85,18 +93,60 @@ class ObjectCluster:
     # --- pods and nodes ----------------------------------------------------------------------------------------------
 
     def put_pod(self, document: Document) -> None:
-        """Enter a pod."""
+        """Enter a pod; one of which two groups are claimed has its room, but no gang."""
+        self._contested.pop(_key(document), None)
         task = self._pods.read(document)
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
+        before = self.state.task(task.key)
         self.state.put_task(task)
+        if before is not None and before.gang is not None and before.gang != task.gang:
+            self.groups.leave(before.gang)
+        if task.key in self._contested:
+            self._contested[task.key] = (document, self._contested[task.key][1])
+            if problem := self._contested[task.key][1]:
+                raise SnapshotError(problem)
 
     def remove_pod(self, document: Document) -> None:
         """Take a pod away."""
         key = TaskKey(_key(document))
         self._pods_with_volumes.pop(key, None)
+        self._contested.pop(key, None)
+        task = self.state.task(key)
         self.state.drop_task(key)
+        if task is not None and task.gang is not None:
+            self.groups.leave(task.gang)
+
+    def _home(self, pod: schema.Pod) -> Home:
+        """Find the gang of a pod."""
+        links = links_of(pod.metadata, pod.spec)
+        problem = ""
+        try:
+            link = self.groups.choose(links)
+        except SnapshotError as refusal:
+            link, problem = None, str(refusal)
+        if len(links) > 1:
+            self._contested[key_of(pod.metadata)] = ({}, problem)
+        if link is None:
+            return None, ""
+        return self.groups.key_of(link), link.dialect
+
+    def put_group(self, gang: Gang) -> None:
+        """Enter a group object."""
+        self.groups.put(gang)
+        self._settle_contested()
+
+    def remove_group(self, dialect: str, document: Document) -> None:
+        """Take a group object away."""
+        self.groups.remove(dialect, _key(document))
+        self._settle_contested()
+
+    def _settle_contested(self) -> None:
+        """Read pods again that name several groups: there may be one less or one more."""
+        for document, _ in list(self._contested.values()):
+            with suppress(SnapshotError):
+                self.put_pod(document)
 
     def put_node(self, document: Document) -> None:
         """Enter a node."""
@@ -252,12 +302,12 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
 
 
 def _put_group(cluster: ObjectCluster, document: Document) -> None:
-    cluster.state.put_gang(volcano.gang(_convert(document, schema.PodGroup)))
+    cluster.put_group(volcano.gang(_convert(document, schema.PodGroup)))
     cluster.note_volcano(document, is_there=True)
 
 
 def _remove_group(cluster: ObjectCluster, document: Document) -> None:
-    cluster.state.drop_gang(GangKey(_key(document)))
+    cluster.remove_group("volcano", document)
     cluster.note_volcano(document, is_there=False)
 
 
@@ -282,8 +332,8 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
     ("scheduling.run.ai", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.state.put_gang(kai.gang(_convert(document, kai.PodGroupRead))),
-        lambda cluster, document: cluster.state.drop_gang(GangKey(_key(document))),
+        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group("kai", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),

@@ -11,9 +11,10 @@ from phalanx.core.decision import Outcome
 from phalanx.core.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError, Verdict
-from phalanx.dialects.volcano_status import GroupStatus, PodCondition, stale_condition
+from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, PodCondition, condition_document, stale_condition
 from phalanx.kai.accounts import Account, children_of
-from phalanx.model.gang import Condition, TopologyConstraint
+from phalanx.model.gang import Condition, Gang, TopologyConstraint
+from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, GPU, MEMORY, MIG, PODS, quantity_text
 from phalanx.model.status import COMPLETED, READY, Status
@@ -23,6 +24,7 @@ NOT_READY, POD_ERRORS, NO_QUEUE = "NotReady", "PodSchedulingErrors", "QueueDoesN
 NO_NODES = "no nodes with enough resources were found"
 UNKNOWN_POD, UNKNOWN_GROUP = "Unable to schedule pod", "Unable to schedule podgroup"
 
+GROUP = GROUP_BY_DIALECT["kai"]
 SEPARATOR = ". \n"
 INSUFFICIENT = "Insufficient "
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
@@ -32,11 +34,22 @@ UNTOUCHED = ("BackedOff", "NoShard")
 _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
 
 
-def group_status(outcome: Outcome) -> GroupStatus:
-    """Return the status after the session."""
+def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
+    """Return the status after the session; no node is named in it."""
     gang = outcome.state
     condition = _condition(gang)
     return GroupStatus(phase_of(gang), (*((condition,) if condition is not None else ()), *stale_condition(gang)))
+
+
+def settled_phase(gang: GangState) -> str:
+    """Return the phase of a group that no session touches; the object has none of its own."""
+    return phase_of(gang)
+
+
+def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
+    """Return the status of the PodGroup."""
+    conditions = [condition_document(item) for item in status.conditions]
+    return (GroupWrite(GROUP, gang.namespace, gang.name, {"phase": status.phase, "conditions": conditions}),)
 
 
 def resources_status(account: Account) -> dict[str, dict[str, str]]:

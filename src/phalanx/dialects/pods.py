@@ -1,11 +1,13 @@
 """Pods to tasks: what they ask for, where they may go, what state they are in."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from phalanx.dialects import schema
 from phalanx.dialects.binding import failed_binds
+from phalanx.dialects.links import links_of
 from phalanx.dialects.parts import integer, key_of, label_selector, node_term, node_terms, seconds
 from phalanx.errors import SnapshotError
 from phalanx.model.quantity import LARGEST
@@ -25,8 +27,6 @@ from phalanx.model.shape import (
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
 
-GROUP = "scheduling.k8s.io/group-name"
-KAI_GROUP = "pod-group-name"
 GPU_FRACTION, GPU_MEMORY, GPU_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
 GPU_GROUP = "runai-gpu-group"
 RESERVATION = ("app", "kai-resource-reservation")
@@ -48,14 +48,22 @@ DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
 """Given a namespace and volume claims: the volume slots a pod takes on its node."""
+Home = tuple[GangKey | None, str]
+"""The gang of a pod, and the dialect in which it names it."""
+
+
+def first_home(pod: schema.Pod) -> Home:
+    """Return the first group that a pod names, whatever groups there are."""
+    links = links_of(pod.metadata, pod.spec)
+    return (GangKey(links[0].group), links[0].dialect) if links else (None, "")
 
 
 class PodReader:
     """Reads pods; equal shapes become one object."""
 
-    def __init__(self, volume_slots: VolumeSlots) -> None:
-        """Start with no shapes."""
-        self._volume_slots = volume_slots
+    def __init__(self, volume_slots: VolumeSlots, home: Callable[[schema.Pod], Home] = first_home) -> None:
+        """Start with no shapes; `home` finds the gang of a pod."""
+        self._volume_slots, self._home = volume_slots, home
         self._shapes: dict[bytes, Shape] = {}
 
     def read(self, document: Mapping[str, object]) -> Task:
@@ -63,12 +71,12 @@ class PodReader:
         pod = msgspec.convert(document, schema.Pod)
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = meta.annotations or {}, meta.labels or {}
-        group = annotations.get(GROUP) or annotations.get(KAI_GROUP)
-        namespace, shape = meta.namespace or "default", self._shape(document, meta, status)
+        gang, dialect = self._home(pod)
+        shape = self._shape(document, meta, status)
         devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
-            gang=GangKey(f"{namespace}/{group}") if group else None, role=annotations.get(ROLE) or labels.get(ROLE) or "",
+            gang=gang, dialect=dialect, role=annotations.get(ROLE) or labels.get(ROLE) or "",
             priority=_priority(spec, annotations), status=_status(meta, spec, status), node=spec.node_name or "",
             created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
             is_preemptable=(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE) or "true").lower() != "false",
@@ -273,6 +281,19 @@ def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bo
     if pod_level:
         request.update(_pod_level(spec))
     return _bounded(add(request, read_resources(spec.overhead, where="spec.overhead")))
+
+
+def with_implied_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of a pod as the API server completes it: what is limited and not asked for is asked for."""
+    groups = [group for group in ("containers", "initContainers") if spec.get(group)]
+    return {**spec, **{group: [_with_implied_requests(item) for item in spec[group]] for group in groups}}
+
+
+def _with_implied_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    resources = container.get("resources") or {}
+    if not resources.get("limits"):
+        return container
+    return {**container, "resources": {**resources, "requests": {**resources["limits"], **(resources.get("requests") or {})}}}
 
 
 def _bounded(request: dict[str, int]) -> Resources:

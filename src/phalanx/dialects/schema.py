@@ -167,6 +167,10 @@ class ShapeSpec(Read):
     resource_claims: list[PodClaim] | None = None
 
 
+class SchedulingGroup(Read):
+    pod_group_name: str | None = None
+
+
 class PodSpec(Read):
     """The part of a pod's spec that says who it is and where."""
 
@@ -176,6 +180,7 @@ class PodSpec(Read):
     preemption_policy: str | None = None
     scheduler_name: str | None = None
     scheduling_gates: list[Gate] | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class ClaimStatus(Read):

@@ -3,15 +3,19 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import ceil
 
 from phalanx.core.decision import Outcome
 from phalanx.core.staleness import stale_verdict
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import FitError
-from phalanx.model.gang import STALE, Condition
+from phalanx.model.gang import STALE, Condition, Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document, Kind
+from phalanx.model.moment import moment_text
 from phalanx.model.status import COMPLETED, HOLDING, SCHEDULED, Status
 
 NOT_READY, READY = "pod group is not ready", "pod group is ready"
+GROUP = GROUP_BY_DIALECT["volcano"]
 READY_REASON = "tasks in gang are ready to be scheduled"
 
 
@@ -32,12 +36,43 @@ class GroupStatus:
     conditions: tuple[Condition, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class GroupWrite:
+    """A status for one object."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    status: Document
+
+
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     """Return the status after the session; `names` are the node names by number."""
     fresh = _gang_condition(outcome.state, names) if outcome.is_guarded else None
     new = (*([fresh] if fresh else ()), *stale_condition(outcome.state))
     kept = [old for old in outcome.state.gang.conditions if old.type not in {STALE, *(condition.type for condition in new)}]
     return GroupStatus(_phase(outcome.state, fresh), (*kept, *new))
+
+
+def settled_phase(gang: GangState) -> str:
+    """Return the phase of a group that no session touches: it stays."""
+    return gang.gang.phase
+
+
+def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
+    """Return the status of the PodGroup."""
+    conditions = [condition_document(item) for item in status.conditions]
+    return (GroupWrite(GROUP, gang.namespace, gang.name, {"phase": status.phase, "conditions": conditions}),)
+
+
+def condition_document(item: Condition) -> dict[str, str]:
+    """Return a condition; the time of its last change, if it is known, in whole seconds and never too early."""
+    entry = {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message}
+    if item.node_pool:
+        entry["nodePool"] = item.node_pool
+    if item.since:
+        entry["lastTransitionTime"] = moment_text(ceil(item.since))
+    return entry
 
 
 def stale_condition(gang: GangState) -> tuple[Condition, ...]:

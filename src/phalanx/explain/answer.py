@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import ceil
 from typing import Any
 
 from phalanx.core.decision import ClaimGrant, Decisions, Eviction, Outcome
 from phalanx.core.parts import Part, together
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState, TaskState
-from phalanx.dialects import kai_status, volcano_status
 from phalanx.dialects.binding import failed_binds_document
-from phalanx.dialects.volcano_status import GroupStatus
+from phalanx.dialects.volcano_status import GroupStatus, condition_document
+from phalanx.dialects.words import words_of
 from phalanx.explain.answer_kai import with_kai
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition, Gang
-from phalanx.model.moment import moment_text
 from phalanx.model.status import Status
 from phalanx.model.task import Task
 
@@ -106,8 +104,7 @@ def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
     if state.status in WAITING and not state.task.is_gated and state.gang.gang.marks_pods:
-        dialect = kai_status if state.gang.gang.dialect == "kai" else volcano_status
-        condition = dialect.pod_condition(state, names)
+        condition = words_of(state.gang.gang).pod_condition(state, names)
         entry |= {"reason": condition.reason, "message": condition.message}
         if condition.nominated_node:
             entry["nominatedNode"] = condition.nominated_node
@@ -121,8 +118,7 @@ def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
 
 def group_status(snapshot: Snapshot, outcome: Outcome) -> GroupStatus:
     """Return what a session leaves on a group, in the words of its dialect."""
-    is_kai = outcome.state.gang.dialect == "kai"
-    return kai_status.group_status(outcome) if is_kai else volcano_status.group_status(outcome, snapshot.nodes.names)
+    return words_of(outcome.state.gang).group_status(outcome, snapshot.nodes.names)
 
 
 def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
@@ -131,21 +127,9 @@ def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
 
 
 def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
-    """Return the phase of a group that no session touches; KAI's groups have none of their own."""
-    if gang.dialect != "kai":
-        return gang.phase
-    return kai_status.phase_of(GangState(gang, ((task, -1) for task in snapshot.members_of(gang.key).values())))
+    members = snapshot.members_of(gang.key).values()
+    return words_of(gang).settled_phase(GangState(gang, ((task, -1) for task in members)))
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:
     return [condition_document(item) for item in conditions]
-
-
-def condition_document(item: Condition) -> dict[str, str]:
-    """Return a condition; the time of its last change, if it is known, in whole seconds and never too early."""
-    entry = {"type": item.type, "status": item.status, "reason": item.reason, "message": item.message}
-    if item.node_pool:
-        entry["nodePool"] = item.node_pool
-    if item.since:
-        entry["lastTransitionTime"] = moment_text(ceil(item.since))
-    return entry

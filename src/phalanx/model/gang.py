@@ -106,8 +106,8 @@ class Gang:
 
     @property
     def name(self) -> str:
-        """The name of the group."""
-        return self.key.partition("/")[2]
+        """The name of the group; in a key its dialect may follow."""
+        return self.key.partition("/")[2].partition("@")[0]
 
     @property
     def pool(self) -> str:

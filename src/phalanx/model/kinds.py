@@ -7,6 +7,8 @@ from typing import Any
 from phalanx.errors import Missing
 
 Document = Mapping[str, Any]
+_FOREIGN = frozenset({"sparkoperator.k8s.io", "scheduling.sigs.k8s.io"})
+"""Groups of custom objects that are called as if they were Kubernetes' own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Kind:
     @property
     def is_built_in(self) -> bool:
         """Tell whether every cluster serves it; others came with a CustomResourceDefinition, and take no strategic merge patch."""
-        return "." not in self.group or self.group.endswith(".k8s.io")
+        return "." not in self.group or (self.group.endswith(".k8s.io") and self.group not in _FOREIGN)
 
     @property
     def resource(self) -> str:
@@ -42,6 +44,37 @@ def _wide(group: str, version: str, kind: str, plural: str, *short: str, has_sta
     return Kind(group, version, kind, plural, False, has_status, short)
 
 
+def _kinds(group: str, version: str, *names: str) -> tuple[Kind, ...]:
+    return tuple(Kind(group, version, name, f"{name.lower()}s") for name in names)
+
+
+_WORKLOADS = (
+    *_kinds("kubeflow.org", "v1", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "Notebook"),
+    *_kinds("kubeflow.org", "v2beta1", "MPIJob"),
+    *_kinds("kubeflow.org", "v1beta1", "ScheduledWorkflow"),
+    *_kinds("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
+    *_kinds("ray.io", "v1", "RayCluster", "RayJob", "RayService"),
+    *_kinds("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+    Kind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets", short=("lws",)),
+    *_kinds("grove.io", "v1alpha1", "PodCliqueSet", "PodClique", "PodCliqueScalingGroup", "PodGangSet"),
+    *_kinds("scheduler.grove.io", "v1alpha1", "PodGang"),
+    *_kinds("nvidia.com", "v1alpha1", "DynamoGraphDeployment"),
+    *_kinds("serving.knative.dev", "v1", "Service", "Configuration", "Revision"),
+    *_kinds("sparkoperator.k8s.io", "v1beta2", "SparkApplication"),
+    *_kinds("argoproj.io", "v1alpha1", "Workflow", "CronWorkflow"),
+    *_kinds("machinelearning.seldon.io", "v1", "SeldonDeployment"),
+    *_kinds("kubevirt.io", "v1", "VirtualMachine", "VirtualMachineInstance"),
+    *_kinds("tekton.dev", "v1", "PipelineRun", "TaskRun"),
+    *_kinds("workspace.devfile.io", "v1alpha2", "DevWorkspace"),
+    *_kinds("amlarc.azureml.com", "v1alpha1", "AmlJob"),
+    *_kinds("egx.nvidia.io", "v1", "SPOTRequest"),
+    *_kinds("run.ai", "v1", "RunaiJob"),
+    *_kinds(
+        "run.ai", "v2alpha1", "TrainingWorkload", "InteractiveWorkload", "DistributedWorkload", "InferenceWorkload",
+        "DistributedInferenceWorkload",
+    ),
+)  # fmt: skip
+"""Kinds of other projects whose pods are grouped by what their objects say."""
 KINDS = (
     Kind("", "v1", "Pod", "pods", short=("po",)),
     _wide("", "v1", "Node", "nodes", "no", has_status=True),
@@ -91,6 +124,7 @@ KINDS = (
     _wide("kai.scheduler", "v1", "SchedulingShard", "schedulingshards", has_status=True),
     Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups", short=("pgs",)),
     Kind("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup", "podgroups"),
+    *_WORKLOADS,
 )
 _BY_KIND = {(kind.group, kind.kind): kind for kind in KINDS}
 _BY_PATH = {(kind.group, kind.plural): kind for kind in KINDS}
@@ -112,6 +146,18 @@ GROUP_BY_DIALECT = {
     "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
     "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
 }
+
+
+def _volcano(group: str, version: str, *names: str) -> tuple[Kind, ...]:
+    return tuple(kind_of({"apiVersion": f"{group}.volcano.sh/{version}", "kind": name}) for name in names)
+
+
+QUEUE, *_ = _volcano("scheduling", "v1beta1", "Queue")
+COMMAND, *_ = _volcano("bus", "v1alpha1", "Command")
+HYPERNODE, *_ = _volcano("topology", "v1alpha1", "HyperNode")
+VOLCANO_JOB, VOLCANO_CRON_JOB = _volcano("batch", "v1alpha1", "Job", "CronJob")
+JOB_FLOW, JOB_TEMPLATE = _volcano("flow", "v1alpha1", "JobFlow", "JobTemplate")
+REPLICA_SET, STATEFUL_SET = (kind_of({"apiVersion": "apps/v1", "kind": name}) for name in ("ReplicaSet", "StatefulSet"))
 
 
 def split_key(key: str) -> tuple[str, str]:

@@ -32,6 +32,8 @@ class Task:
     uid: str
     shape: Shape
     gang: GangKey | None = None
+    dialect: str = ""
+    """Of the mark by which it names its gang."""
     role: str = ""
     priority: int = 1
     status: Status = Status.PENDING

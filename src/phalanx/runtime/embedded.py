@@ -47,10 +47,11 @@ class Embedded:
         self._problems = 0
         world.scheduling.decided.append(self._note)
         world.scheduling.evicted.append(self._events.evicted)
+        world.controllers.told.append(self._events.tell)
 
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         for key, text in self._book.note(snapshot, decisions).items():
-            self._events.waits(snapshot.gangs[key].dialect, key, text)
+            self._events.waits(snapshot.gangs[key], text)
 
     def gangs(self) -> Document:
         """Return the gangs as they are."""

@@ -2,11 +2,12 @@
 
 from collections import deque
 
+from phalanx.controllers.base import Tell
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import EVENT, POD, Document, Kind, split_key
+from phalanx.model.gang import Gang
+from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
-from phalanx.runtime.gangs import group_kind
 from phalanx.store.history import MODIFIED, Event
 from phalanx.store.memory import MemoryStore
 
@@ -40,29 +41,36 @@ class EventWriter:
             text = f"By {eviction.action} for {eviction.preemptor}"
             self._write(POD, pod, "Preempted", f"{text}: {eviction.message}" if eviction.message else text)
 
-    def waits(self, dialect: str, key: str, why: str) -> None:
+    def waits(self, gang: Gang, why: str) -> None:
         """A gang waits, for a reason that was not known before."""
-        namespace, name = split_key(key)
-        group = self._store.find(group_kind(dialect), namespace, name)
-        if group is not None:
-            self._write(group_kind(dialect), group, "FailedScheduling", why, type_="Warning")
+        kind = GROUP_BY_DIALECT.get(gang.dialect)
+        group = None if kind is None else self._store.find(kind, gang.namespace, gang.name)
+        if kind is not None and group is not None:
+            self._write(kind, group, "FailedScheduling", why, type_="Warning")
+
+    def tell(self, event: Tell) -> None:
+        """A controller wants something to be known."""
+        self._write(
+            kind_of(event.about), event.about, event.reason, event.message, type_="Warning" if event.is_warning else "Normal"
+        )
 
     def _write(self, kind: Kind, about: Document, reason: str, message: str, *, type_: str = "Normal") -> None:
         meta, moment = about["metadata"], moment_text(int(self._store.now))
+        namespace = meta.get("namespace") or "default"
         involved = {
             "apiVersion": kind.api_version, "kind": kind.kind,
-            "namespace": meta["namespace"], "name": meta["name"], "uid": meta["uid"],
+            "namespace": meta.get("namespace", ""), "name": meta["name"], "uid": meta.get("uid", ""),
         }  # fmt: skip
         try:
             made = self._store.create({
                 "apiVersion": "v1", "kind": "Event", "type": type_, "reason": reason, "message": message, "count": 1,
-                "metadata": {"namespace": meta["namespace"], "generateName": f"{meta['name']}."}, "involvedObject": involved,
+                "metadata": {"namespace": namespace, "generateName": f"{meta['name']}."}, "involvedObject": involved,
                 "firstTimestamp": moment, "lastTimestamp": moment, "source": {"component": "phalanx"},
                 "reportingComponent": "phalanx",
             })  # fmt: skip
         except ClusterError:
             return  # its namespace is being deleted: nobody will ask
-        self._written.append((self._store.now, meta["namespace"], made["metadata"]["name"]))
+        self._written.append((self._store.now, namespace, made["metadata"]["name"]))
         self._forget_old()
 
     def _forget_old(self) -> None:

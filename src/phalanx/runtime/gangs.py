@@ -11,7 +11,8 @@ from phalanx.core.states import GangState
 from phalanx.explain.membership import minimum_of
 from phalanx.explain.standing import standing_of
 from phalanx.explain.why import why
-from phalanx.model.kinds import GROUP_BY_DIALECT, Kind, split_key
+from phalanx.model.gang import Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import GangKey, Task
@@ -47,7 +48,7 @@ class GangBook:
         return {
             "apiVersion": API_VERSION, "kind": "Gang",
             "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
-            "group": group_kind(gang.dialect).api_version, "queue": gang.queue, "phase": gang.phase,
+            "group": _group_of(gang), "queue": gang.queue, "phase": gang.phase,
             "status": standing_of(state).value,
             "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
             "why": self._why.get(key, "no session has looked at it yet") if _waits(state) else "",
@@ -55,9 +56,10 @@ class GangBook:
         }  # fmt: skip
 
 
-def group_kind(dialect: str) -> Kind:
-    """Return the kind of the group objects of a dialect."""
-    return GROUP_BY_DIALECT[dialect]
+def _group_of(gang: Gang) -> str:
+    """Name the API of the group object; where pods alone make a gang, the dialect."""
+    kind = GROUP_BY_DIALECT.get(gang.dialect)
+    return gang.dialect if kind is None else kind.api_version
 
 
 def _waits(state: GangState) -> bool:

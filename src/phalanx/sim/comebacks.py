@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.dialects.links import relinked
 from phalanx.errors import Exists, Missing
-from phalanx.model.kinds import POD, Document
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
@@ -18,7 +19,7 @@ class Comebacks:
 
     def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
         """Begin to listen; pods that are managed are left to their controllers."""
-        self._store, self._kernel, self._settings, self._is_managed = store, kernel, settings, is_managed
+        self._store, self._kernel, self._settings, self.is_managed = store, kernel, settings, is_managed
         self._expected: set[str] = set()
         store.listen(self._hear)
 
@@ -34,8 +35,14 @@ class Comebacks:
         if event.type != DELETED:
             return
         self._expected.discard(uid)
-        if event.object.get("status", {}).get("phase") != "Succeeded" and not self._is_managed(event.object):
-            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(event.object))
+        if event.object.get("status", {}).get("phase") != "Succeeded" and not self.is_managed(event.object):
+            pod = self._without_own_group(event.object)
+            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(pod))
+
+    def _without_own_group(self, pod: Document) -> Document:
+        """Return a pod without the link to a group that was made for it alone, and goes with it."""
+        owns_one = any(self._store.owned(pod["metadata"]["uid"], kind) for kind in GROUP_BY_DIALECT.values())
+        return relinked(pod, None) if owns_one else pod
 
     def _create(self, pod: Document) -> None:
         try:

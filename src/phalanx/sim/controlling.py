@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from phalanx.controllers.base import Bind, Controller, Create, Delete, Evict, Key, Patch, Result, Tell, Write
+from phalanx.controllers.base import Bind, Controller, Create, Delete, Evict, Key, Patch, Patient, Result, Tell, Write
 from phalanx.controllers.parts import controller_of
 from phalanx.errors import ClusterError, Exists, Missing
 from phalanx.model.kinds import Document, Kind
@@ -40,7 +40,13 @@ class Controllers:
     def _hear(self, event: Event) -> None:
         for controller in self._by_kind.get(event.kind, ()):
             for key in controller.concerns(self._store, event.kind, event.object):
-                self._ask(controller, key)
+                self._notice(controller, key)
+
+    def _notice(self, controller: Controller, key: Key) -> None:
+        if isinstance(controller, Patient):
+            self._plan(controller, key, self._kernel.now + controller.patience_seconds)
+        else:
+            self._ask(controller, key)
 
     def _ask(self, controller: Controller, key: Key) -> None:
         if not self._asked:

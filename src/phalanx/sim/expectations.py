@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 
@@ -25,16 +26,15 @@ class Expectation:
             if wanted is not None and wanted != count:
                 yield f"{self.where}: {name}: expected {wanted}, got {count}"
         by_name = {gang["name"]: gang for gang in result["gangs"]}
-        for name, wanted in self.gangs.items():
-            for problem in _about(by_name, name, wanted):
-                yield f"{self.where}.gangs.{name}: {problem}"
+        for pattern, wanted in self.gangs.items():
+            names = [name for name in by_name if fnmatchcase(name, pattern)]
+            if not names:
+                yield f"{self.where}.gangs.{pattern}: there is no such gang; known are {', '.join(sorted(by_name)) or 'none'}"
+            for problem in (problem for name in names for problem in _about(by_name, by_name[name], wanted)):
+                yield f"{self.where}.gangs.{pattern}: {problem}"
 
 
-def _about(by_name: Mapping[str, Mapping[str, Any]], name: str, wanted: Mapping[str, Any]) -> Iterator[str]:
-    gang = by_name.get(name)
-    if gang is None:
-        yield f"there is no such gang; known are {', '.join(sorted(by_name)) or 'none'}"
-        return
+def _about(by_name: Mapping[str, Mapping[str, Any]], gang: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
     for field_name, fact in (("starts", "started"), ("finishes", "finished")):
         if field_name in wanted and wanted[field_name] != (gang[fact] is not None):
             yield f"{field_name}: expected {str(wanted[field_name]).lower()}; {fact} at {gang[fact]}"

@@ -69,13 +69,15 @@ class Faults:
         self._kubelets.dead.discard(node["metadata"]["name"])
 
     def fail(self, namespace: str, name: str) -> None:
-        """Let a pod fail; what brings it back removes it first."""
+        """Let a pod fail; what brings it back removes it first, unless a controller decides what becomes of it."""
         pod = self._store.get(POD, namespace, name)
         if pod["status"].get("phase") not in ("Pending", "Running"):
             return
         self._comebacks.expect(pod["metadata"]["uid"])
-        self._store.patch(POD, namespace, name, {"status": {"phase": "Failed", "reason": "Error"}}, is_status=True)
-        self._store.delete(POD, namespace, name)
+        status = {"phase": "Failed", "reason": "Error", "containerStatuses": [_ended(item) for item in pod["spec"]["containers"]]}
+        self._store.patch(POD, namespace, name, {"status": status}, is_status=True)
+        if not self._comebacks.is_managed(pod):
+            self._store.delete(POD, namespace, name)
 
     def lose(self, pod: Document) -> None:
         """Take a pod away whose node is gone."""
@@ -98,3 +100,7 @@ class Faults:
             raise Missing(f'nodes "{node}" not found', kind="nodes", name=node)
         others = [item for item in found.get("status", {}).get("conditions") or () if item.get("type") != "Ready"]
         self._store.patch(NODE, "", node, {"status": {"conditions": [*others, ready]}}, is_status=True)
+
+
+def _ended(container: Document) -> dict[str, Any]:
+    return {"name": container.get("name", ""), "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from phalanx.dialects.pods import GROUP, KAI_GROUP, ROLE
+from phalanx.dialects.links import GROUP, KAI_GROUP
+from phalanx.dialects.pods import ROLE
 from phalanx.sim.work import DURATION
 from phalanx.sim.workload import Gang, Machine, Part, Workload
 

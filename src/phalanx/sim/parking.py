@@ -16,7 +16,7 @@ from phalanx.model.gang import Gang
 from phalanx.model.resources import Resources
 from phalanx.model.status import READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.placement import Amounts
+from phalanx.placement import Counts
 from phalanx.placement.fit import copies
 
 FIRST_WAIT = 60.0
@@ -50,16 +50,13 @@ class ParkingLot:
 
     def without_parked(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot without the gangs that wait for room that is not there."""
-        room: Amounts | None = None
-        left_out = set()
-        for key in [key for key in snapshot.active if key in self._spots]:
-            spot = self._spots[key]
-            if snapshot.now >= spot.until or not spot.is_same(snapshot):
-                continue
-            room = snapshot.nodes.allocatable - snapshot.used + snapshot.releasing if room is None else room
-            if not _has_room(room, spot, snapshot):
-                left_out.add(key)
-        return replace(snapshot, active=tuple(key for key in snapshot.active if key not in left_out)) if left_out else snapshot
+        spots = {key: self._spots[key] for key in snapshot.active if key in self._spots}
+        resting = {key: spot for key, spot in spots.items() if snapshot.now < spot.until and spot.is_same(snapshot)}
+        if not resting:
+            return snapshot
+        places = _Places(snapshot, [key for key in snapshot.active if key not in spots])
+        active = tuple(key for key in snapshot.active if key not in resting or places.suffice(resting[key].needs))
+        return replace(snapshot, active=active)
 
     def park(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Park every gang of a session that waits and was promised nothing; let go of all others that were in it."""
@@ -93,8 +90,24 @@ def _needs(state: GangState) -> tuple[tuple[Resources, int], ...]:
     return tuple((shape.request, max(count, 1)) for shape in shapes.values())
 
 
-def _has_room(room: Amounts, spot: Spot, snapshot: Snapshot) -> bool:
-    for resources, count in spot.needs:
-        if int(np.minimum(copies(room, request_of(resources, snapshot.space)), count).sum()) < count:
-            return False
-    return True
+class _Places:
+    """Counts how many tasks find room, what was promised to others left out; asked once for each kind of request."""
+
+    def __init__(self, snapshot: Snapshot, others: list[GangKey]) -> None:
+        self._space = snapshot.space
+        self._room = snapshot.nodes.allocatable - snapshot.used + snapshot.releasing
+        self._counts: dict[tuple[tuple[str, int], ...], Counts] = {}
+        for task in (task for key in others for task in snapshot.members_of(key).values()):
+            node = snapshot.nodes.number_by_name.get(task.nominated_node) if task.status is Status.PENDING else None
+            if node is not None:
+                self._room[:, node] -= request_of(task.shape.request, self._space).amounts
+
+    def suffice(self, needs: tuple[tuple[Resources, int], ...]) -> bool:
+        """Tell whether each request finds as many places as it needs."""
+        return all(int(np.minimum(self._places_for(resources), count).sum()) >= count for resources, count in needs)
+
+    def _places_for(self, resources: Resources) -> Counts:
+        key = tuple(sorted(resources.items()))
+        if key not in self._counts:
+            self._counts[key] = copies(self._room, request_of(resources, self._space))
+        return self._counts[key]

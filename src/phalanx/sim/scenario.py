@@ -5,13 +5,14 @@ with its file, line and field, and with what may stand there; `FIELDS` and its n
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, TypeVar
 
 import yaml
 
+from phalanx.controllers.standard import ControllerSettings
 from phalanx.errors import ConfigError
 from phalanx.sim.expectations import Expectation
 from phalanx.sim.settings import Delays, Duration, Settings, Span, seconds_in
@@ -78,6 +79,7 @@ class Scenario:
     """What a scenario file says."""
 
     settings: Settings = field(default_factory=Settings)
+    controllers: ControllerSettings = field(default_factory=ControllerSettings)
     until: float | None = None
     seed: int | None = None
     arrivals: tuple[Arrival, ...] = ()
@@ -217,6 +219,16 @@ def _delays(place: Place, node: yaml.Node) -> Delays:
     return Delays(**_mapping(place, node, dict.fromkeys(("bind", "pull", "start", "stop"), _span)))
 
 
+def _controllers(place: Place, node: yaml.Node) -> ControllerSettings:
+    fields: dict[str, Read] = {"schedulers": partial(_list, _text), "hyperNodeLevels": partial(_list, _text)}
+    found = _mapping(place, node, fields)
+    levels = found.get("hyperNodeLevels", ())
+    if len(set(levels)) < len(levels):
+        raise place.at("hyperNodeLevels").wrong(node, "a label stands twice; write each once, from narrow to wide")
+    usual = ControllerSettings()
+    return replace(usual, hypernode_levels=levels, schedulers=frozenset(found.get("schedulers", usual.schedulers)))
+
+
 def _a_duration(place: Place, node: yaml.Node) -> Duration:
     found = _mapping(place, node, {"match": _text, "duration": _span}, needed=("match", "duration"))
     return Duration(long_name(found["match"]), found["duration"])
@@ -277,7 +289,8 @@ FIELDS: Mapping[str, Read] = {
     "apiVersion": partial(_one_of, (API_VERSION,)), "kind": _text, "metadata": _anything,
     "until": _more_than_nothing, "seed": _whole, "period": _more_than_nothing, "delays": _delays, "restart": _restart,
     "keepsProgress": _switch, "durations": partial(_list, _a_duration), "arrivals": partial(_list, _arrival),
-    "failures": partial(_list, _failure), "nodes": partial(_list, _node_event), "expect": partial(_list, _expectation),
+    "failures": partial(_list, _failure), "nodes": partial(_list, _node_event), "controllers": _controllers,
+    "expect": partial(_list, _expectation),
 }  # fmt: skip
 """What a scenario may hold."""
 SETTING_BY_FIELD = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from phalanx.core.cycle import Catalogue, run_cycle
+from phalanx.core.cycle import Catalogue, quiet_cycle, run_cycle
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.policy import Policy
 from phalanx.core.shards import seen_by
@@ -45,6 +45,8 @@ class Scheduling:
         self._planned: Timer | None = None
         self._last = -1e18
         self._is_writing = False
+        self._is_guarded: bool | None = None
+        """Whether a plugin says at the end of sessions if gangs are whole; not known before the first."""
         self.sessions = 0
         self.evicting: list[Callable[[Eviction], None]] = []
         """Told of every pod that has to go, before it does; a budget may still say no."""
@@ -71,7 +73,7 @@ class Scheduling:
         snapshot = seen_by(self._mind.policy, self._cluster.snapshot(self._kernel.now))
         if self._parking is not None:
             snapshot = self._parking.without_parked(snapshot)
-        decisions = run_cycle(snapshot, self._mind.policy, self._mind.catalogue)
+        decisions = self._decisions(snapshot)
         if self._parking is not None:
             self._parking.park(snapshot, decisions)
         for listener in self.decided:
@@ -87,6 +89,17 @@ class Scheduling:
             self._plan(self._kernel.now + self._settings.heartbeat)
         elif self._parking is not None and (moment := self._parking.next_time()) is not None:
             self._plan(max(moment, self._kernel.now + self._settings.heartbeat))
+
+    def _decisions(self, snapshot: Snapshot) -> Decisions:
+        """Run a session, unless it is plain that it would have nothing to decide."""
+        policy, is_guarded = self._mind.policy, self._is_guarded
+        quiet = None if is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=is_guarded)
+        if quiet is not None:
+            return quiet
+        decisions = run_cycle(snapshot, policy, self._mind.catalogue)
+        if decisions.outcomes:
+            self._is_guarded = decisions.outcomes[0].is_guarded
+        return decisions
 
     def _carry_out(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Write what was decided; tell whether a group was admitted, which the next session builds on."""

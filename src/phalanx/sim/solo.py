@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 from phalanx.dialects.cluster import Document, ObjectCluster
-from phalanx.dialects.pods import GROUP, KAI_GROUP
+from phalanx.dialects.links import GROUP, relinked
 
 GROUP_API = "scheduling.volcano.sh/v1beta1"
 
@@ -58,5 +58,6 @@ def _group(pod: Document, number: int) -> dict[str, Any]:
 
 
 def _alone(pod: Document) -> dict[str, Any]:
-    annotations = {key: value for key, value in (pod["metadata"].get("annotations") or {}).items() if key not in (GROUP, KAI_GROUP)}
-    return {**pod, "metadata": {**pod["metadata"], "annotations": {**annotations, GROUP: pod["metadata"]["name"]}}}
+    bare = relinked(pod, None)
+    annotations = {**(bare["metadata"].get("annotations") or {}), GROUP: pod["metadata"]["name"]}
+    return {**bare, "metadata": {**bare["metadata"], "annotations": annotations}}

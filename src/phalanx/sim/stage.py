@@ -1,8 +1,8 @@
 """Sets the stage: which objects are there at the beginning, which gangs come when, and what happens to pods and nodes.
 
-Objects that are no part of a gang are there from the beginning, as they are; so is a gang of which a pod has a node. Every other
-gang comes when the scenario or its annotation `phalanx.dev/arrives` says, or else at 0. A node whose first event is to join is not
-there before.
+Objects that are no part of a gang are there from the beginning, as they are, or come when their annotation
+`phalanx.dev/arrives` says. A gang of which a pod has a node is there from the beginning; every other one comes when the scenario
+or that annotation says, or else at 0. A node whose first event is to join is not there before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.pods import GROUP, KAI_GROUP
+from phalanx.dialects.links import relinked
 from phalanx.errors import ConfigError, Missing, SnapshotError
 from phalanx.model.task import TaskKey
 from phalanx.sim.manifests import cluster_objects, gang_objects
@@ -25,11 +25,13 @@ from phalanx.sim.world import World
 
 Document = Mapping[str, Any]
 ARRIVES = "phalanx.dev/arrives"
-"""Annotation of a group: how long after the start it comes."""
+"""Annotation of a group or of any other object: how long after the start it comes."""
 DEFAULT_QUEUE: Document = {
     "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1},
     "status": {"state": "Open"},
 }  # fmt: skip
+
+USERS_OF_QUEUES = (("scheduling.volcano.sh", "PodGroup"), ("batch.volcano.sh", "Job"))
 
 
 @dataclass(slots=True)
@@ -40,6 +42,8 @@ class Cast:
     """From the beginning."""
     gangs: dict[str, list[Document]] = field(default_factory=dict)
     """Group and pods of those that come later, by name."""
+    late: list[Document] = field(default_factory=list)
+    """Others that come later."""
     nodes: dict[str, Document] = field(default_factory=dict)
 
 
@@ -66,6 +70,8 @@ def _sorted_by_part(documents: list[Document], gang_by_pod: Mapping[str, str], r
         gang = key if kind == "PodGroup" else gang_by_pod.get(key) if kind == "Pod" else None
         if kind == "Node":
             parts.nodes[document["metadata"]["name"]] = document
+        elif gang is None and _annotation(document, ARRIVES) is not None:
+            parts.late.append(document)
         elif gang is None or gang in running:
             parts.there.append(document)
         else:
@@ -107,21 +113,28 @@ def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
     arrivals = list(_arrivals(parts, scenario))
     for at, gangs in _by_moment(arrivals):
         world.plan(at, partial(world.submit, gangs))
+    for item in parts.late:
+        world.plan(seconds_in(_annotation(item, ARRIVES) or "") or 0.0, partial(world.submit, [[item]]))
     for event in scenario.nodes:
         _plan_node_event(world, parts, event)
-    known = {(item["kind"], _key(item)) for group in (parts.there, *(gang for _, gang in arrivals)) for item in group}
+    known = {(item["kind"], _key(item)) for group in (parts.there, parts.late, *(gang for _, gang in arrivals)) for item in group}
     for failure in scenario.failures:
         kind, name = ("Pod", failure.pod) if failure.pod else ("PodGroup", failure.gang)
-        if (kind, name) not in known:
+        if (kind, name) not in known and not _may_come(name, known):
             raise ConfigError(f"{failure.where}: there is no {kind} {name!r}; write namespace and name as in the manifests")
         world.plan(failure.at, partial(_fail, world, failure))
+
+
+def _may_come(name: str, known: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether something of this name may be made for a job that is known: it begins with the name of the job."""
+    return any(kind == "Job" and name.startswith(f"{job}-") for kind, job in known)
 
 
 def _queues(parts: Cast) -> list[Document]:
     """Return the queue that always exists, unless it is among the objects."""
     names = {item["metadata"]["name"] for item in parts.there if item["kind"] == "Queue"}
-    groups = [item for group in (*parts.gangs.values(), parts.there) for item in group if item["kind"] == "PodGroup"]
-    is_volcano = any(group["apiVersion"].startswith("scheduling.volcano.sh/") for group in groups)
+    found = [item for group in (*parts.gangs.values(), parts.there, parts.late) for item in group]
+    is_volcano = any((item["apiVersion"].partition("/")[0], item["kind"]) in USERS_OF_QUEUES for item in found)
     return [DEFAULT_QUEUE] if is_volcano and "default" not in names else []
 
 
@@ -189,15 +202,10 @@ def copy_of(group: Sequence[Document], number: int) -> list[Document]:
 
 def _renamed(item: Document, old: str, new: str) -> dict[str, Any]:
     own = item["metadata"]["name"]
-    annotations = {key: new if key in (GROUP, KAI_GROUP) else text for key, text in _annotations(item).items()}
     name = new + own.removeprefix(old) if own.startswith(old) else f"{own}-{new}"
     meta = {key: value for key, value in item["metadata"].items() if key != "uid"}
-    return {**item, "metadata": {**meta, "name": name, "annotations": annotations}}
-
-
-def _annotations(item: Document) -> Mapping[str, str]:
-    found: Mapping[str, str] = item["metadata"].get("annotations") or {}
-    return found
+    renamed = {**item, "metadata": {**meta, "name": name}}
+    return relinked(renamed, new) if item["kind"] == "Pod" else renamed
 
 
 def _by_moment(arrivals: Iterable[tuple[float, list[Document]]]) -> Iterator[tuple[float, list[list[Document]]]]:

@@ -5,8 +5,9 @@ from typing import Any
 from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.volcano_status import GroupStatus
+from phalanx.dialects.words import words_of
 from phalanx.errors import Missing
-from phalanx.explain.answer import condition_document, group_status
+from phalanx.explain.answer import group_status
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Kind, split_key
 from phalanx.model.status import Status
@@ -33,11 +34,11 @@ class StatusWriter:
     def _write_group(self, snapshot: Snapshot, outcome: Outcome) -> bool:
         gang = outcome.state.gang
         status = group_status(snapshot, outcome)
-        if self._written.get(gang.key) == status:
+        if self._written.get(gang.uid) == status:
             return False
-        self._written[gang.key] = status
-        conditions = [condition_document(item) for item in status.conditions]
-        self._patch(GROUP_BY_DIALECT[gang.dialect], gang.key, {"status": {"phase": status.phase, "conditions": conditions}})
+        self._written[gang.uid] = status
+        for item in words_of(gang).writes(gang, status, outcome):
+            self._patch(item.kind, (item.namespace, item.name), {"status": item.status})
         return status.phase == "Inqueue" != gang.phase
 
     def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:
@@ -45,16 +46,16 @@ class StatusWriter:
             task = state.task
             node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
             if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
-                self._patch(POD, task.key, {"status": {"nominatedNodeName": node or None}})
+                self._patch(POD, split_key(task.key), {"status": {"nominatedNodeName": node or None}})
 
     def _write_stamps(self, gang: Gang, decisions: Decisions) -> None:
         texts = decisions.stamps.get(gang.key)
-        if texts:
-            self._patch(GROUP_BY_DIALECT[gang.dialect], gang.key, {"metadata": {"annotations": texts}}, is_status=False)
+        if texts and gang.dialect in GROUP_BY_DIALECT:
+            place = (gang.namespace, gang.name)
+            self._patch(GROUP_BY_DIALECT[gang.dialect], place, {"metadata": {"annotations": texts}}, is_status=False)
 
-    def _patch(self, kind: Kind, key: str, patch: dict[str, Any], *, is_status: bool = True) -> None:
-        namespace, name = split_key(key)
+    def _patch(self, kind: Kind, place: tuple[str, str], patch: dict[str, Any], *, is_status: bool = True) -> None:
         try:
-            self._store.patch(kind, namespace, name, patch, is_status=is_status)
+            self._store.patch(kind, *place, patch, is_status=is_status)
         except Missing:
-            self._written.pop(key, None)
+            return  # gone meanwhile: another one of that name has another uid

@@ -9,13 +9,15 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from phalanx.controllers.base import Controller
+from phalanx.controllers.base import Controller, Tell
+from phalanx.controllers.parts import controller_of
+from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import why
-from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Document, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
@@ -61,6 +63,7 @@ class World:
             self.store.listen(partial(self._enter, reader))
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
+        self.controllers.told.append(self._note_warning)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
         self._kubelets.lost.append(self.faults.lose)
@@ -150,15 +153,25 @@ class World:
         if not _is_a_note(event):
             self.last_change = self.now
         if event.kind is not POD:
-            if event.kind.kind not in SILENT:
+            self._follow_others(event)
+            if event.kind.kind not in SILENT and not _is_a_count(event):
                 self.scheduling.wake()
             return
+        before = self._gang_by_uid.get(event.object["metadata"]["uid"])
         if (gang := self._gang_of(event)) is not None:
             self.work.touch(gang)
-            if event.type == ADDED:
+            if event.type == ADDED or gang != before:
                 self._arrive(gang)
         is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
         self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
+
+    def _follow_others(self, event: Event) -> None:
+        """Note a group that a controller made, whose pods come later, and the end of a job that ends its gang."""
+        meta = event.object["metadata"]
+        if event.kind.kind == "PodGroup" and event.type == ADDED and controller_of(event.object) is not None:
+            self._arrive(GangKey(f"{meta['namespace']}/{meta['name']}"))
+        elif event.kind is VOLCANO_JOB and (event.object.get("status") or {}).get("state", {}).get("phase") == "Completed":
+            self.recorder.finish(GangKey(f"{meta['namespace']}/{meta['name']}-{meta['uid']}"))
 
     def _arrive(self, gang: GangKey) -> None:
         """Note at the end of this moment how large a gang is that got new pods."""
@@ -200,8 +213,9 @@ class World:
         gang = self.cluster.state.gang(key)
         for member in [*self.cluster.state.members(key)]:
             self.store.delete(POD, *split_key(member), grace=0)
-        if gang is not None:
-            self.store.delete(GROUP_BY_DIALECT[gang.dialect], *split_key(key))
+        kind = None if gang is None else GROUP_BY_DIALECT.get(gang.dialect)
+        if gang is not None and kind is not None and self.store.find(kind, gang.namespace, gang.name) is not None:
+            self.store.delete(kind, gang.namespace, gang.name)
         self.work.forget(key)
 
     def pods_of(self, gang: str) -> list[str]:
@@ -227,6 +241,10 @@ class World:
         meta = pod.get("metadata", {})
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
+    def _note_warning(self, event: Tell) -> None:
+        if event.is_warning:
+            self.problems.append(event.message)
+
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
 
@@ -244,4 +262,16 @@ def _is_a_note(event: Event) -> bool:
     """Tell whether a change is only what a session left on an object: the status of a group, a promise to a pod."""
     if event.type != MODIFIED:
         return event.kind.kind in SILENT
-    return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName"))
+    return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName")) or _is_a_count(event)
+
+
+def _is_a_count(event: Event) -> bool:
+    """Tell whether a change is only what a controller has counted in a queue."""
+    if event.kind is not QUEUE or event.type != MODIFIED or event.before is None:
+        return False
+    return _decisive(event.before) == _decisive(event.object)
+
+
+def _decisive(queue: Document) -> object:
+    """Return what sessions look at in a queue."""
+    return queue.get("spec"), queue["metadata"].get("annotations"), queue.get("status", {}).get("state")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phalanx.errors import ClusterError, Invalid, WrongForm
+from phalanx.model.merging import merged
 
 Document = Mapping[str, Any]
 
@@ -30,20 +31,6 @@ def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]
     if not isinstance(patch, Mapping):
         raise ClusterError("a patch of this type is an object")
     return merged(document, patch) if content_type == MERGE else _strategic(document, patch)
-
-
-def merged(document: Document, patch: Document) -> dict[str, Any]:
-    """Return a document with the fields of another: null removes, objects are merged, everything else is replaced."""
-    found = dict(document)
-    for name, value in patch.items():
-        if value is None:
-            found.pop(name, None)
-        elif isinstance(value, Mapping):
-            old = found.get(name)
-            found[name] = merged(old if isinstance(old, Mapping) else {}, value)
-        else:
-            found[name] = value
-    return found
 
 
 def _strategic(document: Document, patch: Document) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from phalanx.dialects.pods import with_implied_requests
 from phalanx.errors import Conflict, Forbidden, Invalid, ServerError
 from phalanx.model.kinds import Document
 
@@ -17,8 +18,8 @@ IS_GATED = {
 
 
 def admitted(pod: Document, classes: Iterable[Document]) -> dict[str, Any]:
-    """Return a pod as admission leaves it: with the number of its priority class, and waiting."""
-    spec = dict(pod.get("spec") or {})
+    """Return a pod as admission leaves it: complete, with the number of its priority class, and waiting."""
+    spec = with_implied_requests(pod.get("spec") or {})
     found = _priority_class(pod, spec.get("priorityClassName", ""), classes)
     if found is not None:
         spec |= {"priority": found["value"], "priorityClassName": found["metadata"]["name"]}

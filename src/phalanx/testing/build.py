@@ -19,7 +19,8 @@ from phalanx.core.decision import Decisions
 from phalanx.core.policy import Policy, read_policy
 from phalanx.core.shards import seen_by
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.pods import GROUP, ROLE
+from phalanx.dialects.links import GROUP
+from phalanx.dialects.pods import ROLE
 from phalanx.explain.answer import answer
 
 Document: TypeAlias = dict[str, Any]  # a Kubernetes object: any JSON

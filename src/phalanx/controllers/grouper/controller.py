@@ -1,0 +1,129 @@
+"""The pod grouper: gives every pod of a workload the group that its owners ask for.
+
+It is asked about one pod at a time. A pod that says itself to which group it belongs is left alone. An owner that cannot be grouped
+sets only its own pods aside: events on both say what to write. Once a group is made, its queue stays; its class and whether it may
+be evicted change only when an owner says so.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from phalanx.controllers.base import NOTHING, Key, Result, Tell, View, Write
+from phalanx.controllers.grouper.facts import Group, KindDefaults, group_of, read_defaults
+from phalanx.controllers.grouper.family import Family, family_of, pods_under
+from phalanx.controllers.grouper.grouping import Grouping, sized
+from phalanx.controllers.grouper.grove import POD_GANG, pods_named
+from phalanx.controllers.grouper.links import member
+from phalanx.controllers.grouper.settings import GrouperSettings
+from phalanx.controllers.grouper.table import is_workload, owner_kinds, rule_for
+from phalanx.controllers.grouper.writing import WORDS, group_writes, link_writes
+from phalanx.controllers.parts import key_of, meta_of
+from phalanx.dialects.cluster import describe
+from phalanx.errors import SnapshotError
+from phalanx.model.kinds import POD, Document, Kind
+
+WARNING = "PodGrouperWarning"
+
+
+class PodGrouper:
+    """Keeps the groups of pods, by their owners."""
+
+    name = "pod-grouper"
+    brings_back: Sequence[Kind] = ()
+
+    def __init__(self, settings: GrouperSettings | None = None) -> None:
+        """Group as the settings say."""
+        self._settings = settings or GrouperSettings()
+        self._words = WORDS[self._settings.dialect]
+        self.watches: Sequence[Kind] = (POD, *owner_kinds())
+
+    def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
+        """Return a pod that has changed, or those whose group may change with their owner: one of each group, and the new ones."""
+        if kind is POD:
+            return [key_of(document)] if self._is_for_us(document) else []
+        if kind is POD_GANG:
+            return list(pods_named(document))
+        pods = pods_under(view, str(meta_of(document).get("uid", "")))
+        return _one_of_each([pod for pod in pods if self._is_for_us(pod)])
+
+    def reconcile(self, view: View, key: Key) -> Result:
+        """Say what to write so that a pod has its group."""
+        pod = view.find(POD, key.namespace, key.name)
+        if pod is None or not self._is_for_us(pod):
+            return NOTHING
+        try:
+            family = family_of(view, self._settings, pod) if member(pod).needs_group else None
+        except SnapshotError as problem:
+            return Result(_warnings([pod], problem))
+        if family is None or not self._takes(family):
+            return NOTHING
+        return Result([*self._grouped(family)])
+
+    def _is_for_us(self, pod: Document) -> bool:
+        spec = pod.get("spec")
+        return isinstance(spec, Mapping) and spec.get("schedulerName") in self._settings.scheduler_names
+
+    def _takes(self, family: Family) -> bool:
+        """Tell whether a family is ours, or another controller's."""
+        is_shared = family.pod["spec"]["schedulerName"] in self._settings.workload_scheduler_names
+        return not is_shared or is_workload(family.head)
+
+    def _grouped(self, family: Family) -> Iterator[Write]:
+        defaults, complaints = _defaults(family)
+        yield from complaints
+        links = member(family.pod).links
+        try:
+            group = self._group(family, defaults)
+        except SnapshotError as problem:
+            yield from () if links else _warnings([family.pod, family.head], problem)
+            return
+        if links <= {group.grouping.name}:
+            old = family.view.find(self._words.kind, group.namespace, group.grouping.name)
+            yield from group_writes(self._words, self._settings, group, old)
+            yield from link_writes(self._words, group, family.pod)
+
+    def _group(self, family: Family, defaults: Sequence[KindDefaults]) -> Group:
+        rule = rule_for(family.head)
+        if rule.reads_spec and "spec" not in family.head:
+            raise SnapshotError(f"{describe(family.head)}: is not there, or has no spec; create it, or delete its pods")
+        grouping = self._named(family, sized(family, rule.group(family)))
+        return group_of(family, grouping, priority=rule.priority, defaults=defaults)
+
+    def _named(self, family: Family, grouping: Grouping) -> Grouping:
+        """Return the grouping under the name that the pod can be linked by: of a native group it is the one in the pod's spec."""
+        if self._settings.dialect != "native":
+            return grouping
+        name = member(family.pod).native_group
+        if not name:
+            where = f"{describe(family.pod)}: spec.schedulingGroup.podGroupName"
+            raise SnapshotError(
+                f"{where}: missing, and cannot be set later; write a name, the same in all pod templates of the workload"
+            )
+        return Grouping(name, grouping.owner, grouping.minimum, constraint=grouping.constraint)
+
+
+def _defaults(family: Family) -> tuple[Sequence[KindDefaults], list[Write]]:
+    """Return the defaults by kind; a broken ConfigMap is told about, and everything goes on without."""
+    try:
+        return read_defaults(family), []
+    except SnapshotError as problem:
+        return (), [Tell(family.pod, WARNING, str(problem), is_warning=True)]
+
+
+def _warnings(about: Sequence[Document], problem: SnapshotError) -> list[Write]:
+    """Return events about a pod that cannot be grouped, and about its owner."""
+    unique = {str(meta_of(document).get("uid")): document for document in about}
+    return [Tell(document, WARNING, str(problem), is_warning=True) for document in unique.values()]
+
+
+def _one_of_each(pods: Sequence[Document]) -> list[Key]:
+    """Return the pods without a group, and one of each group."""
+    chosen = {_group_or_key(pod): key_of(pod) for pod in reversed(pods)}
+    return list(chosen.values())
+
+
+def _group_or_key(pod: Document) -> str:
+    try:
+        links = member(pod).links
+    except SnapshotError:
+        links = set()
+    return min(links, default=f"{key_of(pod)}")

@@ -1,0 +1,155 @@
+"""What a rule says about a pod: which group it is in, and what that group needs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from msgspec import Meta as Limits
+
+from phalanx.controllers.grouper.family import LARGEST_COUNT, Family, whole_number
+from phalanx.controllers.parts import annotations_of, labels_of, meta_of
+from phalanx.dialects.cluster import describe
+from phalanx.dialects.schema import Read, Strings
+from phalanx.errors import SnapshotError
+from phalanx.model.kinds import Document
+
+Count = Annotated[int, Limits(ge=0, le=LARGEST_COUNT)]
+TOPOLOGY = "kai.scheduler/topology"
+REQUIRED, PREFERRED = "kai.scheduler/topology-required-placement", "kai.scheduler/topology-preferred-placement"
+SEGMENT_SIZE = "kai.scheduler/segment-size"
+SEGMENT_REQUIRED = "kai.scheduler/segment-topology-required-placement"
+SEGMENT_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
+TRAIN, BUILD, INFERENCE = "train", "build", "inference"
+LONGEST_NAME, LONGEST_LABEL = 253, 63
+MOST_SEGMENTS = 10_000
+
+
+class TemplateMeta(Read):
+    """What a pod template says about its pods besides their spec."""
+
+    annotations: Strings = None
+
+
+class Template(Read):
+    """A pod template."""
+
+    metadata: TemplateMeta | None = None
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Return the annotations of its pods."""
+        return dict((self.metadata or TemplateMeta()).annotations or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Where a group or a part of it has to be, by the levels of a topology."""
+
+    topology: str
+    required: str = ""
+    preferred: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pods of a group that play one role; a part that others name as their parent holds no pods itself."""
+
+    name: str
+    minimum: int
+    parent: str = ""
+    constraint: Constraint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The group of a pod."""
+
+    name: str
+    owner: Document
+    """With it the group goes."""
+    minimum: int = 1
+    parts: Sequence[Part] = ()
+    part: str = ""
+    """In which part the pod is; empty: in none."""
+    constraint: Constraint | None = None
+    priority_class: str = ""
+    """If the workload has words of its own for it."""
+    is_for_one_pod: bool = field(default=False, kw_only=True)
+
+
+def one_group(family: Family, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
+    """Return the one group of an owner, or of a part of what belongs to it."""
+    whose = family.head if owner is None else owner
+    return Grouping(group_name(family, whose, suffix), whose, minimum, constraint=constraint_of(annotations_of(family.head)))
+
+
+def pod_group(family: Family) -> Grouping:
+    """Return a group for one pod of an owner."""
+    constraint = constraint_of(annotations_of(family.head))
+    return Grouping(group_name(family, family.pod), family.head, constraint=constraint, is_for_one_pod=True)
+
+
+def group_name(family: Family, owner: Document, suffix: str = "") -> str:
+    """Return how a group is called; where it would be too long, the name of the owner is cut and its uid tells it apart."""
+    longest = LONGEST_LABEL if family.settings.dialect in ("coscheduling", "koordinator") else LONGEST_NAME
+    name, tail = str(meta_of(owner)["name"]), f"-{meta_of(owner).get('uid', '')}{suffix}"
+    return f"pg-{name[: max(longest - len(tail) - 3, 0)].rstrip('-.')}{tail}"
+
+
+def sized(family: Family, grouping: Grouping) -> Grouping:
+    """Let an annotation decide how large a gang is; pods that were each for themselves are one gang then."""
+    wanted = family.min_member()
+    if wanted is None or (wanted == grouping.minimum and not grouping.is_for_one_pod):
+        return grouping
+    if grouping.is_for_one_pod:
+        return one_group(family, minimum=wanted)
+    return replace(grouping, minimum=wanted, parts=(), part="")
+
+
+def constraint_of(annotations: Strings, *, required: str = REQUIRED, preferred: str = PREFERRED) -> Constraint | None:
+    """Return where annotations want pods to be; None without a topology."""
+    found = annotations or {}
+    topology = found.get(TOPOLOGY, "")
+    return Constraint(topology, found.get(required, ""), found.get(preferred, "")) if topology else None
+
+
+def number_label(pod: Document, label: str, *, why: str) -> int:
+    """Return the number that a label of a pod holds."""
+    where = f"{describe(pod)}: metadata.labels[{label!r}]"
+    text = labels_of(pod).get(label)
+    if text is None:
+        raise SnapshotError(f"{where}: missing; write {why}")
+    return whole_number(text, where=where, least=0)
+
+
+def total(parts: Iterable[Part]) -> int:
+    """Return how many pods the parts need that hold pods."""
+    found = list(parts)
+    parents = {part.parent for part in found}
+    return sum(part.minimum for part in found if part.name not in parents)
+
+
+# --- segments ------------------------------------------------------------------------------------------------------------
+
+
+def segment_annotations(head: Document, template: Template) -> dict[str, str]:
+    """Return the annotations that may speak of segments: those of the workers' template before those of the owner."""
+    return {**annotations_of(head), **template.annotations}
+
+
+def segment_size(head: Document, annotations: dict[str, str], *, least: int) -> int | None:
+    """Return how many workers are in a segment; None if there are no segments."""
+    text = annotations.get(SEGMENT_SIZE)
+    return None if not text else whole_number(text, where=f"{describe(head)}: annotation {SEGMENT_SIZE}", least=least)
+
+
+def segment_constraint(annotations: dict[str, str]) -> Constraint | None:
+    """Return where the workers of one segment have to be."""
+    found = constraint_of(annotations, required=SEGMENT_REQUIRED, preferred=SEGMENT_PREFERRED)
+    return found if found is not None and (found.required or found.preferred) else None
+
+
+def check_segments(head: Document, count: int) -> None:
+    """Refuse more segments than anybody could mean."""
+    if count > MOST_SEGMENTS:
+        raise SnapshotError(f"{describe(head)}: {count} segments are more than {MOST_SEGMENTS}; write a larger {SEGMENT_SIZE}")

@@ -1,0 +1,141 @@
+"""Ray: one gang of the head and the workers that a cluster cannot do without."""
+
+from collections.abc import Iterator
+
+from msgspec import field
+
+from phalanx.controllers.grouper.family import Family, find, read
+from phalanx.controllers.grouper.grouping import (
+    PREFERRED,
+    REQUIRED,
+    TOPOLOGY,
+    Constraint,
+    Count,
+    Grouping,
+    Part,
+    Template,
+    constraint_of,
+    one_group,
+    total,
+)
+from phalanx.controllers.parts import labels_of
+from phalanx.dialects.cluster import describe
+from phalanx.dialects.schema import Read
+from phalanx.errors import SnapshotError
+from phalanx.model.kinds import Document, kind_of
+
+RAY_CLUSTER = kind_of({"apiVersion": "ray.io/v1", "kind": "RayCluster"})
+HEAD_PART, GROUP_LABEL, PRIORITY_LABEL = "headgroup", "ray.io/group", "ray.io/priority-class-name"
+
+
+class HeadGroup(Read):
+    """The head."""
+
+    template: Template = field(default_factory=Template)
+
+
+class WorkerGroup(Read):
+    """Equal workers."""
+
+    group_name: str | None = None
+    replicas: Count | None = None
+    min_replicas: Count | None = None
+    num_of_hosts: Count | None = None
+    suspend: bool | None = None
+    suspended: bool | None = None
+    template: Template = field(default_factory=Template)
+
+
+class ClusterSpec(Read):
+    """What a RayCluster asks for."""
+
+    head_group_spec: HeadGroup = field(default_factory=HeadGroup)
+    worker_group_specs: list[WorkerGroup] | None = None
+
+
+class RayCluster(Read):
+    """A RayCluster."""
+
+    spec: ClusterSpec = field(default_factory=ClusterSpec)
+
+
+class ClusterName(Read):
+    """What a RayService says about one of its clusters."""
+
+    ray_cluster_name: str | None = None
+
+
+class RayStatus(Read):
+    """Which cluster a RayJob or a RayService has."""
+
+    ray_cluster_name: str | None = None
+    active_service_status: ClusterName = field(default_factory=ClusterName)
+    pending_service_status: ClusterName = field(default_factory=ClusterName)
+
+    @property
+    def cluster(self) -> str:
+        """Return its name; empty if there is none yet."""
+        services = (self.active_service_status, self.pending_service_status)
+        return next((name for name in (self.ray_cluster_name, *(each.ray_cluster_name for each in services)) if name), "")
+
+
+class RayOwner(Read):
+    """A RayJob or a RayService."""
+
+    status: RayStatus = field(default_factory=RayStatus)
+
+
+def cluster(family: Family) -> Grouping:
+    """Group the pods of a RayCluster."""
+    return _grouped(family, family.head)
+
+
+def of_cluster(family: Family) -> Grouping:
+    """Group the pods of a RayJob or RayService by the cluster that was made for it."""
+    name = read(family.head, RayOwner).status.cluster
+    found = find(family.view, RAY_CLUSTER, family.pod, name) if name else None
+    if found is None:
+        own = next((owner for owner in family.owners if owner.get("kind") == "RayCluster" and "spec" in owner), None)
+        if own is None:
+            raise SnapshotError(f"{describe(family.head)}: has no RayCluster yet; see that Ray's operator runs and makes one")
+        found = own
+    return _grouped(family, found)
+
+
+def _grouped(family: Family, of: Document) -> Grouping:
+    spec = read(of, RayCluster).spec
+    parts = [
+        Part(HEAD_PART, 1, constraint=_constraint(of, "headGroupSpec", spec.head_group_spec.template)),
+        *_worker_parts(of, spec),
+    ]
+    whole, name = one_group(family), labels_of(family.pod).get(GROUP_LABEL, "")
+    part = name if name in {each.name for each in parts} else ""
+    return Grouping(
+        whole.name, whole.owner, total(parts), parts, part, whole.constraint, labels_of(family.head).get(PRIORITY_LABEL, "")
+    )
+
+
+def _worker_parts(of: Document, spec: ClusterSpec) -> Iterator[Part]:
+    for number, group in enumerate(spec.worker_group_specs or ()):
+        wanted, least = group.replicas or 0, group.min_replicas or 0
+        where = f"spec.workerGroupSpecs[{number}]"
+        if group.suspend or group.suspended or not (wanted or least):
+            continue
+        if least > wanted:
+            raise SnapshotError(
+                f"{describe(of)}: {where}: minReplicas {least} is more than replicas {wanted}; write {least} replicas"
+            )
+        hosts = 1 if group.num_of_hosts is None else group.num_of_hosts
+        name = group.group_name or f"worker-group-{number}"
+        yield Part(name, (least or wanted) * hosts, constraint=_constraint(of, where, group.template))
+
+
+def _constraint(of: Document, where: str, template: Template) -> Constraint | None:
+    """Return where the pods of a template have to be; a topology alone says nothing."""
+    annotations = template.annotations
+    if not (annotations.get(REQUIRED) or annotations.get(PREFERRED)):
+        return None
+    if not annotations.get(TOPOLOGY):
+        place = f"{describe(of)}: {where}.template.metadata.annotations"
+        raise SnapshotError(f"{place}: a level without a topology; write {TOPOLOGY} as well")
+    return constraint_of(annotations)

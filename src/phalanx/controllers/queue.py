@@ -1,0 +1,208 @@
+"""Queues of Volcano's open and close: by commands, with the queue above them, and when their last group has gone.
+
+What a queue is to be follows from what stands on objects: its own state, that of its parent, and the mark that it was its parent
+that closed it. How many groups and what amounts a queue holds is counted elsewhere.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from phalanx.controllers.base import Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.parts import annotations_of, inside, key_of, meta_of, read
+from phalanx.dialects.schema import Meta, Read
+from phalanx.errors import SnapshotError
+from phalanx.model.kinds import COMMAND, GROUP_BY_DIALECT, QUEUE, Document, Kind
+from phalanx.model.queue import ROOT
+
+GROUP = GROUP_BY_DIALECT["volcano"]
+OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
+SHUT = (CLOSING, CLOSED)
+OPEN_QUEUE, CLOSE_QUEUE = "OpenQueue", "CloseQueue"
+DEFAULT = "default"
+ALWAYS_THERE = (DEFAULT, ROOT)
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+
+
+class Target(Read):
+    """What a command is for."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Command(Read):
+    """A wish that somebody has written down."""
+
+    metadata: Meta
+    action: str = ""
+    target: Target | None = None
+
+
+def queue_of(group: Document) -> str:
+    """Return the name of the queue that a group is in."""
+    return str(inside(group, "spec", "queue") or DEFAULT)
+
+
+def parent_name(queue: Document) -> str:
+    """Return the name of the queue above one; empty where none is named."""
+    return str(inside(queue, "spec", "parent") or "")
+
+
+def above(queues: Mapping[str, Document], name: str) -> list[str]:
+    """Return the queues above one, the nearest first; a circle of parents ends where it closes."""
+    line: list[str] = []
+    parent = parent_name(queues[name])
+    while parent in queues and parent != name and parent not in line:
+        line.append(parent)
+        parent = parent_name(queues[parent])
+    return line
+
+
+class QueueController:
+    """Keeps the state of queues."""
+
+    name = "queue"
+    watches = (QUEUE, COMMAND, GROUP)
+    brings_back = ()
+
+    def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
+        """Look at the queue of a command, at a queue and those below it, and at one that may be empty now."""
+        if kind is COMMAND:
+            return [Key("", name)] if (name := _queue_named(document)) else []
+        missing = [Key("", name) for name in ALWAYS_THERE if view.find(QUEUE, "", name) is None]
+        if kind is GROUP:
+            return [*missing, *_queue_touched(view, document)]
+        below = [key_of(queue) for queue in view.within(QUEUE) if parent_name(queue) == meta_of(document).get("name")]
+        return [key_of(document), *missing, *below]
+
+    def reconcile(self, view: View, key: Key) -> Result:
+        """Take the oldest command, or see to it that the state is right."""
+        queue = view.find(QUEUE, "", key.name)
+        commands = [command for command in view.within(COMMAND) if _queue_named(command) == key.name]
+        if queue is None:
+            return Result([*_made(view, key.name), *(write for command in commands for write in _in_vain(command, key.name))])
+        if commands:
+            oldest = min(commands, key=lambda command: str(meta_of(command).get("creationTimestamp", "")))
+            return Result([*_obeyed(view, queue, oldest), _taken(oldest)])
+        return Result([*_settled(view, queue)])
+
+
+def _queue_named(command: Document) -> str:
+    """Return the queue that a command is for; empty if it is for something else."""
+    kind, version = inside(command, "target", "kind"), str(inside(command, "target", "apiVersion") or QUEUE.api_version)
+    is_ours = kind == QUEUE.kind and version.startswith(f"{QUEUE.group}/")
+    return str(inside(command, "target", "name") or "") if is_ours else ""
+
+
+def _queue_touched(view: View, group: Document) -> Iterator[Key]:
+    """Yield the queue that may have become empty because a group has gone, or is no longer empty because one has come."""
+    queue, key = view.find(QUEUE, "", queue_of(group)), key_of(group)
+    state = "" if queue is None else _state(queue)
+    is_there = view.find(GROUP, key.namespace, key.name) is not None
+    if state == (CLOSED if is_there else CLOSING):
+        yield Key("", queue_of(group))
+
+
+def _made(view: View, name: str) -> list[Write]:
+    """Make a queue that must exist wherever objects of Volcano's do."""
+    if name not in ALWAYS_THERE or not (view.within(QUEUE) or view.within(GROUP)):
+        return []
+    spec = {"weight": 1, "reclaimable": True}
+    return [Create({"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}, "spec": spec})]
+
+
+# --- commands ------------------------------------------------------------------------------------------------------------
+
+
+def _taken(command: Document) -> Delete:
+    key = key_of(command)
+    return Delete(COMMAND, key.namespace, key.name, str(meta_of(command).get("uid", "")))
+
+
+def _in_vain(command: Document, name: str) -> list[Write]:
+    text = f"there is no queue {name!r}; create it first, or name another one in target.name"
+    return [Tell(command, "InvalidCommand", text, is_warning=True), _taken(command)]
+
+
+def _obeyed(view: View, queue: Document, document: Document) -> list[Write]:
+    try:
+        command = read(document, Command)
+    except SnapshotError as problem:
+        return [Tell(queue, "InvalidCommand", str(problem), is_warning=True)]
+    named = command.target.uid if command.target else ""
+    if named and named != meta_of(queue).get("uid"):
+        text = f"the command is for an earlier queue of this name, with uid {named}; write a new one without target.uid"
+        return [Tell(queue, "InvalidCommand", text, is_warning=True)]
+    if command.action == OPEN_QUEUE:
+        return _opened(view, queue)
+    if command.action == CLOSE_QUEUE:
+        return _closed(view, queue)
+    text = f"action: {command.action!r} is unknown for a queue; write {OPEN_QUEUE} or {CLOSE_QUEUE}"
+    return [Tell(queue, "InvalidCommand", text, is_warning=True)]
+
+
+def _opened(view: View, queue: Document) -> list[Write]:
+    parent = _shut_parent(view, queue)
+    if parent is not None:
+        above_it, state = meta_of(parent)["name"], _state(queue)
+        text = f"stays {state}: its parent {above_it} is {_state(parent)}; open {above_it} first"
+        return [Tell(queue, OPEN_QUEUE, text, is_warning=True)]
+    if _state(queue) == OPEN:
+        return []
+    return [_set_state(queue, OPEN), *_marked(queue, None), Tell(queue, OPEN_QUEUE, "is open: gangs are admitted again")]
+
+
+def _closed(view: View, queue: Document) -> list[Write]:
+    """Close a queue for good: it stays closed when its parent opens again."""
+    if meta_of(queue)["name"] == ROOT:
+        text = "stays open: it is above all other queues; close those below it"
+        return [Tell(queue, CLOSE_QUEUE, text, is_warning=True)]
+    if _state(queue) in SHUT:
+        return _marked(queue, None)
+    state = _shut_state(view, queue)
+    return [_set_state(queue, state), Tell(queue, CLOSE_QUEUE, f"is {state}: no more gangs are admitted")]
+
+
+# --- states --------------------------------------------------------------------------------------------------------------
+
+
+def _state(queue: Document) -> str:
+    """Return the state of a queue; one that nobody has looked at yet is open."""
+    return str(inside(queue, "status", "state") or OPEN)
+
+
+def _settled(view: View, queue: Document) -> list[Write]:
+    state, is_marked = _state(queue), annotations_of(queue).get(CLOSED_BY_PARENT) == "true"
+    if _shut_parent(view, queue) is not None and state == OPEN:
+        return [*_marked(queue, "true"), _set_state(queue, _shut_state(view, queue))]
+    if is_marked and _shut_parent(view, queue) is None:
+        return [*([] if state == OPEN else [_set_state(queue, OPEN)]), *_marked(queue, None)]
+    wanted = _shut_state(view, queue) if state in SHUT else state if state == OPEN else UNKNOWN
+    return [] if wanted == inside(queue, "status", "state") else [_set_state(queue, wanted)]
+
+
+def _shut_parent(view: View, queue: Document) -> Document | None:
+    """Return the queue above one if it lets nobody in; in a circle of parents nobody is above."""
+    queues = {str(meta_of(item).get("name")): item for item in view.within(QUEUE)}
+    name = str(meta_of(queue).get("name"))
+    line = above(queues, name)
+    if not line or parent_name(queues[line[-1]]) in (name, *line):
+        return None
+    return queues[line[0]] if _state(queues[line[0]]) in SHUT else None
+
+
+def _shut_state(view: View, queue: Document) -> str:
+    name = meta_of(queue)["name"]
+    return CLOSING if any(queue_of(group) == name for group in view.within(GROUP)) else CLOSED
+
+
+def _set_state(queue: Document, state: str) -> Patch:
+    return Patch(QUEUE, "", meta_of(queue)["name"], {"status": {"state": state}}, is_status=True)
+
+
+def _marked(queue: Document, mark: str | None) -> list[Write]:
+    """Say that it was the parent that closed a queue, or take that back."""
+    if annotations_of(queue).get(CLOSED_BY_PARENT) == mark:
+        return []
+    return [Patch(QUEUE, "", meta_of(queue)["name"], {"metadata": {"annotations": {CLOSED_BY_PARENT: mark}}})]

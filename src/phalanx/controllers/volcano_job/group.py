@@ -1,0 +1,84 @@
+"""The PodGroup of a Job: how many pods have to start together, and what they ask for."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from phalanx.controllers.parts import annotations_of, labels_of, owner_reference
+from phalanx.controllers.volcano_job.job import MEMORY, PARTITION, TASK, VERSION, Job, Task
+from phalanx.controllers.volcano_job.members import RUNNING, SUCCEEDED, Tally
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document
+from phalanx.model.resources import Resources, add, quantity_text
+
+GROUP = GROUP_BY_DIALECT["volcano"]
+NOT_COPIED = (MEMORY, "phalanx.dev/arrives", "kubectl.kubernetes.io/last-applied-configuration")
+
+
+def open_tasks(job: Job, tally: Tally) -> list[Task]:
+    """Return the tasks whose pods may be made: those that wait for no other task, or did once."""
+    return [task for task in job.tasks if task.name in tally.phases or _may_begin(job, task, tally)]
+
+
+def _may_begin(job: Job, task: Task, tally: Tally) -> bool:
+    others = [other for other in map(job.task, task.depends_on) if other is not None]
+    ready = [tally.of_task(other, RUNNING) + tally.of_task(other, SUCCEEDED) >= max(other.minimum, 1) for other in others]
+    return not ready or (any(ready) if task.is_one_enough else all(ready))
+
+
+def group_of(job: Job, tasks: Sequence[Task], priority_of: Callable[[str], int]) -> Document:
+    """Return the PodGroup for the tasks that are open.
+
+    A task that waits for another one cannot count yet: the gang would wait for pods that are made only when it runs.
+    """
+    annotations = {name: text for name, text in annotations_of(job.document).items() if name not in NOT_COPIED}
+    return {
+        "apiVersion": GROUP.api_version, "kind": GROUP.kind,
+        "metadata": {
+            "name": job.group, "namespace": job.namespace, "labels": labels_of(job.document),
+            "annotations": {**annotations, VERSION: str(job.standing.version)}, "ownerReferences": [owner_reference(job.document)],
+        },
+        "spec": _spec(job, tasks, priority_of),
+    }  # fmt: skip
+
+
+def _spec(job: Job, tasks: Sequence[Task], priority_of: Callable[[str], int]) -> dict[str, Any]:
+    minimum = min(job.min_available, sum(task.replicas for task in tasks))
+    request = _total(_first(job, sorted(tasks, key=lambda task: -priority_of(task.pod_spec.get("priorityClassName", ""))), minimum))
+    spec: dict[str, Any] = {
+        "minMember": minimum, "minTaskMember": {task.name: task.minimum for task in tasks}, "queue": job.queue,
+        "minResources": {name: quantity_text(name, amount) for name, amount in sorted(request.items())},
+    }  # fmt: skip
+    parts = [_subgroup(task) for task in tasks if task.partition is not None]
+    if parts:
+        spec["subGroupPolicy"] = parts
+    if job.priority_class:
+        spec["priorityClassName"] = job.priority_class
+    if job.topology is not None:
+        spec["networkTopology"] = job.topology
+    return spec
+
+
+def _subgroup(task: Task) -> dict[str, Any]:
+    assert task.partition is not None
+    topology = {} if task.partition.topology is None else {"networkTopology": task.partition.topology}
+    return {
+        "name": task.name, "subGroupSize": task.partition.size, "minSubGroups": task.partition.minimum,
+        "labelSelector": {"matchLabels": {TASK: task.name}}, "matchLabelKeys": [PARTITION], **topology,
+    }  # fmt: skip
+
+
+def _first(job: Job, tasks: Sequence[Task], count: int) -> Iterator[tuple[Task, int]]:
+    """Yield how many pods of each task are among the first so many: the minima first where they hold."""
+    taken = {task.name: 0 for task in tasks}
+    bounds = ([task.minimum for task in tasks] if job.minima_count else [0] * len(tasks), [task.replicas for task in tasks])
+    for bound in bounds:
+        for task, most in zip(tasks, bound, strict=True):
+            more = min(max(most - taken[task.name], 0), count - sum(taken.values()))
+            taken[task.name] += more
+            yield task, more
+
+
+def _total(pods: Iterable[tuple[Task, int]]) -> Resources:
+    total: Resources = {}
+    for task, count in pods:
+        total = add(total, {name: amount * count for name, amount in task.request.items()})
+    return {name: amount for name, amount in total.items() if amount}

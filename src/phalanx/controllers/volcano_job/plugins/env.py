@@ -1,0 +1,15 @@
+"""Tells every container which pod of its task it is in."""
+
+from phalanx.controllers.volcano_job.plugins.dressing import ALL, variable, with_variables
+from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.model.kinds import Document
+
+NAMES = ("VK_TASK_INDEX", "VC_TASK_INDEX")
+
+
+def dress(seat: Seat, pod: Document) -> Document:
+    """Add the index under both of its names."""
+    return with_variables(pod, [variable(name, seat.index) for name in NAMES], ALL)
+
+
+PLUGIN = Plugin("env", {}, dress)

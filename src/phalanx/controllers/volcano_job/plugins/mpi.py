@@ -1,0 +1,17 @@
+"""Opens the ssh port of every container of an MPI Job, and tells the master who the workers are."""
+
+from phalanx.controllers.volcano_job.plugins.dressing import ALL, variable, with_containers, with_port, with_variables
+from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.model.kinds import Document
+
+
+def dress(seat: Seat, pod: Document) -> Document:
+    """Open the port; the master gets the hosts of the workers."""
+    options, worker = seat.options, seat.job.task(seat.options.text("worker"))
+    pod = with_containers(pod, lambda item: with_port(item, "mpijob-port", options.number("port")), ALL)
+    if seat.task.name != options.text("master") or worker is None:
+        return pod
+    return with_variables(pod, [variable("MPI_HOST", ",".join(seat.job.hosts(worker)))], ALL)
+
+
+PLUGIN = Plugin("mpi", {"master": "master", "worker": "worker", "port": 22}, dress)

@@ -1,0 +1,55 @@
+"""Lets the pods of a Job enter each other by ssh: one key pair for all of them, in a secret that every container mounts."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+from phalanx.controllers.volcano_job.job import Job
+from phalanx.controllers.volcano_job.plugins.dressing import with_volume
+from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, owned_object
+from phalanx.model.kinds import Document
+
+NAME, FOLDER, ROOT = "ssh", ".ssh", "/root/.ssh"
+PATH, PORT, NO_ROOT = "ssh-key-file-path", "ssh-port", "no-root"
+PRIVATE, PUBLIC, CONFIG, AUTHORIZED = "id_rsa", "id_rsa.pub", "config", "authorized_keys"
+"""The names that ssh looks for by itself; what kind of key a file holds stands in the file."""
+FOR_THE_OWNER, FOR_EVERYBODY = 0o600, 0o755
+
+
+def dress(seat: Seat, pod: Document) -> Document:
+    """Mount the keys where ssh looks for them."""
+    path = _path(seat.options)
+    files = [(PRIVATE, PRIVATE), (PUBLIC, PUBLIC), (PUBLIC, AUTHORIZED), (CONFIG, CONFIG)]
+    items = [{"key": key, "path": f"{FOLDER}/{name}"} for key, name in files]
+    mode = FOR_THE_OWNER if path == ROOT else FOR_EVERYBODY
+    volume = {"name": secret_name(seat.job), "secret": {"secretName": secret_name(seat.job), "items": items, "defaultMode": mode}}
+    return with_volume(pod, volume, {"mountPath": path, "subPath": FOLDER})
+
+
+def objects(job: Job, options: Options, make_pair: MakePair) -> Sequence[Document]:
+    """Return the secret with the keys and the configuration."""
+    pair = make_pair(job.uid)
+    texts = {PRIVATE: pair.private, PUBLIC: pair.public, CONFIG: configuration(job, options)}
+    data = {name: b64encode(text.encode()).decode() for name, text in texts.items()}
+    return [owned_object(job, "Secret", secret_name(job), {"type": "Opaque", "data": data})]
+
+
+def configuration(job: Job, options: Options) -> str:
+    """Return the hosts of all tasks; nobody is asked whether a host is known, since pods come and go."""
+    lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
+    for host in (host for task in job.tasks for host in job.hosts(task)):
+        lines += [f"Host {host.split('.')[0]}", f"  HostName {host}"]
+        lines += [f"  Port {options.number(PORT)}"] if options.number(PORT) else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def secret_name(job: Job) -> str:
+    """Return the name of the secret."""
+    return f"{job.name}-{NAME}"
+
+
+def _path(options: Options) -> str:
+    path = options.text(PATH)
+    return f"/etc/volcano/{FOLDER}" if options.is_on(NO_ROOT) and path == ROOT else path
+
+
+PLUGIN = Plugin(NAME, {PATH: ROOT, PORT: 0, NO_ROOT: False}, dress, objects)

@@ -1,0 +1,25 @@
+"""Tells every container of a distributed TensorFlow Job who is who, in TF_CONFIG."""
+
+import msgspec
+
+from phalanx.controllers.volcano_job.plugins.dressing import variable, with_variables
+from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.model.kinds import Document
+
+ROLES = ("ps", "worker", "chief", "evaluator")
+
+
+def dress(seat: Seat, pod: Document) -> Document:
+    """Add the hosts by role, and which of them this pod is; a single pod needs neither."""
+    if seat.job.replicas == 1 and len(seat.job.tasks) == 1:
+        return pod
+    roles = {seat.options.text(role): role for role in ROLES}
+    port = seat.options.number("port")
+    cluster = {
+        roles[task.name]: [f"{host}:{port}" for host in seat.job.hosts(task)] for task in seat.job.tasks if task.name in roles
+    }
+    task = {"type": roles.get(seat.task.name, seat.task.name), "index": seat.index}
+    return with_variables(pod, [variable("TF_CONFIG", msgspec.json.encode({"cluster": cluster, "task": task}).decode())])
+
+
+PLUGIN = Plugin("tensorflow", {**{role: role for role in ROLES}, "port": 2222}, dress)
