@@ -15,6 +15,7 @@ LINKS: list[tuple[str, str]] = [
     ("labels", "phalanx.dev/gang"),
     ("labels", "scheduling.x-k8s.io/pod-group"),
     ("labels", "pod-group.scheduling.sigs.k8s.io"),
+    ("labels", "pod-group.scheduling.sigs.k8s.io/name"),
     ("annotations", "scheduling.k8s.io/group-name"),
     ("annotations", "pod-group-name"),
     ("annotations", "gang.scheduling.koordinator.sh/name"),
@@ -243,6 +244,14 @@ def test_a_status_and_metadata_are_written_unseen(store: MemoryStore) -> None:
     with pytest.raises(Invalid, match=r"spec\.minMember"):
         store.patch(kind, "default", "it", {"spec": {"queue": "q"}})
     assert store.patch(kind, "default", "it", {"spec": {"minMember": 1}})["status"] == {"phase": "Nowhere"}
+
+
+def test_what_was_stored_without_defaults_does_not_change_by_getting_them(store: MemoryStore) -> None:
+    old = store.load(thing(BATCH, "Job", {"tasks": [{"name": "a", "replicas": 2}]}))
+    changed = store.patch(kind_of(old), "default", "it", {"spec": {"minAvailable": 1}})["spec"]
+    assert (changed["minAvailable"], changed["queue"], changed["maxRetry"]) == (1, "default", 3)
+    with pytest.raises(Invalid, match="of a job only minAvailable"):
+        store.patch(kind_of(old), "default", "it", {"spec": {"queue": "other"}})
 
 
 def test_what_is_refused_leaves_no_trace(store: MemoryStore) -> None:

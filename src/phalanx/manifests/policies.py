@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from phalanx.dialects.links import ANNOTATION, LABEL, MARKS
 from phalanx.manifests.fields import Rule
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 
@@ -24,8 +25,8 @@ HIERARCHY, HIERARCHY_WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-wei
 MIN_AVAILABLE, MAX_UNAVAILABLE = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 SCHEDULER = "volcano"
 """Who schedules the pods of a job that does not say so."""
-GROUP_LABELS = (GATE, "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
-GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "pod-group-name", "gang.scheduling.koordinator.sh/name")
+GROUP_LABELS = (GATE, *(mark.key for mark in MARKS if mark.place == LABEL))
+GROUP_ANNOTATIONS = tuple(mark.key for mark in MARKS if mark.place == ANNOTATION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,13 @@ def admitted(kind: Kind, document: Document, namespace: Document | None) -> Docu
 
 
 def admitted_change(kind: Kind, old: Document, new: Document, namespace: Document | None) -> Document:
-    """Return a changed object as it is stored; its schema is looked at only if more than metadata and status has changed."""
+    """Return a changed object as it is stored; its schema is looked at only if more than metadata and status has changed.
+
+    The old object is read with its defaults: one that was stored before there were any does not change by getting them.
+    """
     has_changed = any(new.get(key) != old.get(key) for key in {*new, *old} - _APART)
     definition = DEFINITION_BY_KIND.get(kind) if has_changed else None
+    old = _completed(definition, old)
     made = _changed(Request(kind, "UPDATE", _completed(definition, new), old, namespace))
     if definition is not None:
         _check(definition, made, old)
