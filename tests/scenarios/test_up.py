@@ -239,7 +239,8 @@ def test_a_broken_manifest_is_refused_whole_and_a_refused_object_alone(site: Sit
     assert refused.stderr.startswith(f"error: {broken}, line ")
     mixed = tmp_path / "mixed.yaml"
     mixed.write_text(
-        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a}\n"
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
     )
     partly = site.run("apply", "-f", str(mixed))
     assert (partly.returncode, partly.stdout) == (1, "configmap/b created\n")

@@ -48,7 +48,7 @@ def _kinds(group: str, version: str, *names: str) -> tuple[Kind, ...]:
     return tuple(Kind(group, version, name, f"{name.lower()}s") for name in names)
 
 
-_WORKLOADS = (
+WORKLOADS = (
     *_kinds("kubeflow.org", "v1", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "Notebook"),
     *_kinds("kubeflow.org", "v2beta1", "MPIJob"),
     *_kinds("kubeflow.org", "v1beta1", "ScheduledWorkflow"),
@@ -124,7 +124,7 @@ KINDS = (
     _wide("kai.scheduler", "v1", "SchedulingShard", "schedulingshards", has_status=True),
     Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups", short=("pgs",)),
     Kind("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup", "podgroups"),
-    *_WORKLOADS,
+    *WORKLOADS,
 )
 _BY_KIND = {(kind.group, kind.kind): kind for kind in KINDS}
 _BY_PATH = {(kind.group, kind.plural): kind for kind in KINDS}
