@@ -16,6 +16,7 @@ from phalanx.plugins.binpack import BinpackPlugin
 from phalanx.plugins.capacity import CapacityPlugin
 from phalanx.plugins.cdp import CooldownPlugin
 from phalanx.plugins.conformance import ConformancePlugin
+from phalanx.plugins.coscheduling import CoschedulingPlugin
 from phalanx.plugins.deviceshare import DeviceSharePlugin
 from phalanx.plugins.drf import DrfPlugin
 from phalanx.plugins.extender import ExtenderPlugin
@@ -63,6 +64,7 @@ CATALOGUE = Catalogue(
             TdmPlugin,
             ReschedulingPlugin,
             BindBackoffPlugin,
+            CoschedulingPlugin,
         )
     },
 )  # fmt: skip

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from phalanx.dialects.gates import GATE, lifted, plans
+from phalanx.model.task import TaskKey
 from phalanx.testing.contract import Api, binding, eventually, pod
 
 ON_BINDING = 'Operation cannot be fulfilled on pods/binding "a": pod a '
@@ -77,6 +79,18 @@ def test_gates_can_be_removed_and_not_added(api: Api) -> None:
     found = api.patch("pods/a", {"spec": {"schedulingGates": None}}).body
     assert not found["spec"].get("schedulingGates")
     assert condition(found, "PodScheduled")["reason"] == "SchedulingGated", "it stays until a scheduler writes another"
+
+
+def test_a_gated_pod_is_pinned_and_let_go_in_one_write(api: Api) -> None:
+    zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [zone]}}
+    made = api.pod("a", schedulingGates=[{"name": GATE}], affinity={"nodeAffinity": required})
+    plan = plans({TaskKey("x/a"): "node-1"}, 0.0)[TaskKey("x/a")]
+    found = api.patch("pods/a", lifted(made, plan))
+    assert found.code == 200, found
+    assert not found.body["spec"].get("schedulingGates")
+    terms = found.body["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert terms == [{**zone, "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
 
 
 def test_labels_and_annotations_are_free(api: Api) -> None:

@@ -15,8 +15,11 @@ CODE = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
 VERDICTS = {"refuse": 1, "reject": 1, "_refuse": 0}
 """Who gives a verdict, and which argument has the code; `_refuse` is the name of short cuts for it."""
 CONDITIONS = {"Condition": 2, "PodCondition": 0}
-EVENTS = {"Event": 3, "_write": 2}
-TOLD = ("dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "runtime/events.py", "explain/answer.py")
+EVENTS = {"Event": 3, "_write": 2, "News": 1}
+TOLD = (
+    "dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "dialects/coscheduling_status.py",
+    "dialects/native_status.py", "controllers/gates.py", "runtime/events.py", "explain/answer.py", "explain/news.py",
+)  # fmt: skip
 
 
 @cache

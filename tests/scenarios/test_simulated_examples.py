@@ -20,7 +20,8 @@ READMES = sorted(file for file in (ROOT / "examples").glob("*/README.md") if not
 """Examples with a process of their own have a test of their own."""
 SCENARIOS = sorted((ROOT / "examples").rglob("scenario.yaml"))
 STORIES = (
-    "contention", "deadlock", "decode-and-prefill", "partial-failure", "preempt", "preempt-inside-a-job", "reclaim",
+    "contention", "coscheduling", "coscheduling-optimistic", "deadlock", "decode-and-prefill", "koordinator",
+    "koordinator-gang-group", "partial-failure", "preempt", "preempt-inside-a-job", "reclaim",
     "scheduling-timeout", "shard", "stale-gang", "tensorflow-1-ps-7-workers", "topology-hard", "topology-soft",
 )  # fmt: skip
 DONE, NOT_ALL_PLACED, NOT_AS_EXPECTED = 0, 3, 3

@@ -1,7 +1,8 @@
 """Give waiting gangs nodes: a gang gets its minimum or nothing, then its further tasks one by one.
 
 Queues are served in turn, gangs in order, tasks in order. A gang without sub-groups and without a hard network constraint
-takes the flat path below; the others search network domains (`allocate_domains.py`) with the same task loop.
+takes the flat path below; the others search network domains (`allocate_domains.py`) or values of a node label
+(`allocate_labels.py`) with the same task loop.
 """
 
 from collections.abc import Mapping
@@ -11,13 +12,15 @@ from itertools import count
 from typing import Any
 
 from phalanx.actions.allocate_domains import DomainSearch
+from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
-from phalanx.actions.promises import keep_promise, promised_tasks
+from phalanx.actions.promises import hold_places, keep_promise, promised_tasks
 from phalanx.core.heap import Heap
 from phalanx.core.order import pending_tasks
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.staleness import is_short
+from phalanx.core.statement import Statement
 from phalanx.core.states import GangState
 from phalanx.model.queue import Queue
 
@@ -48,6 +51,7 @@ class AllocateAction:
             session.course.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
         turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
         if self._keeps_promises:
+            turn.keep_places(gangs_by_queue)
             turn.keep_promises(gangs_by_queue)
         if self._completes_broken:
             turn.complete_broken(gangs_by_queue)
@@ -98,6 +102,7 @@ class _Turn:
     def __init__(self, session: Session, placer: TaskPlacer) -> None:
         self._session, self._placer = session, placer
         self._domains = DomainSearch(session, placer)
+        self._labels = LabelSearch(session, placer)
         self._number = count(1 << 40)
 
     def keep_promises(self, gangs_by_queue: dict[str, list[Any]]) -> None:
@@ -107,6 +112,29 @@ class _Turn:
             served = {entry[1] for entry in promised if not self._stays_in_line(entry[-1], self._session.queues[name])}
             gangs[:] = [entry for entry in gangs if entry[1] not in served]
             heapify(gangs)
+
+    def keep_places(self, gangs_by_queue: dict[str, list[Any]]) -> None:
+        """Let gangs that keep places although they are not whole take them again, all of them before any looks for more."""
+        entries = [entry for gangs in gangs_by_queue.values() for entry in gangs if promised_tasks(entry[-1])]
+        holders = sorted(entry for entry in entries if self._session.tolerated_gap(entry[-1]) is not None)
+        kept = [(entry, hold_places(self._session, entry[-1], self._queue_of(entry[-1]))) for entry in holders]
+        for entry, statement in kept:
+            gangs = gangs_by_queue[entry[-1].gang.queue]
+            if not (self._complete(entry[-1], statement) and self._placer.has_tasks_left(entry[-1])):
+                gangs.remove(entry)
+                heapify(gangs)
+
+    def _complete(self, gang: GangState, held: Statement) -> bool:
+        """Look for the places that a gang still lacks; tell whether it is whole now."""
+        more = self._placer.place(next(iter(gang.subgroups.values())), self._queue_of(gang))
+        if more is None:
+            held.discard()
+            return False
+        held.merge(more)
+        return self._finish(gang, held)
+
+    def _queue_of(self, gang: GangState) -> Queue:
+        return self._session.queues[gang.gang.queue]
 
     def complete_broken(self, gangs_by_queue: dict[str, list[Any]]) -> None:
         """Try gangs that run below a minimum before those that have not started, be it their queue's turn or not."""
@@ -128,7 +156,9 @@ class _Turn:
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
         self._session.course.note(3, "gang", f"try gang {gang.key} of queue {queue.name}", gang=gang.key, queue=queue.name)
-        if uses_domains(gang):
+        if gang.gang.label:
+            committed = self._labels.allocate(gang, queue)
+        elif uses_domains(gang):
             committed = self._domains.allocate(gang, queue)
         else:
             committed = self._allocate_flat(gang, queue)
@@ -138,14 +168,16 @@ class _Turn:
     def _allocate_flat(self, gang: GangState, queue: Queue) -> bool:
         subgroup = next(iter(gang.subgroups.values()))
         statement = self._placer.place(subgroup, queue)
-        if statement is None:
-            return False
+        return statement is not None and self._finish(gang, statement)
+
+    def _finish(self, gang: GangState, statement: Statement) -> bool:
+        """Decide what was placed if that makes the gang whole; otherwise it is only kept from others."""
         if self._session.gang_ready(gang).ok:
             statement.commit()
             self._session.course.note(3, "ready", f"gang {gang.key} is ready", gang=gang.key)
             return True
         statement.keep()
-        self._session.course.note(3, "pipelined", f"gang {gang.key}: waits for room that is being released", gang=gang.key)
+        self._session.course.note(3, "pipelined", f"gang {gang.key}: waits, and its places are kept from others", gang=gang.key)
         return False
 
 

@@ -53,7 +53,7 @@ class TaskPlacer:
         tasks = self.tasks_left(subgroup)
         while tasks and run.goes_on:
             run.step(tasks, statement)
-        if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup):
+        if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.course.level >= 3 else ""
         statement.discard()
@@ -74,7 +74,12 @@ class _Run:
         self._refusals: dict[str, _Refusals] = {}
         self._asked: tuple[Shape | None, int] = (None, -1)
         self._room = Room(0, YES)
+        self._tolerated_gap = session.tolerated_gap(subgroup.gang)
         self.goes_on = True
+
+    def keeps_places(self) -> bool:
+        """Tell whether the gang keeps what it found although it is not whole."""
+        return self._tolerated_gap is not None and self._subgroup.gang.gap() <= self._tolerated_gap
 
     def step(self, tasks: list[TaskState], statement: Statement) -> None:
         """Take the next task, or the next run of identical ones, and place it."""
@@ -195,7 +200,8 @@ class _Run:
         task.error = error
         self._failed_roles.add(task.task.role)
         self._session.course.note(4, "no node", f"task {task.task.key}: {error.text}", task=task.task.key)
-        self.goes_on = self._subgroup.gang.may_continue_without(self._failed_roles, self._subgroup)
+        is_hopeful = self._subgroup.gang.may_continue_without(self._failed_roles, self._subgroup)
+        self.goes_on = is_hopeful or self._tolerated_gap is not None
 
     def _skip(self, task: TaskState) -> None:
         role = task.task.role

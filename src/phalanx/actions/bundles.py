@@ -55,18 +55,22 @@ class BundleMaker:
         movable.sort(key=lambda task: (task.task.priority, task.task.uid))
         local = [task for task in movable if domain[task.node]]
         safe = self._spare(gang, local)
-        rest = [task for task in local if task not in safe]
+        rest = self._rest(gang, movable) if gang.gang.goes_whole and local else [task for task in local if task not in safe]
         bundles = [Bundle(gang, True, safe)] if safe else []
         if self._allows_whole and rest:
             bundles.append(Bundle(gang, False, rest, self._worth(rest, [task for task in gang.tasks if task.node >= 0], need)))
         return bundles
+
+    def _rest(self, gang: GangState, movable: list[TaskState]) -> list[TaskState]:
+        """Return all of a gang that only goes as a whole, or nothing if a part of it may not go."""
+        return movable if len(movable) == sum(task.status in EVICTABLE for task in gang.tasks) else []
 
     def _is_movable(self, task: TaskState) -> bool:
         return task.status in EVICTABLE and self._may_go(task)
 
     def _spare(self, gang: GangState, local: list[TaskState]) -> list[TaskState]:
         """Return tasks that a gang can lose and stay whole; all of them when it is broken already."""
-        left = gang.tally.ready - gang.gang.min_member
+        left = 0 if gang.gang.goes_whole else gang.tally.ready - gang.gang.min_member
         if left < 0:
             return local
         roles = {role: tally.total(READY) - gang.gang.role_minima[role] for role, tally in gang.role_tallies.items()}

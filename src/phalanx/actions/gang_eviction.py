@@ -17,6 +17,7 @@ from phalanx.actions.places import weight
 from phalanx.actions.prices import PriceBoard
 from phalanx.actions.room import Mission, RoomMaker
 from phalanx.core.heap import Heap
+from phalanx.core.labels import label_domains
 from phalanx.core.order import pending_tasks
 from phalanx.core.ownfilters import own_filters
 from phalanx.core.session import Session
@@ -133,6 +134,10 @@ class _Campaign:
 
     def _domains(self) -> Iterator[tuple[int, Mask]]:
         """Yield the domains to try: wide ones first for bundles, narrow ones first for the fewest victims."""
+        if self._gang.gang.label:
+            nodes = self._session.snapshot.nodes
+            yield from ((self._tree.top, domain.nodes) for domain in label_domains(self._gang, nodes)[: self._action.most_domains])
+            return
         gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")
         if self._action.victims == "bundles":
             gradients = gradients[::-1]

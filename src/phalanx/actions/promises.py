@@ -36,6 +36,14 @@ def keep_promise(session: Session, gang: GangState, queue: Queue) -> bool:
         return True
 
 
+def hold_places(session: Session, gang: GangState, queue: Queue) -> Statement:
+    """Take the places again that were promised to a gang, as far as they are there; whether it keeps them is decided later."""
+    statement = session.statement()
+    for task in session.sorted_tasks(promised_tasks(gang)):
+        _place(session, task, queue, statement)
+    return statement
+
+
 def _is_near_enough(session: Session, gang: GangState) -> bool:
     """Tell whether the tasks are in domains as narrow as the gang and its sub-groups ask for."""
     tree = session.snapshot.hypernodes

@@ -136,7 +136,10 @@ def seconds_run(task: Task, now: float) -> int:
 
 
 def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
-    """Return those tasks that their gangs can lose and stay whole, as many as each can; all of a gang that is broken already."""
+    """Return those tasks that their gangs can lose and stay whole, as many as each can; all of a gang that is broken already.
+
+    Gangs that only go as a whole spare nobody.
+    """
     taken: Counter[tuple[str, str]] = Counter()
     wholes: dict[str, bool] = {}
     spare = []
@@ -144,6 +147,8 @@ def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
         if task.gang.key not in wholes:
             wholes[task.gang.key] = is_whole(task.gang)
         marks = (task.gang.key, ""), (task.gang.key, f"role {task.task.role}"), (task.gang.key, f"part {task.subgroup.id}")
+        if task.gang.gang.goes_whole:
+            continue
         if not wholes[task.gang.key] or _can_spare(task, *(taken[mark] for mark in marks)):
             taken.update(marks)
             spare.append(task)

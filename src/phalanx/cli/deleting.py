@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import click
 
-from phalanx.cli.getting import gangs
+from phalanx.cli.getting import gangs, group_kind
 from phalanx.cli.inputs import documents_of
 from phalanx.cli.server import find, is_gang, title
 from phalanx.errors import ClusterError, Unreachable
-from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, Kind, kind_of
+from phalanx.model.kinds import NAMESPACE, POD, Kind, kind_of
 from phalanx.store.applied import rank
 from phalanx.store.kube.client import Client
 
@@ -30,8 +30,9 @@ async def by_name(client: Client, word: str, namespace: str, names: Iterable[str
     for name in names:
         if is_gang(word):
             (gang,) = await gangs(client, namespace, [name])
-            kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
-            found += [*((POD, namespace, member["pod"]) for member in gang["members"]), (kind, namespace, name)]
+            kind = group_kind(gang)
+            found += ((POD, namespace, member["pod"]) for member in gang["members"])
+            found += [] if kind is None else [(kind, namespace, name)]
         else:
             kind, document = await find(client, word, namespace, name)
             found.append((kind, document["metadata"].get("namespace", ""), name))

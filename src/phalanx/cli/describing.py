@@ -7,9 +7,9 @@ import click
 import yaml
 
 from phalanx.cli import output
-from phalanx.cli.getting import gangs
+from phalanx.cli.getting import gangs, group_kind
 from phalanx.cli.server import find, is_gang
-from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT
+from phalanx.model.kinds import EVENT
 from phalanx.store.applied import LAST_APPLIED
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
@@ -21,8 +21,8 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     """Show one object and what happened to it."""
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
-        kind = next(kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"])
-        group = await client.get(kind, namespace, name)
+        kind = group_kind(gang)
+        group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
         _show_gang(gang, group, client.now)
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
@@ -32,21 +32,28 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
 
-def _show_gang(gang: Document, group: Document, now: float) -> None:
+def _show_gang(gang: Document, group: Document | None, now: float) -> None:
     placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
     _fields(
         ("Gang", gang["metadata"]["name"]),
         ("Namespace", gang["metadata"]["namespace"]),
-        ("Group", f"{group['kind']} of {gang['group']}"),
+        ("Group", _group(gang, group)),
         ("Queue", gang["queue"]),
-        ("Age", age(group["metadata"].get("creationTimestamp", ""), now)),
+        ("Age", age((group or gang)["metadata"].get("creationTimestamp", ""), now)),
         ("Status", gang["status"]),
         ("Phase", gang["phase"]),
         ("Placed", placed),
         ("Why", gang["why"]),
     )
     _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
-    _show_conditions(group)
+    if group:
+        _show_conditions(group)
+
+
+def _group(gang: Document, group: Document | None) -> str:
+    if group is not None:
+        return f"{group['kind']} of {gang['group']}"
+    return f"made by its pods ({gang['group']})" if gang["group"] else "does not exist"
 
 
 def _show_object(found: Document, now: float) -> None:

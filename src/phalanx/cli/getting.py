@@ -69,6 +69,11 @@ async def changes(client: Client, kind: Kind, namespace: str, labels: str = "") 
 # --- gangs ---------------------------------------------------------------------------------------------------------------
 
 
+def group_kind(gang: Document) -> Kind | None:
+    """Return the kind of a gang's group object; None where pods alone make it."""
+    return next((kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"]), None)
+
+
 async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> list[Document]:
     """Return the gangs of a namespace, or of all; those that were named have to be there."""
     everything = await client.gangs()

@@ -56,6 +56,11 @@ def policy_of_profile(name: str) -> Policy:
     return policy_of({"profile": name})
 
 
+def policy_of_gates() -> Policy:
+    """Return the policy that finds room for gangs that our gate holds back: as the default profile, but nobody is evicted."""
+    return replace(policy_of_profile(DEFAULT_PROFILE), actions=("allocate", "backfill"))
+
+
 def policy_of_file(path: str) -> Policy:
     """Return the policy of a configuration file, or of stdin for "-"."""
     where = "stdin" if path == "-" else path

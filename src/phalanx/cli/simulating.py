@@ -15,7 +15,7 @@ import click
 from phalanx.cli import output
 from phalanx.cli.inputs import STDIN, files_of, parse_text, read_bytes
 from phalanx.cli.objects import served_objects
-from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
 from phalanx.cli.simulate import Options
 from phalanx.cli.simulated import Shown, ending_text, short_time, write_comparison, write_one
 from phalanx.controllers.standard import standard_controllers
@@ -165,7 +165,10 @@ def _world(given: Input, name: str, policy: Policy) -> World:
         settings, chosen = replace(settings, **FOR_WEEKS), replace(chosen, queue_status_seconds=COUNTED_EVERY_SECONDS)
     mind = Mind(policy, connected_catalogue(policy.family))
     controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
-    world = World(mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers)
+    world = World(
+        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers,
+        gates=Mind(policy_of_gates(), connected_catalogue("")),
+    )  # fmt: skip
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)
     set_stage(world, given.parts, given.scenario)

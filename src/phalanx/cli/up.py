@@ -122,7 +122,7 @@ def _greet(world: "World", address: str) -> None:
 def _world(asked: Options) -> "World":
     import time
 
-    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
     from phalanx.controllers.standard import standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.statefile import read_state
@@ -134,7 +134,8 @@ def _world(asked: Options) -> "World":
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
     controllers = standard_controllers(pair_for, has_admission=policy.has_admission)
-    world = World(Mind(policy, connected_catalogue(policy.family)), start=start, controllers=controllers)
+    mind, gates = Mind(policy, connected_catalogue(policy.family)), Mind(policy_of_gates(), connected_catalogue(""))
+    world = World(mind, start=start, controllers=controllers, gates=gates)
     _fill(world, asked, policy, state)
     return world
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from phalanx.controllers.base import Controller
 from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
 from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
+from phalanx.controllers.podgroup_protection import PodGroupProtection
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
@@ -37,6 +39,7 @@ def standard_controllers(
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
         PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
+        PodGroupProtection(), GateLifter(), GateTimeouts(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

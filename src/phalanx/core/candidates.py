@@ -8,6 +8,9 @@ from phalanx.model.queue import Queue
 from phalanx.model.status import HOLDING
 from phalanx.model.task import GangKey
 
+DEFAULT_SCHEDULER = "default-scheduler"
+"""Of pods that name none."""
+
 
 def sort_out(states: Iterable[GangState], queues: Mapping[str, Queue]) -> tuple[dict[GangKey, GangState], list[GangState]]:
     """Return the gangs that take part, by key, and those that do not, each told why."""
@@ -24,8 +27,15 @@ def sort_out(states: Iterable[GangState], queues: Mapping[str, Queue]) -> tuple[
 
 
 def _takes_part(state: GangState, queues: Mapping[str, Queue]) -> Verdict:
-    """Refuse gangs whose queue does not exist, and those that failed in their pool and asked not to be tried there again."""
+    """Refuse gangs that are broken, without a queue, with several schedulers, or that failed in a pool and try each one once."""
     gang = state.gang
+    if gang.fault:
+        return Verdict.refuse("", "Invalid", gang.fault)
+    schedulers = {task.task.scheduler or DEFAULT_SCHEDULER for task in state.tasks} if gang.needs_one_scheduler else set()
+    if len(schedulers) > 1:
+        named = " and ".join(map(repr, sorted(schedulers)))
+        message = f"its pods name several schedulers, {named}; write the same spec.schedulerName in all of them"
+        return Verdict.refuse("", "SeveralSchedulers", message)
     if gang.queue not in queues:
         return Verdict.refuse("", "QueueNotFound", f"queue {gang.queue!r} does not exist")
     pool, attempt = gang.pool, gang.latest_attempt

@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx.core.binding import BindRequests
 from phalanx.core.nodes import NodeTable
+from phalanx.core.quorum import counts_by_role
 from phalanx.core.snapshot import EMPTY, Snapshot, Surroundings, Totals
 from phalanx.core.staleness import is_short
 from phalanx.core.states import GangState
@@ -39,6 +40,8 @@ class ClusterState:
         self._priorities: dict[str, int] = {}
         self._default_priority: dict[str, int] = {}
         self._gangs_by_class: dict[str, set[GangKey]] = {}
+        self._followers: set[GangKey] = set()
+        """Gangs whose pods say how important they are."""
         self._members: dict[GangKey, dict[TaskKey, Task]] = {}
         self._on_node: dict[str, dict[TaskKey, Task]] = {}
         self._owned: set[str] = set()
@@ -128,6 +131,8 @@ class ClusterState:
         self._books.learn(gang.min_resources or {})
         self._gangs[gang.key] = replace(gang, priority=self._priority(gang))
         self._gangs_by_class.setdefault(gang.priority_class, set()).add(gang.key)
+        if gang.follows_pods:
+            self._followers.add(gang.key)
         self._dirty_gangs.add(gang.key)
 
     def drop_gang(self, key: GangKey) -> None:
@@ -135,6 +140,7 @@ class ClusterState:
         gang = self._gangs.pop(key, None)
         if gang is not None:
             self._gangs_by_class[gang.priority_class].discard(key)
+            self._followers.discard(key)
             self._dirty_gangs.add(key)
 
     def queue(self, name: str) -> Queue | None:
@@ -175,14 +181,23 @@ class ClusterState:
 
     def _priority(self, gang: Gang) -> int:
         default = max(self._default_priority.values(), default=DEFAULT_PRIORITY.get(gang.dialect, 0))
-        return self._priorities.get(gang.priority_class, default)
+        if gang.own_priority is not None:
+            return gang.own_priority
+        if not gang.follows_pods:
+            return self._priorities.get(gang.priority_class, default)
+        ranks = {(task.priority_class, task.rank) for task in self.members(gang.key).values()}
+        return max((self._priorities.get(name, rank or default) for name, rank in ranks), default=default)
 
     def _reprice(self, name: str, *, changes_default: bool) -> None:
-        concerned = self._gangs.keys() if changes_default else self._gangs_by_class.get(name, ())
+        concerned = self._gangs.keys() if changes_default else self._gangs_by_class.get(name, set()) | self._followers
         for key in tuple(concerned):
-            gang = self._gangs[key]
-            if gang.priority != self._priority(gang):
-                self._gangs[key] = replace(gang, priority=self._priority(gang))
+            self._price(self._gangs[key])
+
+    def _price(self, gang: Gang) -> Gang:
+        """Return a gang with the priority that it has now."""
+        if gang.priority != self._priority(gang):
+            gang = self._gangs[gang.key] = replace(gang, priority=self._priority(gang))
+        return gang
 
     def _forget_layout(self) -> None:
         self._books.forget_layout()
@@ -238,6 +253,8 @@ class ClusterState:
     def _settle_gangs(self) -> None:
         for key in self._dirty_gangs:
             gang, members = self._gangs.get(key), self._members.get(key, EMPTY)
+            if gang is not None and gang.follows_pods:
+                gang = self._price(gang)
             self._ledgers.replace(key, gang, members)
             if gang is None or is_settled(gang, members):
                 self._active.discard(key)
@@ -253,11 +270,14 @@ def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     statuses = [task.status for task in members.values()]
     if not statuses or not all(status in _QUIET for status in statuses):
         return False
-    if all(status in COMPLETED for status in statuses):
-        return gang.phase == "Completed"
+    if gang.reported is not None and gang.reported != counts_by_role(members.values(), gang.reported):
+        return False
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
+    if all(status in COMPLETED for status in statuses):
+        return not gang.has_object or gang.phase == "Completed" or (not gang.keeps_phase and "Scheduled" in types)
     ready = sum(status in READY for status in statuses)
-    if gang.phase != "Running" or "Scheduled" not in types or ready < gang.min_member:
+    is_told = (gang.phase == "Running" and "Scheduled" in types) or not gang.has_object
+    if not is_told or ready < gang.min_member:
         return False
     has_parts = bool(gang.subgroups or gang.role_minima)
     return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))

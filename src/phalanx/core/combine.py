@@ -33,6 +33,7 @@ RULES: dict[str, tuple[str | None, Rule]] = {
     "gang_enqueueable": ("enableJobEnqueued", "vote"),
     "gang_enqueued": ("enableJobEnqueued", "told"),
     "gang_starving": ("enableJobStarving", "first tier agrees"),
+    "tolerated_gap": (None, "first answer"),
     "queue_overused": ("enabledOverused", "any refusal"),
     "queue_room": ("enabledAllocatable", "smallest"),
     "queue_preemptive": ("enablePreemptive", "all agree"),

@@ -55,7 +55,7 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     if policy.family == "kai" or any(_asks_something(state, policy) for state in states):
         return None
     decisions = Decisions(family=policy.family, options=policy.options)
-    decisions.outcomes.extend(Outcome(state, is_guarded) for state in states)
+    decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
     return decisions
 
 
@@ -86,6 +86,6 @@ def close_session(session: Session) -> Decisions:
         for task in state.tasks:
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)
-        decisions.outcomes.append(Outcome(state, session.is_guarded))
-    decisions.outcomes.extend(Outcome(state, False) for state in session.left_out)
+        decisions.outcomes.append(Outcome(state, session.is_guarded, session.now))
+    decisions.outcomes.extend(Outcome(state, False, session.now) for state in session.left_out)
     return decisions

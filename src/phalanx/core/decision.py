@@ -34,6 +34,8 @@ class Outcome:
     state: GangState
     is_guarded: bool
     """A plugin closed the session by saying whether the gang is whole."""
+    now: float = 0.0
+    """When the session took place, in seconds since 1970."""
 
 
 @dataclass(slots=True)
@@ -58,3 +60,13 @@ class Decisions:
     """Resource claims whose allocation changes."""
     errors: dict[str, str] = field(default_factory=dict)
     """Gangs that could not be considered because of a fault, with the sentence."""
+    again: float | None = None
+    """When something is due because of time alone, in seconds since 1970; another session should be held then."""
+
+    def look_again(self, moment: float) -> None:
+        """Ask for a session at a moment, unless one is asked for before."""
+        self.again = moment if self.again is None else min(self.again, moment)
+
+    def stamp(self, gang: GangKey, key: str, text: str | None) -> None:
+        """Write an annotation of a group, or remove it."""
+        self.stamps.setdefault(gang, {})[key] = text

@@ -151,6 +151,12 @@ class GangStarving(Protocol):
     def gang_starving(self, session: "Session", gang: GangState) -> Verdict: ...
 
 
+class ToleratedGap(Protocol):
+    """How many members of its minima a gang may lack and still keep the places that the others found; None: it keeps none."""
+
+    def tolerated_gap(self, session: "Session", gang: GangState) -> int | None: ...
+
+
 class QueueOverused(Protocol):
     """Whether a queue has all it should have; a refusal says that it has, and the queue is passed over."""
 

@@ -34,6 +34,8 @@ def together(parts: Sequence[Part]) -> Decisions:
         whole.errors |= own.errors
         whole.outcomes += own.outcomes
         whole.course += own.course
+        if own.again is not None:
+            whole.look_again(own.again)
         prefix = f"{part.shard}/" if len(parts) > 1 else ""
         whole.queues |= {prefix + name: figures for name, figures in own.queues.items()}
     return whole

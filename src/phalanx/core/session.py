@@ -302,6 +302,10 @@ class Session:
             self.course.note(4, "starving", f"gang {gang.key} {'starves' if verdict.ok else 'does not starve'}", gang=gang.key)
         return verdict
 
+    def tolerated_gap(self, gang: GangState) -> int | None:
+        """Return how many members a gang may lack and still keep the places that others found; None: it keeps none."""
+        return next(combine.answers(self._hooks["tolerated_gap"], self, gang), None)
+
     def gang_enqueueable(self, gang: GangState) -> Vote:
         """Ask whether a waiting gang may be admitted."""
         return combine.vote(self._hooks["gang_enqueueable"], self, gang)

@@ -3,10 +3,12 @@
 The membership rules of all dialects are here and nowhere else: which members are valid, ready, waiting, starving.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from phalanx.core.quorum import as_members_say
 from phalanx.core.verdict import FitError, Verdict
-from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.gang import Gang, Quorum, SubGroup, TopologyConstraint
 from phalanx.model.status import HOLDING, READY, VALID, Status
 from phalanx.model.task import LONGEST_NAME, Task, TaskKey
 
@@ -14,7 +16,9 @@ from phalanx.model.task import LONGEST_NAME, Task, TaskKey
 class TaskState:
     """A task in this session: where it stands now, and what the last attempt gave it."""
 
-    __slots__ = ("attempt", "attempt_node", "error", "gang", "gpu_groups", "node", "refusal", "status", "subgroup", "task")
+    __slots__ = (
+        "attempt", "attempt_node", "error", "gang", "gpu_groups", "is_kept", "node", "refusal", "status", "subgroup", "task",
+    )  # fmt: skip
 
     def __init__(self, task: Task, gang: "GangState", node: int) -> None:
         """Start from the snapshot; `node` is the node's number or -1."""
@@ -22,6 +26,8 @@ class TaskState:
         self.subgroup: SubGroupState
         self.attempt: Status | None = None
         self.attempt_node = -1
+        self.is_kept = False
+        """Its promise is room that is free, kept until others of its gang have some too."""
         self.gpu_groups: list[tuple[str, bool]] = []
         """Shared devices that this session gave it, and whether each was opened for it."""
         self.error: FitError | str | None = None
@@ -115,13 +121,16 @@ class GangState:
     """A gang in this session."""
 
     __slots__ = (
-        "_by_key", "allocated_hypernode", "allowed_tier", "error", "gang", "phase", "role_tallies", "subgroups",
+        "_by_key", "allocated_hypernode", "allowed_tier", "declared", "error", "gang", "phase", "role_tallies", "subgroups",
         "tally", "tasks", "topology", "verdicts",
     )  # fmt: skip
 
     def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]]) -> None:
         """Count the members of the snapshot; each comes with the number of its node or -1."""
-        self.gang = gang
+        members = list(tasks)
+        self.declared = gang
+        """As its objects say; what depends on its members is settled in `gang`."""
+        self.gang = gang = as_members_say(gang, [task for task, _ in members])
         self.phase = gang.phase
         self.topology = gang.topology
         self.allowed_tier: int | None = None
@@ -134,7 +143,7 @@ class GangState:
         self._by_key: dict[TaskKey, TaskState] | None = None
         self.error = ""
         self.verdicts: list[Verdict] = []
-        for task, node in tasks:
+        for task, node in members:
             self._join(TaskState(task, self, node))
 
     def _join(self, state: TaskState) -> None:
@@ -237,6 +246,20 @@ class GangState:
             return True
         return all(count(self.role_tallies[role]) >= minimum for role, minimum in self.gang.role_minima.items())
 
+    def gap(self) -> int:
+        """Count the members of its minima that have neither a place nor a promise."""
+        roles = self.gang.role_minima if self.gang.roles_count else {}
+        parts = sum(max(minimum - _expected(self.role_tallies[role]), 0) for role, minimum in roles.items())
+        return max(self.gang.min_member - _expected(self.tally), parts, 0)
+
+    def starts_enough(self, statuses: Iterable[Status]) -> bool:
+        """Tell whether enough members that had no place before are in these statuses; asked only where no others count."""
+        if self.gang.quorum is not Quorum.FRESH:
+            return True
+        fresh = Counter(state.task.role for state in self.tasks if _is_fresh(state, statuses))
+        roles = self.gang.role_minima if self.gang.roles_count else {}
+        return fresh.total() >= self.gang.min_member and all(fresh[role] >= minimum for role, minimum in roles.items())
+
     def subgroups_are_valid(self) -> bool:
         """Tell whether each template has enough sub-groups with a task that could start; how many tasks is not asked here."""
         return self._templates_have(lambda subgroup: subgroup.tally.total(VALID) > 0)
@@ -288,3 +311,14 @@ class GangState:
             for role in failed_roles
             if role in self.role_tallies
         )
+
+
+def _expected(tally: Tally) -> int:
+    return tally.ready + tally.waiting + tally.pending_best_effort
+
+
+def _is_fresh(state: TaskState, statuses: Iterable[Status]) -> bool:
+    """Tell whether a member began the session without a place; best-effort ones need no room, so they count."""
+    if state.task.status is not Status.PENDING:
+        return False
+    return state.status in statuses or (state.task.is_best_effort and not state.task.is_gated)

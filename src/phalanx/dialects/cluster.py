@@ -13,9 +13,23 @@ import msgspec
 
 from phalanx.core.cluster import ClusterState
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import binding, kai, kai_shards, nodeinfo, nodes, schema, storage_schema, surroundings, volcano
+from phalanx.dialects import (
+    binding,
+    coscheduling,
+    gates,
+    kai,
+    kai_shards,
+    koordinator,
+    native,
+    nodeinfo,
+    nodes,
+    schema,
+    storage_schema,
+    surroundings,
+    volcano,
+)
 from phalanx.dialects.groups import Groups
-from phalanx.dialects.links import links_of
+from phalanx.dialects.links import Link, links_of
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.parts import key_of
 from phalanx.dialects.pods import Home, PodReader
@@ -44,7 +58,9 @@ class ObjectCluster:
         self.groups = Groups(self.state)
         self._pods = PodReader(self._volume_slots, self._home)
         self._contested: dict[str, tuple[Document, str]] = {}
-        """Pods that name several groups, each with what is wrong with that, if anything."""
+        """Pods that name several groups, or make one, each with what is wrong with that, if anything."""
+        self._has_made = False
+        """The pod that is being read has made a group."""
         self._pods_with_volumes: dict[str, Document] = {}
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
@@ -101,8 +117,11 @@ class ObjectCluster:
             self._pods_with_volumes[task.key] = document
         before = self.state.task(task.key)
         self.state.put_task(task)
-        if before is not None and before.gang is not None and before.gang != task.gang:
-            self.groups.leave(before.gang)
+        if self._has_made:
+            self._has_made = False
+            self._settle_contested()
+        if before is not None and before.group != task.group:
+            self.groups.leave(before)
         if task.key in self._contested:
             self._contested[task.key] = (document, self._contested[task.key][1])
             if problem := self._contested[task.key][1]:
@@ -115,8 +134,8 @@ class ObjectCluster:
         self._contested.pop(key, None)
         task = self.state.task(key)
         self.state.drop_task(key)
-        if task is not None and task.gang is not None:
-            self.groups.leave(task.gang)
+        if task is not None:
+            self.groups.leave(task)
 
     def _home(self, pod: schema.Pod) -> Home:
         """Find the gang of a pod."""
@@ -126,11 +145,26 @@ class ObjectCluster:
             link = self.groups.choose(links)
         except SnapshotError as refusal:
             link, problem = None, str(refusal)
-        if len(links) > 1:
+        if len(links) > 1:  # another group may come or go
             self._contested[key_of(pod.metadata)] = ({}, problem)
-        if link is None:
-            return None, ""
-        return self.groups.key_of(link), link.dialect
+        if link is not None and link.dialect in _MAKERS:
+            problem = self._make_group(pod, link)
+        if link is None or problem:
+            return Home()
+        return Home(self.groups.key_of(link), link.dialect, link.group, self.groups.role_of(link))
+
+    def _make_group(self, pod: schema.Pod, link: Link) -> str:
+        """Let a pod make its gang if it describes one and nobody else did; return what is wrong with what it says."""
+        key = key_of(pod.metadata)
+        if self.groups.is_there(link, but_by=key):
+            return ""
+        try:
+            gang = _MAKERS[link.dialect](pod, link.group)
+            self._has_made = gang is not None and self.groups.make(gang, key)
+        except SnapshotError as refusal:
+            self._contested[key] = ({}, str(refusal))
+            return str(refusal)
+        return ""
 
     def put_group(self, gang: Gang) -> None:
         """Enter a group object."""
@@ -321,6 +355,8 @@ def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
     cluster.note_volcano(document, is_there=False)
 
 
+_MAKERS: dict[str, Callable[[schema.Pod, str], Gang | None]] = {"gates": gates.gang, "koordinator": koordinator.gang_of_pod}
+"""By dialect: the gang that a pod describes, where pods alone make it."""
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
 _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("", "Pod"): _Handler(ObjectCluster.put_pod, ObjectCluster.remove_pod),
@@ -334,6 +370,18 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("scheduling.run.ai", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
         lambda cluster, document: cluster.remove_group("kai", document),
+    ),
+    ("scheduling.x-k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group(coscheduling.DIALECT, document),
+    ),
+    ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
+    ),
+    ("scheduling.k8s.io", "PodGroup"): _Handler(
+        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.PodGroupRead))),
+        lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),

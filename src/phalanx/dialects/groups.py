@@ -3,14 +3,17 @@
 A gang is known by ``namespace/name``. Groups of two dialects may have the same name; the first that comes keeps it, the other is
 known as ``namespace/name@dialect``. A pod that carries the marks of several dialects belongs to the only one of these groups that
 is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang: its first pod says what
-it is, and it goes with the last.
+it is, and it goes with the last. In some, several groups are one gang (`bundles.py`): it is known by the first of them that is
+there, and their pods have the names of the groups as roles.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from phalanx.core.cluster import ClusterState
+from phalanx.dialects.bundles import Bundles
 from phalanx.dialects.links import Link
+from phalanx.dialects.pods import own_role
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task
@@ -22,32 +25,80 @@ class Groups:
     def __init__(self, state: ClusterState) -> None:
         """Begin without groups."""
         self._state = state
-        self._keys: dict[Link, GangKey] = {}
+        self._objects: set[Link] = set()
         """Group objects that are there."""
         self._dialect_by_name: dict[str, str] = {}
         """Who came first to a name; kept for good, so that keys do not change."""
-        self._made: dict[GangKey, str] = {}
-        """Gangs that a pod made, and which one."""
+        self._made: dict[Link, str] = {}
+        """Groups that a pod made, and which one."""
+        self._bundles: dict[str, Bundles] = {}
+        """By dialect."""
+        self._homes: dict[Link, GangKey] = {}
+        """Groups that are in a bundle, and the gang that it is."""
 
     def put(self, gang: Gang) -> None:
         """Enter a group object."""
         link = Link(gang.dialect, gang.key)
-        is_new = link not in self._keys
-        key = self._keys[link] = self._claim(link)
-        self._made.pop(key, None)
-        self._state.put_gang(gang if key == gang.key else replace(gang, key=key))
+        is_new = link not in self._objects
+        self._made.pop(link, None)
+        self._objects.add(link)
+        self._claim(link)
+        self._enter(link, gang)
         if is_new:
             self._send_home(link)
 
     def remove(self, dialect: str, group: str) -> None:
         """Take a group object away."""
-        key = self._keys.pop(Link(dialect, group), None)
-        if key is not None:
-            self._state.drop_gang(key)
+        link = Link(dialect, group)
+        if link in self._objects:
+            self._objects.discard(link)
+            self._drop(link)
+
+    def _enter(self, link: Link, gang: Gang) -> None:
+        self._regroup(link.dialect, self._bundles.setdefault(link.dialect, Bundles()).put(gang))
+
+    def _drop(self, link: Link) -> None:
+        others, before = self._bundles[link.dialect].remove(link.group), self.key_of(link)
+        self._move(link, self._alone(link), "")
+        self._state.drop_gang(before)
+        self._regroup(link.dialect, others)
+
+    # --- bundles -----------------------------------------------------------------------------------------------------
+
+    def _regroup(self, dialect: str, groups: Sequence[str]) -> None:
+        """Enter the gangs that these groups are, or are parts of, and give their pods the right one."""
+        bundles = self._bundles[dialect]
+        for group in groups:
+            link, before, whole = Link(dialect, group), self.key_of(Link(dialect, group)), bundles.whole(group)
+            key = self._alone(Link(dialect, bundles.leader(group)))
+            self._move(link, key, group if whole.pieces else "")
+            if before != key and not self._is_taken(before, dialect):
+                self._state.drop_gang(before)
+            self._state.put_gang(whole if key == whole.key else replace(whole, key=key))
+
+    def _is_taken(self, key: GangKey, dialect: str) -> bool:
+        """Tell whether a group is known by a key, or a bundle."""
+        link = Link(dialect, key.partition("@")[0])
+        return key in self._homes.values() or (self.is_there(link) and self.key_of(link) == key)
+
+    def _move(self, link: Link, key: GangKey, role: str) -> None:
+        """Let the pods of a group belong to another gang, or have another role in it."""
+        before, old = self.key_of(link), self.role_of(link)
+        if role:
+            self._homes[link] = key
+        else:
+            self._homes.pop(link, None)
+        members = self._state.members(before).values() if (before, old) != (key, role) else ()
+        for task in [task for task in members if _is_of(task, link)]:
+            self._state.put_task(replace(task, gang=key, role=role or own_role(task.annotations, task.shape.labels)))
+
+    def role_of(self, link: Link) -> str:
+        """Return the role that pods have by their group; empty unless it is one of a bundle."""
+        return link.group if link in self._homes else ""
 
     def choose(self, links: Sequence[Link]) -> Link | None:
         """Return the group of a pod among those that it names."""
-        there = [link for link in links if link in self._keys]
+        there = [link for link in links if link in self._objects]
         if len(there) > 1:
             named = " and ".join(f"{link.group} ({link.dialect})" for link in there)
             raise SnapshotError(f"metadata: it belongs to two groups, {named}; remove the mark of one of them")
@@ -55,12 +106,14 @@ class Groups:
 
     def key_of(self, link: Link) -> GangKey:
         """Return the gang that a group is, or will be when it comes."""
+        return self._homes.get(link) or self._alone(link)
+
+    def _alone(self, link: Link) -> GangKey:
         owner = self._dialect_by_name.get(link.group, link.dialect)
         return GangKey(link.group if owner == link.dialect else f"{link.group}@{link.dialect}")
 
-    def _claim(self, link: Link) -> GangKey:
+    def _claim(self, link: Link) -> None:
         self._dialect_by_name.setdefault(link.group, link.dialect)
-        return self.key_of(link)
 
     def _send_home(self, link: Link) -> None:
         """Give pods of other dialects that waited under the same name a key of their own."""
@@ -70,20 +123,31 @@ class Groups:
 
     # --- gangs that pods make ----------------------------------------------------------------------------------------
 
-    def make(self, gang: Gang, pod: str) -> None:
-        """Enter a gang that a pod describes, unless another pod did: the first one counts."""
+    def make(self, gang: Gang, pod: str) -> bool:
+        """Enter a gang that a pod describes, unless there is one: the first pod counts. Tell whether it is a new one."""
         link = Link(gang.dialect, gang.key)
-        key = self._claim(link)
-        if link in self._keys or self._made.get(key, pod) != pod:
-            return
-        self._made[key] = pod
-        self._state.put_gang(gang if key == gang.key else replace(gang, key=key))
+        if link in self._objects or self._made.get(link, pod) != pod:
+            return False
+        is_new = link not in self._made
+        self._claim(link)
+        self._made[link] = pod
+        self._enter(link, gang)
+        return is_new
 
-    def leave(self, key: GangKey) -> None:
-        """A pod has left a gang: one that pods made goes with the last."""
-        if key in self._made and not self._state.members(key):
-            del self._made[key]
-            self._state.drop_gang(key)
+    def is_there(self, link: Link, *, but_by: str = "") -> bool:
+        """Tell whether a group is there, as an object or made by a pod other than this one."""
+        return link in self._objects or self._made.get(link, but_by) != but_by
+
+    def leave(self, task: Task) -> None:
+        """A pod has left its group: one that pods made goes with the last."""
+        link = Link(task.dialect, task.group)
+        if link in self._made and not any(_is_of(other, link) for other in self._state.members(self.key_of(link)).values()):
+            del self._made[link]
+            self._drop(link)
+
+
+def _is_of(task: Task, link: Link) -> bool:
+    return (task.dialect, task.group) == (link.dialect, link.group)
 
 
 def _is_stranger(task: Task, link: Link) -> bool:

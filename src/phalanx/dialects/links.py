@@ -14,6 +14,7 @@ KAI_GROUP = "pod-group-name"
 COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
 SIGS_GROUP, SIGS_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name"
 KOORDINATOR_GANG = "gang.scheduling.koordinator.sh/name"
+GATES_GANG = "phalanx.dev/gang"
 ANNOTATION, LABEL, SPEC = "annotation", "label", "spec"
 
 
@@ -34,6 +35,7 @@ MARKS = (
     Mark("koordinator", LABEL, SIGS_GROUP_NAME),
     Mark("koordinator", ANNOTATION, KOORDINATOR_GANG),
     Mark("native", SPEC),
+    Mark("gates", LABEL, GATES_GANG),
 )
 """Of one dialect the first that a pod carries counts."""
 
@@ -62,6 +64,15 @@ def _name(mark: Mark, meta: schema.Meta, spec: schema.PodSpec) -> str | None:
     if mark.place == LABEL:
         return meta.labels.get(mark.key) if meta.labels else None
     return spec.scheduling_group.pod_group_name if spec.scheduling_group else None
+
+
+def first_named(pod: Mapping[str, Any]) -> str:
+    """Return the name of the first group that a pod object names; empty without one."""
+    meta, spec = pod["metadata"], pod.get("spec") or {}
+    places = {ANNOTATION: meta.get("annotations") or {}, LABEL: meta.get("labels") or {}}
+    own = (spec.get("schedulingGroup") or {}).get("podGroupName")
+    names = (own if mark.place == SPEC else places[mark.place].get(mark.key) for mark in MARKS)
+    return str(next(filter(None, names), ""))
 
 
 def relinked(pod: Mapping[str, Any], name: str | None) -> dict[str, Any]:

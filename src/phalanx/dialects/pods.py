@@ -1,7 +1,7 @@
 """Pods to tasks: what they ask for, where they may go, what state they are in."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -48,14 +48,26 @@ DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
 """Given a namespace and volume claims: the volume slots a pod takes on its node."""
-Home = tuple[GangKey | None, str]
-"""The gang of a pod, and the dialect in which it names it."""
+
+
+class Home(NamedTuple):
+    """Where a pod belongs: the gang, the dialect and the group that it names, and the role that it has by that, if any."""
+
+    gang: GangKey | None = None
+    dialect: str = ""
+    group: str = ""
+    role: str = ""
 
 
 def first_home(pod: schema.Pod) -> Home:
     """Return the first group that a pod names, whatever groups there are."""
     links = links_of(pod.metadata, pod.spec)
-    return (GangKey(links[0].group), links[0].dialect) if links else (None, "")
+    return Home(GangKey(links[0].group), links[0].dialect, links[0].group) if links else Home()
+
+
+def own_role(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """Return the role that a pod says itself."""
+    return annotations.get(ROLE) or labels.get(ROLE) or ""
 
 
 class PodReader:
@@ -71,13 +83,14 @@ class PodReader:
         pod = msgspec.convert(document, schema.Pod)
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = meta.annotations or {}, meta.labels or {}
-        gang, dialect = self._home(pod)
+        home = self._home(pod)
         shape = self._shape(document, meta, status)
         devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
-            gang=gang, dialect=dialect, role=annotations.get(ROLE) or labels.get(ROLE) or "",
-            priority=_priority(spec, annotations), status=_status(meta, spec, status), node=spec.node_name or "",
+            gang=home.gang, dialect=home.dialect, group=home.group, role=home.role or own_role(annotations, labels),
+            priority=_priority(spec, annotations), rank=spec.priority or 0, status=_status(meta, spec, status),
+            node=spec.node_name or "",
             created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
             is_preemptable=(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE) or "true").lower() != "false",
             is_gated=bool(spec.scheduling_gates), nominated_node=status.nominated_node_name or "",
@@ -87,7 +100,7 @@ class PodReader:
             finished=_finished(status), leaving_since=_leaving_since(meta),
             qos=status.qos_class or _likely_qos(shape), annotations=annotations,
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
-            failed_binds=failed_binds(annotations),
+            failed_binds=failed_binds(annotations), owners=_owners(meta),
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -101,6 +114,10 @@ class PodReader:
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
         return self._shapes[key]
+
+
+def _owners(meta: schema.Meta) -> str:
+    return ",".join(sorted(f"{meta.namespace or 'default'}/{owner.name}" for owner in meta.owner_references or ()))
 
 
 def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:

@@ -1,8 +1,8 @@
 """What a session means for a PodGroup, in Volcano's words: phase, conditions, messages; and for its pods."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import ceil
 
 from phalanx.core.decision import Outcome
@@ -34,16 +34,19 @@ class GroupStatus:
 
     phase: str
     conditions: tuple[Condition, ...]
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    """The status of each group of the gang in other words, where its dialect has any."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupWrite:
-    """A status for one object."""
+    """A status for one object, and annotations, of which None removes one."""
 
     kind: Kind
     namespace: str
     name: str
     status: Document
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from phalanx.core.decision import Outcome
 from phalanx.core.states import GangState, TaskState
-from phalanx.dialects import kai_status, volcano_status
+from phalanx.dialects import coscheduling_status, gates_status, kai_status, koordinator_status, native_status, volcano_status
 from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, PodCondition
 from phalanx.model.gang import Gang
 
@@ -35,7 +35,10 @@ class Words(Protocol):
         ...
 
 
-WORDS: Mapping[str, Words] = MappingProxyType({"volcano": volcano_status, "kai": kai_status})
+WORDS: Mapping[str, Words] = MappingProxyType({
+    "volcano": volcano_status, "kai": kai_status, "coscheduling": coscheduling_status, "koordinator": koordinator_status,
+    "native": native_status, "gates": gates_status,
+})  # fmt: skip
 """By dialect."""
 
 

@@ -1,7 +1,7 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from phalanx.core.decision import ClaimGrant, Decisions, Eviction, Outcome
@@ -12,6 +12,7 @@ from phalanx.dialects.binding import failed_binds_document
 from phalanx.dialects.volcano_status import GroupStatus, condition_document
 from phalanx.dialects.words import words_of
 from phalanx.explain.answer_kai import with_kai
+from phalanx.explain.orphans import missing_groups
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.status import Status
@@ -29,12 +30,13 @@ def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
     """Return what several schedulers decided as one answer; figures of a queue stand under ``shard/queue``."""
     decisions = together(parts)
     tasks, groups = zip(*map(_members, parts), strict=True)
+    missing = {key: {"phase": "Pending", "conditions": [], "why": text} for key, text in missing_groups(parts[0].snapshot).items()}
     found = {
         "binds": dict(sorted(decisions.binds.items())),
         "pipelined": dict(sorted(decisions.pipelined.items())),
         "evictions": {key: _eviction(eviction) for key, eviction in sorted(decisions.evictions.items())},
         "tasks": dict(sorted(item for each in tasks for item in each.items())),
-        "groups": dict(sorted(item for each in groups for item in each.items())),
+        "groups": dict(sorted(item for each in (*groups, missing) for item in each.items())),
         "claims": {key: _claim(grant) for key, grant in sorted(decisions.claims.items())},
         "queues": {
             name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
@@ -118,7 +120,15 @@ def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
 
 def group_status(snapshot: Snapshot, outcome: Outcome) -> GroupStatus:
     """Return what a session leaves on a group, in the words of its dialect."""
-    return words_of(outcome.state.gang).group_status(outcome, snapshot.nodes.names)
+    status = words_of(outcome.state.gang).group_status(outcome, snapshot.nodes.names)
+    return replace(status, conditions=tuple(_told(item, outcome, snapshot) for item in status.conditions))
+
+
+def _told(item: Condition, outcome: Outcome, snapshot: Snapshot) -> Condition:
+    """Return a condition that says why the group waits; a dialect without words of its own for that leaves it to us."""
+    if item.type != "Unschedulable" or item.message:
+        return item
+    return replace(item, message=why(outcome, snapshot))
 
 
 def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from phalanx.core.parts import Part
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.explain.membership import has_minimum, is_finished, is_new, minimum_of
+from phalanx.explain.orphans import missing_groups
 from phalanx.explain.why import why
 from phalanx.model.status import HOLDING, Status
 
@@ -64,8 +65,13 @@ def gang_rows(snapshot: Snapshot, decisions: Decisions) -> list[GangRow]:
 
 def all_rows(parts: Iterable[Part]) -> list[GangRow]:
     """Return the gangs of several schedulers, in the same order."""
-    rows = [row for part in parts for row in gang_rows(part.snapshot, part.decisions)]
-    return sorted(rows, key=_place)
+    seen = list(parts)
+    rows = [row for part in seen for row in gang_rows(part.snapshot, part.decisions)]
+    return sorted([*rows, *_missing_rows(seen[0].snapshot)], key=_place)
+
+
+def _missing_rows(snapshot: Snapshot) -> list[GangRow]:
+    return [GangRow(key, "", Standing.WAITS, 0, 0, 0, text) for key, text in missing_groups(snapshot).items()]
 
 
 def _place(row: GangRow) -> tuple[int, str]:

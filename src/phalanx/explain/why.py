@@ -67,6 +67,10 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
+        if verdict.reason == "Invalid":
+            return f"set aside: {verdict.message}"
+        if verdict.reason == "SeveralSchedulers":
+            return verdict.message
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
         if verdict.reason == "NotEnoughPodsOfTask":
@@ -96,7 +100,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return "; ".join([*placed, *_promised(gang)])
     causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
     if _was_tried(gang):
-        rest = [] if _tier(gang) else ["the rest was not tried in this session"]
+        rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
     return "; ".join(causes or [_untried(gang)]) if len(snapshot.nodes) else "there are no nodes"
 
@@ -124,15 +128,23 @@ def _tier(gang: GangState) -> str:
     return ""
 
 
+def _domain(gang: GangState) -> str:
+    """Say inside what all tasks have to be, with a blank before it; empty where they may be anywhere."""
+    if gang.gang.label:
+        return f" on nodes that share a value of {gang.gang.label!r}"
+    return f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
+
+
 def _fitting(gang: GangState) -> str:
     needed = gang.gang.min_member or len(gang.tasks)
-    domain = f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
+    domain = _domain(gang)
     parts = ", ".join(_short_parts(gang))
     aside = f" ({parts})" if parts else ""
     if domain and placeable(gang) >= needed:
         is_whole = gang.topology is not None and gang.topology.is_hard
         return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{aside}"
-    return f"{min(placeable(gang), needed)} of {needed} tasks fit{domain}{aside}"
+    fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
+    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{aside}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
@@ -164,7 +176,7 @@ def _roles(gang: GangState, *also: Status) -> dict[str, tuple[int, int]]:
 
 def _count(tasks: list[TaskState], *also: Status) -> int:
     """Count the members that have a place or nearly had one."""
-    return sum(task.status in (*READY, *also) or _nearly(task) for task in tasks)
+    return sum(task.status in (*READY, *also) or task.is_kept or _nearly(task) for task in tasks)
 
 
 def _nearly(task: TaskState) -> bool:
@@ -225,8 +237,11 @@ def _obstacle(task: TaskState, error: FitError) -> str:
 
 
 def _promised(gang: GangState) -> Iterator[str]:
-    if gang.tally.waiting:
-        yield f"{_part(gang.tally.waiting, gang)} promised room that leaving pods still hold"
+    kept = sum(task.is_kept for task in gang.tasks)
+    if kept:
+        yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
+    if gang.tally.waiting > kept:
+        yield f"{_part(gang.tally.waiting - kept, gang)} promised room that leaving pods still hold"
 
 
 def _gated(gang: GangState) -> Iterator[str]:
@@ -248,7 +263,7 @@ def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
 
 
 def _is_told_elsewhere(verdict: Verdict, snapshot: Snapshot) -> bool:
-    return verdict.reason == STALE or _is_cluster_full(verdict, snapshot)
+    return verdict.reason in (STALE, "GatedMembers") or _is_cluster_full(verdict, snapshot)
 
 
 def _refusal(gang: GangState, verdict: Verdict) -> str:

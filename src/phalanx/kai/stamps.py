@@ -17,7 +17,7 @@ def last_start(gang: GangState) -> float | None:
 
 def stamp_start(decisions: Decisions, gang: GangState, now: float) -> None:
     """Note that a gang starts now."""
-    _write(decisions, gang, LAST_START, moment_text(now))
+    decisions.stamp(gang.gang.key, LAST_START, moment_text(now))
 
 
 def stamp_staleness(decisions: Decisions, gang: GangState, now: float) -> float | None:
@@ -25,15 +25,11 @@ def stamp_staleness(decisions: Decisions, gang: GangState, now: float) -> float 
     since = moment_of(gang.gang.annotations.get(STALE_SINCE, ""))
     if not is_stale(gang):
         if STALE_SINCE in gang.gang.annotations:
-            _write(decisions, gang, STALE_SINCE, None)
+            decisions.stamp(gang.gang.key, STALE_SINCE, None)
         return None
     if since is None:
-        _write(decisions, gang, STALE_SINCE, moment_text(now))
+        decisions.stamp(gang.gang.key, STALE_SINCE, moment_text(now))
     return now if since is None else since
-
-
-def _write(decisions: Decisions, gang: GangState, key: str, text: str | None) -> None:
-    decisions.stamps.setdefault(gang.gang.key, {})[key] = text
 
 
 def is_stale(gang: GangState) -> bool:

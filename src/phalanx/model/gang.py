@@ -6,6 +6,7 @@ by the group object, any depth) or a *template* that makes one sub-group per dis
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from phalanx.model.resources import Resources
 from phalanx.model.selectors import Labels, LabelSelector
@@ -24,6 +25,11 @@ class TopologyConstraint:
     """Name of a tree of node labels; then the levels below count, not tiers."""
     required_level: str = ""
     preferred_level: str = ""
+
+    @property
+    def label(self) -> str:
+        """The node label of which all members must share a value; empty where a tree or tiers say how close they must be."""
+        return "" if self.topology else self.required_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,21 @@ class Condition:
     """The pool of nodes that it is about, where there are pools."""
 
 
+class Quorum(Enum):
+    """Which members count towards the minima of a gang."""
+
+    PRESENT = "waiting-and-running"
+    """Those that have a place or are about to get one, and those that succeeded."""
+    ONCE = "once-satisfied"
+    """The same until the gang was whole; from then on every member starts for itself, as long as one of them is left."""
+    FRESH = "only-waiting"
+    """Only those that are about to get a place: each start needs as many as the first."""
+
+
+Counts = tuple[int, int, int]
+"""How many members run, succeeded and failed."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Gang:
     """The group object, read."""
@@ -98,6 +119,33 @@ class Gang:
     """After one failure in a pool it waits until somebody moves it to another."""
     marks_pods: bool = True
     """Its pods are told when they cannot be placed."""
+    schedule_timeout_seconds: float | None = None
+    """How long it may wait to become whole before it gives up for a while; None leaves it to the configuration."""
+    keeps_places: bool = False
+    """Members that found a place keep it while others have none, until the time is up."""
+    quorum: Quorum = Quorum.PRESENT
+    bundle: tuple[str, ...] = ()
+    """Groups that start together with it, itself among them; empty when it stands alone."""
+    pieces: tuple["Gang", ...] = ()
+    """The groups of which it was put together, each as it stands alone."""
+    reported: Mapping[str, Counts] | None = None
+    """What its status says of its members, by role, or under "" of all; None where it says nothing of the kind."""
+    fault: str = ""
+    """What is wrong with it as it stands beside others; it takes no part until that is mended."""
+    version: str = ""
+    """API version of the group object, where the versions speak differently."""
+    own_priority: int | None = None
+    """The number on the group object itself; it comes before the one of the class."""
+    follows_pods: bool = False
+    """Its pods say how important it is, the most important one for all."""
+    goes_whole: bool = False
+    """Nobody may take a part of it, not even one that it can spare."""
+    has_object: bool = True
+    """There is a group object to write on; otherwise its pods alone make it."""
+    keeps_phase: bool = True
+    """The group object has a place for the phase."""
+    needs_one_scheduler: bool = False
+    """All its pods must name the same scheduler."""
 
     @property
     def namespace(self) -> str:
@@ -118,6 +166,11 @@ class Gang:
     def latest_attempt(self) -> Condition | None:
         """What was last said about an attempt in a node pool; None when nobody tried."""
         return next((item for item in reversed(self.conditions) if item.node_pool), None)
+
+    @property
+    def label(self) -> str:
+        """The node label of which all members must share a value; empty without one."""
+        return self.topology.label if self.topology else ""
 
     @property
     def roles_count(self) -> bool:

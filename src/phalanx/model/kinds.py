@@ -145,6 +145,9 @@ BUDGET = kind_of({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"})
 GROUP_BY_DIALECT = {
     "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),
     "kai": kind_of({"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}),
+    "coscheduling": kind_of({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup"}),
+    "koordinator": kind_of({"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup"}),
+    "native": kind_of({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}),
 }
 
 

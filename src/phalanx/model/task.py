@@ -34,8 +34,12 @@ class Task:
     gang: GangKey | None = None
     dialect: str = ""
     """Of the mark by which it names its gang."""
+    group: str = ""
+    """The group that it names in this dialect."""
     role: str = ""
     priority: int = 1
+    rank: int = 0
+    """Its priority as the API server has it; 0 when it has none."""
     status: Status = Status.PENDING
     node: str = ""
     created: float = 0.0
@@ -59,6 +63,8 @@ class Task:
     reserved_gpu: str = ""
     """The shared device that it keeps for those who share it; what it asks for is what they have."""
     failed_binds: tuple[FailedBind, ...] = ()
+    owners: str = ""
+    """To whom the pod belongs, as ``namespace/name``; several with commas."""
 
     @property
     def namespace(self) -> str:

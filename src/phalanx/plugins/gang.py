@@ -7,6 +7,7 @@ from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
 from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.model.status import READY, Status
 
 
 class GangPlugin:
@@ -33,7 +34,14 @@ class GangPlugin:
         if valid < minimum:
             message = f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {minimum}"
             return Verdict.refuse(self.name, "NotEnoughTasks", message, valid=valid, needed=minimum)
+        if gang.tally.counts[Status.PENDING] and not gang.starts_enough((Status.PENDING,)):
+            return self._too_few_to_start(gang)
         return YES
+
+    def _too_few_to_start(self, gang: GangState) -> Verdict:
+        waiting, minimum = gang.tally.counts[Status.PENDING], gang.gang.min_member
+        message = f"{waiting} of the {minimum} members that must start together are there; those that run do not count"
+        return Verdict.refuse(self.name, "NotEnoughFresh", message, waiting=waiting, needed=minimum)
 
     def _refuse(self, reason: str, message: str) -> Verdict:
         return Verdict.refuse(self.name, reason, message)
@@ -48,7 +56,7 @@ class GangPlugin:
 
     def gang_ready(self, session: Session, gang: GangState) -> Verdict:
         """Agree when every minimum is met."""
-        if gang.roles_are_ready() and gang.subgroups_are_ready() and gang.is_ready:
+        if gang.roles_are_ready() and gang.subgroups_are_ready() and gang.is_ready and gang.starts_enough(READY):
             return YES
         ready, minimum = gang.tally.ready, gang.gang.min_member
         message = f"{ready} of {minimum} tasks have a node"
@@ -60,7 +68,8 @@ class GangPlugin:
 
     def gang_pipelined(self, session: Session, gang: GangState) -> Vote:
         """Vote for a gang whose minima are met once promises are kept."""
-        if gang.roles_are_pipelined() and gang.subgroups_are_pipelined() and gang.is_pipelined:
+        parts_are_pipelined = gang.roles_are_pipelined() and gang.subgroups_are_pipelined()
+        if parts_are_pipelined and gang.is_pipelined and gang.starts_enough((*READY, Status.PIPELINED)):
             return PERMITTED
         return Vote.reject(self.name, "NotEnoughTasks", needed=gang.gang.min_member)
 
@@ -73,7 +82,7 @@ class GangPlugin:
         spare: dict[str, int] = {}
         victims = []
         for task in candidates:
-            left = spare.setdefault(task.gang.key, task.gang.tally.ready - task.gang.gang.min_member)
+            left = spare.setdefault(task.gang.key, _spare(task.gang))
             if left > 0:
                 spare[task.gang.key] = left - 1
                 victims.append(task)
@@ -88,3 +97,8 @@ class GangPlugin:
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
         """Agree when promises included the minimum is not met."""
         return YES if gang.is_starving else Verdict.refuse(self.name, "NotStarving", ready=gang.tally.ready)
+
+
+def _spare(gang: GangState) -> int:
+    """Return how many members a gang has beyond its minimum; none where it goes as a whole or not at all."""
+    return 0 if gang.gang.goes_whole else gang.tally.ready - gang.gang.min_member

@@ -2,12 +2,13 @@
 Kubernetes' filters and scores.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from phalanx.core.hooks import Layer
+from phalanx.core.labels import closed_by_label
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -99,6 +100,14 @@ class PredicatesPlugin:
         if shape.resource_claims and "DynamicResourceAllocation" in self._on:
             layers += session.book(self._claims).layers(shape, nodes)
         return layers
+
+    def task_screen(self, session: Session, task: TaskState, nodes: Index | slice) -> Sequence[Layer] | None:
+        """Keep the members of a gang on nodes that share a value of a label, if it asks for that."""
+        label = task.gang.gang.label
+        if not label:
+            return None
+        closed = closed_by_label(task.gang, session.snapshot.nodes)
+        return [Layer(closed[nodes], f"node(s) don't share the group's value of {label}")]
 
     def _volume_layers(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
         book, layers = session.book(VolumeBook), list[Layer]()

@@ -13,6 +13,7 @@ from pathlib import Path
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.errors import PhalanxError
+from phalanx.explain.news import news
 from phalanx.model.kinds import Document
 from phalanx.runtime.events import EventWriter
 from phalanx.runtime.gangs import GangBook
@@ -50,8 +51,11 @@ class Embedded:
         world.controllers.told.append(self._events.tell)
 
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        for key, text in self._book.note(snapshot, decisions).items():
+        behind_gates = self.world.gates.waits if self.world.gates is not None else {}
+        for key, text in self._book.note(snapshot, decisions, behind_gates).items():
             self._events.waits(snapshot.gangs[key], text)
+        for item in news(decisions):
+            self._events.happened(item)
 
     def gangs(self) -> Document:
         """Return the gangs as they are."""

@@ -5,6 +5,7 @@ from collections import deque
 from phalanx.controllers.base import Tell
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
+from phalanx.explain.news import News
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
@@ -47,6 +48,13 @@ class EventWriter:
         group = None if kind is None else self._store.find(kind, gang.namespace, gang.name)
         if kind is not None and group is not None:
             self._write(kind, group, "FailedScheduling", why, type_="Warning")
+
+    def happened(self, item: News) -> None:
+        """A gang starts, or its time is up."""
+        kind = GROUP_BY_DIALECT[item.group.dialect]
+        group = self._store.find(kind, item.group.namespace, item.group.name)
+        if group is not None:
+            self._write(kind, group, item.reason, item.message, type_="Warning" if item.is_warning else "Normal")
 
     def tell(self, event: Tell) -> None:
         """A controller wants something to be known."""

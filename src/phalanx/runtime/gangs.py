@@ -3,13 +3,15 @@
 They are read from the cluster as it is now; why one waits is what the last session that looked at it found.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.explain.membership import minimum_of
-from phalanx.explain.standing import standing_of
+from phalanx.explain.orphans import missing_groups
+from phalanx.explain.standing import Standing, standing_of
 from phalanx.explain.why import why
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
@@ -27,17 +29,19 @@ class GangBook:
         """Begin with nothing heard."""
         self._why: dict[GangKey, str] = {}
 
-    def note(self, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
-        """Remember a session; return the gangs for which the reason to wait is a new one."""
+    def note(self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str]) -> dict[GangKey, str]:
+        """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one."""
         self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
+        found |= {key: text for key, text in behind_gates.items() if key in found}
         news = {key: text for key, text in found.items() if text and self._why.get(key) != text}
         self._why |= found
         return news
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return all gangs as one list, by namespace and name."""
+        """Return all gangs as one list, by namespace and name; those that pods name and nobody describes come last."""
         items = [self._document(snapshot, key) for key in sorted(snapshot.gangs)]
+        items += [_missing(snapshot, key, text) for key, text in missing_groups(snapshot).items()]
         return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
 
     def _document(self, snapshot: Snapshot, key: GangKey) -> dict[str, Any]:
@@ -56,10 +60,21 @@ class GangBook:
         }  # fmt: skip
 
 
+def _missing(snapshot: Snapshot, key: GangKey, text: str) -> dict[str, Any]:
+    """Return a gang that nobody describes: its pods, and what they wait for."""
+    members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
+    namespace, name = split_key(key)
+    return {
+        "apiVersion": API_VERSION, "kind": "Gang", "metadata": {"name": name, "namespace": namespace},
+        "group": "", "queue": "", "phase": "Pending", "status": Standing.WAITS.value, "minimum": 0, "placed": 0, "running": 0,
+        "why": text, "members": [_member(task) for task in members],
+    }  # fmt: skip
+
+
 def _group_of(gang: Gang) -> str:
     """Name the API of the group object; where pods alone make a gang, the dialect."""
     kind = GROUP_BY_DIALECT.get(gang.dialect)
-    return gang.dialect if kind is None else kind.api_version
+    return gang.dialect if kind is None or not gang.has_object else f"{kind.group}/{gang.version or kind.version}"
 
 
 def _waits(state: GangState) -> bool:

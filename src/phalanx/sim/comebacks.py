@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from phalanx.dialects.gates import as_made
 from phalanx.dialects.links import relinked
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
@@ -53,6 +54,7 @@ class Comebacks:
 
 def fresh(pod: Document) -> dict[str, Any]:
     """Return a pod as it was submitted: without a node, and nothing that happened to it."""
+    pod = as_made(pod)
     meta = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_OLD_POD}
     spec: Mapping[str, Any] = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

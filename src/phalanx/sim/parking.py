@@ -66,7 +66,7 @@ class ParkingLot:
             if not _waits_in_vain(state):
                 continue
             wait = FIRST_WAIT if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
-            self._spots[key] = Spot(state.gang, snapshot.members_of(key), _needs(state), snapshot.now + wait, wait)
+            self._spots[key] = Spot(state.declared, snapshot.members_of(key), _needs(state), snapshot.now + wait, wait)
 
     def next_time(self) -> float | None:
         """Return when the next gang wants to be asked."""

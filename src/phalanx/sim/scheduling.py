@@ -85,6 +85,8 @@ class Scheduling:
             self._is_writing = False
         if has_changed:
             self.wake()
+        if decisions.again is not None:
+            self._plan(max(decisions.again, self._kernel.now + self._settings.period))
         if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes):
             self._plan(self._kernel.now + self._settings.heartbeat)
         elif self._parking is not None and (moment := self._parking.next_time()) is not None:

@@ -13,8 +13,9 @@ from itertools import groupby
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.links import relinked
+from phalanx.dialects.links import Link, first_named, relinked
 from phalanx.errors import ConfigError, Missing, SnapshotError
+from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of
 from phalanx.model.task import TaskKey
 from phalanx.sim.manifests import cluster_objects, gang_objects
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
@@ -54,20 +55,19 @@ def cast(documents: Iterable[Document]) -> Cast:
     for document in found:
         cluster.put(document)
         _check_times(document)
-    groups = {_key(document) for document in found if document["kind"] == "PodGroup"}
     for document in found:
         task = cluster.state.task(TaskKey(_key(document))) if document["kind"] == "Pod" else None
-        if task is not None and task.gang in groups:
+        if task is not None and task.gang is not None and cluster.state.gang(task.gang) is not None:
             gang_by_pod[_key(document)] = str(task.gang)
     running = {gang_by_pod[_key(pod)] for pod in found if pod["kind"] == "Pod" and _key(pod) in gang_by_pod and _has_place(pod)}
-    return _sorted_by_part(found, gang_by_pod, running)
+    return _sorted_by_part(found, cluster, gang_by_pod, running)
 
 
-def _sorted_by_part(documents: list[Document], gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
+def _sorted_by_part(documents: list[Document], cluster: ObjectCluster, gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
     parts = Cast()
     for document in documents:
         kind, key = document["kind"], _key(document)
-        gang = key if kind == "PodGroup" else gang_by_pod.get(key) if kind == "Pod" else None
+        gang = _gang_of_group(cluster, document) if kind == "PodGroup" else gang_by_pod.get(key) if kind == "Pod" else None
         if kind == "Node":
             parts.nodes[document["metadata"]["name"]] = document
         elif gang is None and _annotation(document, ARRIVES) is not None:
@@ -77,6 +77,12 @@ def _sorted_by_part(documents: list[Document], gang_by_pod: Mapping[str, str], r
         else:
             parts.gangs.setdefault(gang, []).append(document)
     return parts
+
+
+def _gang_of_group(cluster: ObjectCluster, group: Document) -> str:
+    """Return the gang that a group is, or is a part of."""
+    dialect = next((name for name, kind in GROUP_BY_DIALECT.items() if kind == kind_of(group)), "")
+    return cluster.groups.key_of(Link(dialect, _key(group))) if dialect else _key(group)
 
 
 def _has_place(pod: Document) -> bool:
@@ -196,7 +202,11 @@ def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
 
 def copy_of(group: Sequence[Document], number: int) -> list[Document]:
     """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
-    name = next(item["metadata"]["name"] for item in group if item["kind"] == "PodGroup")
+    names = [item["metadata"]["name"] for item in group if item["kind"] == "PodGroup"] or [first_named(group[0])]
+    if len(names) != 1:
+        members = ", ".join(_key(item) for item in group[:2])
+        raise ConfigError(f"arrivals: the gang of {members} has {len(names)} PodGroups; only gangs with one can come several times")
+    name = names[0]
     return [_renamed(item, name, f"{name}-{number + 1}") for item in group]
 
 

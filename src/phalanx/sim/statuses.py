@@ -38,7 +38,10 @@ class StatusWriter:
             return False
         self._written[gang.uid] = status
         for item in words_of(gang).writes(gang, status, outcome):
-            self._patch(item.kind, (item.namespace, item.name), {"status": item.status})
+            place = (item.namespace, item.name)
+            self._patch(item.kind, place, {"status": item.status})
+            if item.annotations:
+                self._patch(item.kind, place, {"metadata": {"annotations": item.annotations}}, is_status=False)
         return status.phase == "Inqueue" != gang.phase
 
     def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:

@@ -16,6 +16,7 @@ from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
+from phalanx.explain.orphans import missing_groups
 from phalanx.explain.why import why
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
@@ -24,6 +25,7 @@ from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.controlling import Controllers
 from phalanx.sim.faults import Faults
+from phalanx.sim.gatekeeping import Gatekeeping
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
@@ -46,9 +48,9 @@ class World:
 
     def __init__(
         self, mind: Mind, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
-        controllers: Sequence[Controller] = (),
+        controllers: Sequence[Controller] = (), gates: Mind | None = None,
     ) -> None:  # fmt: skip
-        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs."""
+        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back."""
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
         self.settings, self.start, self._chance = settings or Settings(), start, Random(seed)
@@ -62,6 +64,7 @@ class World:
         for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
             self.store.listen(partial(self._enter, reader))
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
+        self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
         self.controllers.told.append(self._note_warning)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
@@ -213,9 +216,10 @@ class World:
         gang = self.cluster.state.gang(key)
         for member in [*self.cluster.state.members(key)]:
             self.store.delete(POD, *split_key(member), grace=0)
-        kind = None if gang is None else GROUP_BY_DIALECT.get(gang.dialect)
-        if gang is not None and kind is not None and self.store.find(kind, gang.namespace, gang.name) is not None:
-            self.store.delete(kind, gang.namespace, gang.name)
+        for group in (gang.pieces or (gang,)) if gang is not None and gang.dialect in GROUP_BY_DIALECT else ():
+            kind = GROUP_BY_DIALECT[group.dialect]
+            if self.store.find(kind, group.namespace, group.name) is not None:
+                self.store.delete(kind, group.namespace, group.name)
         self.work.forget(key)
 
     def pods_of(self, gang: str) -> list[str]:
@@ -225,11 +229,13 @@ class World:
     def reasons(self) -> dict[str, str]:
         """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
         snapshot, decisions = self.scheduling.look()
-        found: dict[str, str] = {}
+        found: dict[str, str] = dict[str, str](missing_groups(self.cluster.snapshot(self.now)).items())
         for outcome in decisions.outcomes:
             sentence = why(outcome, snapshot)
             if sentence:
                 found.setdefault(self._gang_named(outcome.state.key), sentence)
+        for key, text in self.gates.reasons().items() if self.gates is not None else ():
+            found[key] = text
         return found
 
     def _gang_named(self, key: str) -> str:

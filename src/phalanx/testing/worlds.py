@@ -5,6 +5,7 @@ worlds.submit(world, worlds.gang("train", tasks=3, duration="10m", gpus=1))
 world.advance(world.start + 60)
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from phalanx.builtin import catalogue_of
@@ -22,8 +23,8 @@ from phalanx.testing import build
 
 
 def world(*, nodes: int = 3, policy: Policy | None = None, settings: Settings | None = None, **more: Any) -> World:
-    """Return a world with equal nodes ``node-0`` and so on; `more` is what nodes offer, and `seed` and `is_solo`."""
-    own = {name: more.pop(name) for name in ("seed", "is_solo") if name in more}
+    """Return a world with equal nodes ``node-0`` and so on; `more` is what nodes offer, and what a world takes besides."""
+    own = {name: more.pop(name) for name in ("seed", "is_solo", "controllers", "gates", "start") if name in more}
     chosen = policy or build.policy()
     found = World(Mind(chosen, catalogue_of(chosen.family)), settings=settings, **own)
     found.load([*(build.node(f"node-{number}", **more) for number in range(nodes)), build.queue("default")])
@@ -37,7 +38,7 @@ def gang(name: str, *, duration: str = "", **more: Any) -> list[Document]:
     return [group, *pods]
 
 
-def submit(world: World, *gangs: list[Document], at: float = 0.0) -> None:
+def submit(world: World, *gangs: Sequence[Document], at: float = 0.0) -> None:
     """Let gangs arrive together so many seconds after the start."""
     world.plan(at, lambda: world.submit(gangs))
 

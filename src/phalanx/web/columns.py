@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from phalanx.dialects.links import first_named
+
 Document = Mapping[str, Any]
 
 
@@ -53,10 +55,11 @@ def _pod_status(pod: Document) -> str:
     return str(pod.get("status", {}).get("phase", ""))
 
 
-def _gang(pod: Document) -> str:
-    annotations = pod["metadata"].get("annotations") or {}
-    keys = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "pod-group-name")
-    return next((annotations[key] for key in keys if key in annotations), "")
+def _group_status(group: Document) -> str:
+    """Return the phase of a group; Kubernetes' own have a condition instead."""
+    status = group.get("status") or {}
+    said: Document = next((item for item in status.get("conditions") or () if str(item.get("type", "")).startswith("PodGroup")), {})
+    return str(status.get("phase") or said.get("reason") or "Pending")
 
 
 def _node_status(node: Document) -> str:
@@ -79,8 +82,8 @@ def _labels(document: Document) -> str:
 
 
 _GROUP = (
-    Column("STATUS", at("status.phase", "Pending")),
-    Column("MIN", at("spec.minMember")),
+    Column("STATUS", _group_status),
+    Column("MIN", lambda group: at("spec.minMember")(group) or at("spec.schedulingPolicy.gang.minCount")(group)),
     Column("QUEUE", at("spec.queue")),
     Column("PRIORITY", at("spec.priorityClassName"), is_wide=True),
 )
@@ -96,7 +99,7 @@ BY_KIND: dict[str, tuple[Column, ...]] = {
     "Pod": (
         Column("STATUS", _pod_status),
         Column("NODE", at("spec.nodeName")),
-        Column("GANG", _gang),
+        Column("GANG", first_named),
         Column("PRIORITY", at("spec.priority"), is_wide=True),
         Column("SCHEDULER", at("spec.schedulerName"), is_wide=True),
     ),

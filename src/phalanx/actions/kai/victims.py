@@ -166,7 +166,7 @@ class VictimLine:
         left = {leaf.name: self._left_in(leaf) for leaf in pod_sets(gang)}
         smaller = [PodSet(leaf.name, leaf.minimum, left[leaf.name], leaf.policy) for leaf in pod_sets(gang)]
         for leaf in reversed(leaves_in_order(smaller)):
-            if len(left[leaf.name]) > leaf.minimum:
+            if len(left[leaf.name]) > leaf.minimum and not gang.gang.goes_whole:
                 return [self._session.sorted_tasks(left[leaf.name])[-1]]
         return [task for tasks in left.values() for task in self._session.sorted_tasks(tasks)]
 

@@ -65,7 +65,7 @@ class TopologyPlugin:
         constraint = _constraint(gang, subgroup)
         if constraint is None:
             return None
-        tree = session.snapshot.surroundings.label_trees.get(constraint.topology)
+        tree = _tree(session, constraint)
         if tree is None or not _levels_exist(constraint, tree):
             gang.verdicts.append(_no_tree(constraint, tree))
             return []
@@ -97,6 +97,13 @@ def _constraint(gang: GangState, subgroup: str) -> TopologyConstraint | None:
     if not subgroup:
         return gang.gang.topology
     return next((policy.topology for policy in gang.gang.subgroups if policy.name == subgroup), None)
+
+
+def _tree(session: Session, constraint: TopologyConstraint) -> LabelTree | None:
+    """Return the tree that a constraint names; one that names a label alone means the tree of this one level."""
+    if constraint.label:
+        return LabelTree(f"label {constraint.label}", (constraint.label,))
+    return session.snapshot.surroundings.label_trees.get(constraint.topology)
 
 
 def _levels_exist(constraint: TopologyConstraint, tree: LabelTree) -> bool:

@@ -1,0 +1,54 @@
+"""The search for one value of a node label whose nodes have room for a gang that must stay together.
+
+A value that can hold all waiting tasks comes before one that can hold only some; among the former the tightest, among the latter
+the roomiest. Room that is there now comes before room that is being released.
+"""
+
+from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.core.labels import LabelDomain, label_domains
+from phalanx.core.session import Session
+from phalanx.core.statement import Statement
+from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.model.queue import Queue
+
+
+class LabelSearch:
+    """Places gangs whose members must share a value of a node label."""
+
+    def __init__(self, session: Session, placer: TaskPlacer) -> None:
+        """Search with the task loop of the action."""
+        self._session, self._placer = session, placer
+
+    def allocate(self, gang: GangState, queue: Queue) -> bool:
+        """Place the gang if the nodes of some value have room; tell whether it was committed."""
+        subgroup = next(iter(gang.subgroups.values()))
+        waiting = list(self._placer.tasks_left(subgroup))
+        promising: LabelDomain | None = None
+        for domain in self._in_order(gang, subgroup):
+            statement = self._place(subgroup, queue, domain, waiting)
+            if statement is not None and self._session.gang_ready(gang).ok:
+                statement.commit()
+                return True
+            if statement is not None:
+                promising = promising or domain
+                statement.discard()
+        if promising is not None and (statement := self._place(subgroup, queue, promising, waiting)) is not None:
+            statement.keep()
+        return False
+
+    def _place(self, subgroup: SubGroupState, queue: Queue, domain: LabelDomain, waiting: list[TaskState]) -> Statement | None:
+        self._placer.restore(subgroup, list(waiting))
+        prefix = f"With {subgroup.gang.gang.label}={domain.value}: "
+        return self._placer.place(subgroup, queue, within=domain.nodes, prefix=prefix)
+
+    def _in_order(self, gang: GangState, subgroup: SubGroupState) -> list[LabelDomain]:
+        waiting = self._placer.tasks_left(subgroup)
+        outlook = self._session.outlook(waiting[-1].task.shape)
+        domains = label_domains(gang, self._session.snapshot.nodes)
+        room = {domain.value: outlook.room_in(domain.nodes) for domain in domains}
+
+        def rank(domain: LabelDomain) -> tuple[bool, int, str]:
+            is_short = room[domain.value] < len(waiting)
+            return is_short, -room[domain.value] if is_short else room[domain.value], domain.value
+
+        return sorted(domains, key=rank)

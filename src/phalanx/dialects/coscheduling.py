@@ -1,0 +1,95 @@
+"""Coscheduling's PodGroup, ``scheduling.x-k8s.io/v1alpha1``; Koordinator's has the same form and is read with the same parts.
+
+Their status has no conditions and other phases than ours inside; both are read into ours here and written back in theirs by
+`coscheduling_status` and `koordinator_status`. There are no queues and no priority of groups: gangs are in the queue `default`, and
+as important as their most important pod.
+"""
+
+from collections.abc import Mapping
+
+from phalanx.dialects.parts import key_of, seconds, staleness_grace
+from phalanx.dialects.schema import Int32, Meta, Quantities, Read
+from phalanx.errors import SnapshotError
+from phalanx.model.gang import STALE, Condition, Counts, Gang
+from phalanx.model.resources import read_resources
+from phalanx.model.task import GangKey
+
+DIALECT = "coscheduling"
+STALE_SINCE = "phalanx.dev/stale-since"
+"""Annotation that stands for the condition `Stale`, for which these groups have no place."""
+PHASES = {
+    "Pending": "Pending", "PreScheduling": "Pending", "Scheduling": "Inqueue", "Scheduled": "Running", "Running": "Running",
+    "Finished": "Completed", "Failed": "Completed",
+}  # fmt: skip
+"""Ours by theirs."""
+
+
+class PodGroupSpecRead(Read):
+    """What a PodGroup asks for."""
+
+    min_member: Int32 | None = None
+    min_resources: Quantities = None
+    schedule_timeout_seconds: Int32 | None = None
+
+
+class PodGroupStatusRead(Read):
+    """What was written on a PodGroup."""
+
+    phase: str | None = None
+    running: Int32 | None = None
+    succeeded: Int32 | None = None
+    failed: Int32 | None = None
+
+
+class PodGroupRead(Read):
+    """A PodGroup."""
+
+    metadata: Meta
+    spec: PodGroupSpecRead | None = None
+    status: PodGroupStatusRead | None = None
+
+
+def gang(read: PodGroupRead) -> Gang:
+    """Read a PodGroup; without minMember it makes no gang, and every pod starts for itself."""
+    meta, spec = read.metadata, read.spec or PodGroupSpecRead()
+    annotations, status = meta.annotations or {}, read.status or PodGroupStatusRead()
+    minimum = None if spec.min_resources is None else read_resources(spec.min_resources, where="spec.minResources")
+    return Gang(
+        key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=min_member(spec), min_resources=minimum,
+        created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=phase(status),
+        conditions=conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations,
+        dialect=DIALECT, follows_pods=True, schedule_timeout_seconds=timeout(spec), reported={"": counts(status)},
+    )  # fmt: skip
+
+
+def min_member(spec: PodGroupSpecRead) -> int:
+    """Return how many members start together; 0 when it is left out."""
+    found = spec.min_member or 0
+    if found < 0:
+        raise SnapshotError(f"spec.minMember: {found} is negative; write 1 or more, or leave it out for pods that need not wait")
+    return found
+
+
+def timeout(spec: PodGroupSpecRead) -> float | None:
+    """Return the group's own time limit; 0 leaves it to the configuration, as if nothing were said."""
+    found = spec.schedule_timeout_seconds or 0
+    if found < 0:
+        raise SnapshotError(f"spec.scheduleTimeoutSeconds: {found} is negative; write seconds, or leave it out for the default")
+    return float(found) or None
+
+
+def phase(status: PodGroupStatusRead) -> str:
+    """Return the phase in our words."""
+    return PHASES.get(status.phase or "", "Pending")
+
+
+def counts(status: PodGroupStatusRead) -> Counts:
+    """Return what the status says of its members."""
+    return status.running or 0, status.succeeded or 0, status.failed or 0
+
+
+def conditions(status: PodGroupStatusRead, annotations: Mapping[str, str]) -> tuple[Condition, ...]:
+    """Return what phase and annotations say that others keep as conditions."""
+    since = seconds(annotations.get(STALE_SINCE), where=f"metadata.annotations[{STALE_SINCE!r}]")
+    found = [Condition("Scheduled", "True")] if phase(status) == "Running" else []
+    return (*found, *([Condition(STALE, "True", "BelowMinimum", since=since)] if since else ()))

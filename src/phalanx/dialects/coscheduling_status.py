@@ -1,0 +1,171 @@
+"""What a session means for Coscheduling's PodGroups and their pods: phase, counts, owners, messages.
+
+The status tells what is there and not what was just decided: a bind may still fail. Koordinator's PodGroups share most of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from phalanx.core.decision import Outcome
+from phalanx.core.quorum import counts_of
+from phalanx.core.states import GangState, TaskState
+from phalanx.core.verdict import FitError
+from phalanx.dialects.coscheduling import PHASES, STALE_SINCE
+from phalanx.dialects.volcano_status import (
+    GroupStatus,
+    GroupWrite,
+    PodCondition,
+    first_blocked,
+    placeable,
+    stale_condition,
+)
+from phalanx.model.gang import STALE, Condition, Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT
+from phalanx.model.moment import moment_text
+from phalanx.model.status import COMPLETED, ON_NODE, VALID, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the members of a group stood when the session opened."""
+
+    minimum: int
+    pods: int
+    could_start: int
+    """Those that have not failed and are not leaving."""
+    bound: int
+    """Those that have a node, and those that succeeded."""
+    running: int
+    succeeded: int
+    failed: int
+
+    @property
+    def at_work(self) -> int:
+        """How many have started and not failed."""
+        return self.running + self.succeeded
+
+    @property
+    def end(self) -> str:
+        """The phase of a group that has ended or cannot go on; empty for all others."""
+        if self.pods and self.succeeded + self.failed == self.pods:
+            return "Finished" if self.succeeded >= max(self.minimum, 1) else "Failed"
+        is_lost = self.failed and self.could_start < self.minimum <= self.could_start + self.failed
+        return "Failed" if is_lost else ""
+
+    @property
+    def is_running(self) -> bool:
+        """Tell whether the minimum has started."""
+        return self.at_work >= max(self.minimum, 1)
+
+
+def standing_of(tasks: Iterable[TaskState], minimum: int) -> Standing:
+    """Count members by what was observed, not by what the session decided."""
+    members = [task.task for task in tasks]
+    running, succeeded, failed = counts_of(members)
+    return Standing(
+        minimum=minimum, pods=len(members), could_start=sum(task.status in VALID for task in members),
+        bound=sum(task.status is Status.SUCCEEDED or (task.status in ON_NODE and bool(task.node)) for task in members),
+        running=running, succeeded=succeeded, failed=failed,
+    )  # fmt: skip
+
+
+def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
+    """Return the status after the session."""
+    gang = outcome.state
+    standing = standing_of(gang.tasks, gang.declared.min_member)
+    word = _word(standing, is_admitted=is_admitted(gang))
+    document = {"phase": word, **counted(standing), **occupied_by(gang.tasks)}
+    return GroupStatus(PHASES[word], conditions(outcome), {gang.declared.key: document})
+
+
+def _word(standing: Standing, *, is_admitted: bool) -> str:
+    if standing.end or standing.is_running:
+        return standing.end or "Running"
+    has_pods = standing.pods and standing.could_start >= standing.minimum
+    return "Scheduling" if has_pods and is_admitted else "Pending"
+
+
+def is_admitted(gang: GangState) -> bool:
+    """Tell whether a session looks for places for the gang."""
+    return gang.phase not in ("", "Pending")
+
+
+def counted(standing: Standing) -> dict[str, int]:
+    """Return the counts of a status."""
+    return {"running": standing.running, "succeeded": standing.succeeded, "failed": standing.failed}
+
+
+def occupied_by(tasks: Sequence[TaskState]) -> dict[str, str]:
+    """Return whose pods are in the group: the owners of the first pod that has any."""
+    owners = next((task.task.owners for task in sorted(tasks, key=lambda task: task.task.key) if task.task.owners), "")
+    return {"occupiedBy": owners} if owners else {}
+
+
+def conditions(outcome: Outcome) -> tuple[Condition, ...]:
+    """Return what is to be said about the gang; these groups have no conditions, so only answers show it."""
+    gang = outcome.state
+    if not outcome.is_guarded or not gang.tasks or gang.tally.total(COMPLETED) == len(gang.tasks):
+        return stale_condition(gang)
+    if gang.is_ready and gang.roles_are_ready():
+        return (Condition("Scheduled", "True", "GangIsWhole", f"{gang.tally.ready} members have a place"), *stale_condition(gang))
+    return (Condition("Unschedulable", "True", "NotEnoughMembers", group_message(gang)), *stale_condition(gang))
+
+
+def group_message(gang: GangState) -> str:
+    """Say how far a gang came, and who stops it."""
+    blocked = None if gang.verdicts else first_blocked(gang.tasks)
+    return how_far(gang) if blocked is None else f"{how_far(gang)}; {blocked.task.name}: {_text(blocked)}"
+
+
+def how_far(gang: GangState) -> str:
+    """Say what the session found for the gang as a whole."""
+    called = f"PodGroup {gang.gang.namespace}/{gang.gang.name}"
+    verdict = next((verdict for verdict in gang.verdicts if verdict.message), None)
+    if verdict is not None:
+        return f"{called}: {verdict.message}"
+    fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
+    return f"{called} needs room for {gang.gang.min_member} members at once and has it for {fitting}"
+
+
+def _text(task: TaskState) -> str:
+    """Say why a pod has no node, as kube-scheduler puts it."""
+    if task.error is None:
+        return task.refusal.message if task.refusal is not None else ""
+    text = task.error.text if isinstance(task.error, FitError) else task.error
+    return text.replace("nodes are unavailable", "nodes are available").rstrip(".")
+
+
+def settled_phase(gang: GangState) -> str:
+    """Return the phase of a group that no session touches: it stays."""
+    return gang.gang.phase
+
+
+def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
+    """Say what became of a pod that is not bound: its own obstacle, the room that it has or keeps, or what its group lacks."""
+    status, node = (task.status, task.node) if task.attempt is None else (task.attempt, task.attempt_node)
+    if status is Status.PIPELINED:
+        room = "is kept for it" if task.is_kept else "is its own once others have left"
+        return PodCondition("Unschedulable", f"room on {names[node]} {room}; {group_message(task.gang)}", names[node])
+    if status is Status.ALLOCATED:
+        return PodCondition("Schedulable", f"there is room on {names[node]}; {group_message(task.gang)}")
+    own = _text(task)
+    return PodCondition("Unschedulable", f"{own}; {how_far(task.gang)}" if own else group_message(task.gang))
+
+
+def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
+    """Return the status of every PodGroup that the gang is made of."""
+    pieces = outcome.state.declared.pieces or (outcome.state.declared,)
+    kind, stamps = GROUP_BY_DIALECT[gang.dialect], stale_stamp(gang, status)
+    return tuple(
+        GroupWrite(kind, piece.namespace, piece.name, status.documents[piece.key], {} if number else stamps)
+        for number, piece in enumerate(pieces)
+        if piece.has_object
+    )
+
+
+def stale_stamp(gang: Gang, status: GroupStatus) -> Mapping[str, str | None]:
+    """Return the annotation that keeps since when a gang is stale, if it changes."""
+    since = next((item.since for item in status.conditions if item.type == STALE), 0.0)
+    text = moment_text(ceil(since)) if since else None
+    return {} if gang.annotations.get(STALE_SINCE) == text else {STALE_SINCE: text}

@@ -1,0 +1,181 @@
+"""Gangs held back by a scheduling gate, before any scheduler: who belongs together, and the plan that lets them go.
+
+Pods carry the gate `phalanx.dev/gang`. Which gang they are in says their group object, of any dialect, or the label of the same
+name; then their annotations say how large it is. When all of a gang has room, a plan is written on each of its pods: which node,
+and how many pods the plan is for. Only a plan that all its pods carry counts, so that whoever finds it can go on with it.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from phalanx.core.duration import seconds_of
+from phalanx.dialects import schema
+from phalanx.dialects.parts import integer, key_of, seconds, staleness_grace
+from phalanx.errors import SnapshotError
+from phalanx.model.gang import Gang
+from phalanx.model.kinds import Document
+from phalanx.model.moment import moment_of, moment_text
+from phalanx.model.task import GangKey, TaskKey
+
+GATE = "phalanx.dev/gang"
+MIN_MEMBER = "phalanx.dev/min-member"
+TIMEOUT, AFTERWARDS = "phalanx.dev/timeout", "phalanx.dev/on-timeout"
+WAIT, DELETE = "wait", "delete"
+PLAN = "phalanx.dev/plan"
+LASTS_SECONDS = 60.0
+"""A plan that nobody has begun to carry out is worth nothing after this time."""
+NODE_NAME, REQUIRED = "metadata.name", "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Where a pod goes, and with how many others."""
+
+    id: str
+    """The same for all pods of a plan, another one for another plan."""
+    pods: int
+    node: str
+    made: str
+
+    def is_fresh(self, now: float) -> bool:
+        """Tell whether the plan may still be begun."""
+        return (moment_of(self.made) or 0.0) + LASTS_SECONDS >= now
+
+
+# --- reading -------------------------------------------------------------------------------------------------------------
+
+
+def gang(pod: schema.Pod, key: str) -> Gang | None:
+    """Return the gang that a pod describes; None if it leaves that to others."""
+    meta = pod.metadata
+    annotations = meta.annotations or {}
+    minimum = minimum_of(annotations)
+    timeout_of(annotations)
+    if minimum is None:
+        return None
+    return Gang(
+        key=GangKey(key), uid=meta.uid or key_of(meta),
+        min_member=minimum, dialect="gates", follows_pods=True, keeps_phase=False, has_object=False, annotations=annotations,
+        created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
+        staleness_grace_seconds=staleness_grace(annotations),
+    )  # fmt: skip
+
+
+def minimum_of(annotations: Mapping[str, str]) -> int | None:
+    """Return how many pods start together; None when nobody says."""
+    text = annotations.get(MIN_MEMBER)
+    if text is None:
+        return None
+    where = f"metadata.annotations[{MIN_MEMBER!r}]"
+    try:
+        minimum = integer(text, where=where)
+    except SnapshotError as problem:
+        raise SnapshotError(f"{problem}; write how many pods start together, for example '4'") from problem
+    if minimum < 1:
+        raise SnapshotError(f"{where}: {text!r} is too small; write how many pods start together, 1 or more")
+    return minimum
+
+
+def timeout_of(annotations: Mapping[str, str]) -> tuple[float | None, str]:
+    """Return after how many seconds a gang has waited too long, and what happens then."""
+    text, afterwards = annotations.get(TIMEOUT), annotations.get(AFTERWARDS, WAIT)
+    limit = None if text is None else seconds_of(text)
+    if text is not None and limit is None:
+        raise SnapshotError(f"metadata.annotations[{TIMEOUT!r}]: {text!r} is not a duration; write for example '10m'")
+    if afterwards not in (WAIT, DELETE):
+        where = f"metadata.annotations[{AFTERWARDS!r}]"
+        raise SnapshotError(f"{where}: {afterwards!r} is unknown; write {WAIT!r} or {DELETE!r}")
+    return limit, afterwards
+
+
+def gates_of(pod: Document) -> list[str]:
+    """Return the names of a pod's gates."""
+    return [str(gate.get("name", "")) for gate in (pod.get("spec") or {}).get("schedulingGates") or ()]
+
+
+def plan_of(pod: Document) -> Plan | None:
+    """Return the plan of a pod; one that nobody can read counts as none."""
+    text = (pod["metadata"].get("annotations") or {}).get(PLAN)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Plan)
+    except msgspec.DecodeError:
+        return None
+
+
+# --- planning ------------------------------------------------------------------------------------------------------------
+
+
+def foreseen(pod: Document) -> Document:
+    """Return a pod as it will be once its gate is lifted: a candidate for a node, or on the node of its plan."""
+    plan, gates, spec = plan_of(pod), gates_of(pod), pod.get("spec") or {}
+    if gates == [GATE]:
+        return {**pod, "spec": {key: value for key, value in spec.items() if key != "schedulingGates"}}
+    if plan is not None and not gates and not spec.get("nodeName"):
+        return {**pod, "spec": {**spec, "nodeName": plan.node}}
+    return pod
+
+
+def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, Plan]:
+    """Return the plan of each pod of a gang that goes together."""
+    lines = "\n".join(f"{key} {node}" for key, node in sorted(node_by_pod.items()))
+    name = sha256(lines.encode()).hexdigest()[:12]
+    made = moment_text(int(now))
+    return {key: Plan(name, len(node_by_pod), node, made) for key, node in node_by_pod.items()}
+
+
+def written(plan: Plan) -> dict[str, Any]:
+    """Return the patch that puts a plan on a pod."""
+    return {"metadata": {"annotations": {PLAN: msgspec.json.encode(plan).decode()}}}
+
+
+# --- lifting -------------------------------------------------------------------------------------------------------------
+
+
+def lifted(pod: Document, plan: Plan) -> dict[str, Any]:
+    """Return the patch that pins a pod to the node of its plan and takes our gate away, both in one."""
+    others = [gate for gate in pod["spec"].get("schedulingGates") or () if gate.get("name") != GATE]
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
+    required = {"nodeSelectorTerms": [_on(term, plan.node) for term in terms]}
+    spec = {"affinity": {"nodeAffinity": {REQUIRED: required}}, "schedulingGates": others}
+    return {"metadata": {"resourceVersion": pod["metadata"]["resourceVersion"]}, "spec": spec}
+
+
+def _on(term: Document, node: str) -> dict[str, Any]:
+    return {**term, "matchFields": [*(term.get("matchFields") or ()), _field(node)]}
+
+
+def _field(node: str) -> dict[str, Any]:
+    return {"key": NODE_NAME, "operator": "In", "values": [node]}
+
+
+def as_made(pod: Document) -> Document:
+    """Return a pod as it was before its plan: with our gate, and free to go to other nodes."""
+    plan = plan_of(pod)
+    if plan is None:
+        return pod
+    annotations = {key: text for key, text in pod["metadata"]["annotations"].items() if key != PLAN}
+    gates = [{"name": name} for name in dict.fromkeys([*gates_of(pod), GATE])]
+    affinity = _unpinned(pod["spec"].get("affinity") or {}, plan.node)
+    spec = {**pod["spec"], "schedulingGates": gates, "affinity": affinity}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}, "spec": spec}
+
+
+def _unpinned(affinity: Document, node: str) -> dict[str, Any]:
+    """Return what is left of an affinity without the pin; parts of which nothing is left go with it."""
+    nodes = dict(affinity.get("nodeAffinity") or {})
+    required = nodes.pop(REQUIRED, None) or {}
+    terms = [left for term in required.get("nodeSelectorTerms") or () if (left := _without_pin(term, node))]
+    if terms:
+        nodes[REQUIRED] = {"nodeSelectorTerms": terms}
+    others = {key: value for key, value in affinity.items() if key != "nodeAffinity"}
+    return {**others, "nodeAffinity": nodes} if nodes else others
+
+
+def _without_pin(term: Document, node: str) -> dict[str, Any]:
+    fields = [field for field in term.get("matchFields") or () if field != _field(node)]
+    return {**{key: value for key, value in term.items() if key != "matchFields"}, **({"matchFields": fields} if fields else {})}

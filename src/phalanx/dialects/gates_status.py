@@ -1,0 +1,28 @@
+"""What a session means for a gang that pods alone make: there is no object to write on, so it is only told to whoever asks."""
+
+from math import ceil
+
+from phalanx.core.decision import Outcome
+from phalanx.core.states import GangState
+from phalanx.dialects import native_status
+from phalanx.dialects.native_status import NOT_YET
+from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, stale_condition
+from phalanx.model.gang import Condition, Gang
+
+settled_phase, pod_condition = native_status.settled_phase, native_status.pod_condition
+
+
+def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
+    """Return the status after the session; why the gang waits is left to whoever has the sentence."""
+    gang = outcome.state
+    waits = () if _has_started(gang) else (Condition(NOT_YET, "True", NOT_YET, since=float(ceil(outcome.now))),)
+    return GroupStatus(settled_phase(gang), (*waits, *stale_condition(gang)))
+
+
+def _has_started(gang: GangState) -> bool:
+    return bool(gang.tally.ready) and gang.is_ready
+
+
+def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
+    """Return nothing."""
+    return ()

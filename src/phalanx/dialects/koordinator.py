@@ -1,0 +1,116 @@
+"""Koordinator's gangs: a PodGroup ``scheduling.sigs.k8s.io/v1alpha1``, or annotations and labels of the pods alone.
+
+The same PodGroup and labels were Coscheduling's in its first years. Only pods with the label of a group wait for a PodGroup; where
+pods describe their gang themselves, the first one does it for all.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from phalanx.core.duration import seconds_of
+from phalanx.dialects import coscheduling as api
+from phalanx.dialects import schema
+from phalanx.dialects.links import KOORDINATOR_GANG, SIGS_GROUP, SIGS_GROUP_NAME
+from phalanx.dialects.parts import integer, key_of, seconds, staleness_grace
+from phalanx.errors import SnapshotError
+from phalanx.model.gang import Gang, Quorum
+from phalanx.model.task import GangKey
+
+DIALECT = "koordinator"
+PREFIX = "gang.scheduling.koordinator.sh/"
+MIN_AVAILABLE, WAITING_TIME, MODE, GROUPS = (PREFIX + word for word in ("min-available", "waiting-time", "mode", "groups"))
+MATCH_POLICIES = (f"{PREFIX}match-policy", "pod-group.scheduling.sigs.k8s.io/match-policy")
+SIGS_MIN_AVAILABLE = "pod-group.scheduling.sigs.k8s.io/min-available"
+KEEPS_PLACES = "NonStrict"
+LONGEST_HOLD_SECONDS = 600.0
+"""Of places that a gang keeps which says nothing of its waiting time."""
+
+
+def gang(read: api.PodGroupRead) -> Gang:
+    """Read a PodGroup; its minResources are for information only."""
+    meta, spec = read.metadata, read.spec or api.PodGroupSpecRead()
+    annotations, status = meta.annotations or {}, read.status or api.PodGroupStatusRead()
+    return Gang(
+        key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=api.min_member(spec),
+        created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),
+        conditions=api.conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations),
+        annotations=annotations, dialect=DIALECT, follows_pods=True, quorum=_quorum(annotations),
+        schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), keeps_places=_keeps_places(annotations),
+        bundle=_bundle(annotations, key_of(meta)), reported={"": api.counts(status)},
+    )  # fmt: skip
+
+
+def _describes_its_gang(pod: schema.Pod) -> bool:
+    """Tell whether a pod says itself what its gang is, and does not wait for a PodGroup."""
+    labels, annotations = pod.metadata.labels or {}, pod.metadata.annotations or {}
+    if labels.get(SIGS_GROUP):
+        return False
+    return SIGS_MIN_AVAILABLE in labels if labels.get(SIGS_GROUP_NAME) else bool(annotations.get(KOORDINATOR_GANG))
+
+
+def gang_of_pod(pod: schema.Pod, key: str) -> Gang | None:
+    """Read the gang that a pod describes; None if it does not."""
+    if not _describes_its_gang(pod):
+        return None
+    meta = pod.metadata
+    annotations = meta.annotations or {}
+    return Gang(
+        key=GangKey(key), uid=key, min_member=_min_available(meta), follows_pods=True, has_object=False, dialect=DIALECT,
+        created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), annotations=annotations,
+        staleness_grace_seconds=staleness_grace(annotations), quorum=_quorum(annotations),
+        schedule_timeout_seconds=_timeout(annotations, None), keeps_places=_keeps_places(annotations),
+        bundle=_bundle(annotations, key),
+    )  # fmt: skip
+
+
+def _min_available(meta: schema.Meta) -> int:
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    is_label = bool(labels.get(SIGS_GROUP_NAME))
+    key, table, place = (SIGS_MIN_AVAILABLE, labels, "labels") if is_label else (MIN_AVAILABLE, annotations, "annotations")
+    where = f"metadata.{place}[{key!r}]"
+    if key not in table:
+        raise SnapshotError(f"{where}: missing; write how many pods of the gang start together, or make a PodGroup of that name")
+    found = integer(table[key], where=where)
+    if found < 1:
+        raise SnapshotError(f"{where}: {table[key]!r} is too small; write 1 or more")
+    return found
+
+
+def _timeout(annotations: Mapping[str, str], otherwise: float | None) -> float | None:
+    text = annotations.get(WAITING_TIME)
+    if text is None:
+        return otherwise or (LONGEST_HOLD_SECONDS if _keeps_places(annotations) else None)
+    found = seconds_of(text)
+    if not found:
+        where = f"metadata.annotations[{WAITING_TIME!r}]"
+        raise SnapshotError(f"{where}: {text!r} is not a duration above 0; write for example '90s' or '1h30m'")
+    return found
+
+
+def _keeps_places(annotations: Mapping[str, str]) -> bool:
+    return annotations.get(MODE) == KEEPS_PLACES
+
+
+def _quorum(annotations: Mapping[str, str]) -> Quorum:
+    """Return which members count; an unknown word means the default, as Koordinator has it."""
+    text = next((annotations[key] for key in MATCH_POLICIES if key in annotations), "")
+    return next((policy for policy in Quorum if policy.value == text), Quorum.ONCE)
+
+
+def _bundle(annotations: Mapping[str, str], own: str) -> tuple[str, ...]:
+    """Return the gangs that start together with this one, in the order of their keys; empty without any."""
+    text = annotations.get(GROUPS)
+    if not text:
+        return ()
+    where, example = f"metadata.annotations[{GROUPS!r}]", f'write for example \'["{own}","team/other"]\''
+    try:
+        names = msgspec.json.decode(text, type=list[str])
+    except msgspec.DecodeError:
+        raise SnapshotError(f"{where}: {text!r} is not a JSON list of texts; {example}") from None
+    for name in names:
+        if len(name.split("/")) != 2 or not all(name.split("/")):
+            raise SnapshotError(f"{where}: {name!r} is not a namespace and a name; {example}")
+    if names and own not in names:
+        raise SnapshotError(f"{where}: the gang itself is not in the list; add '{own}'")
+    return tuple(sorted(set(names))) if len(set(names)) > 1 else ()

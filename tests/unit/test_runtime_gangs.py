@@ -1,0 +1,41 @@
+"""The book of gangs that a running cluster shows."""
+
+from typing import Any
+
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.task import GangKey
+from phalanx.runtime.gangs import GangBook
+from phalanx.testing import build, gates, native, worlds
+
+
+def items(cluster: ObjectCluster) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = GangBook().documents(cluster.snapshot(0))["items"]
+    return found
+
+
+def test_a_group_is_named_by_the_version_of_its_object_and_a_gang_of_pods_by_its_dialect() -> None:
+    cluster = ObjectCluster()
+    for document in (native.group("a", min_count=1, version="v1beta1"), native.group("b", min_count=1), gates.pod("c-0", "c", 1)):
+        cluster.put(document)
+    assert [item["group"] for item in items(cluster)] == ["scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha2", "gates"]
+
+
+def test_pods_whose_group_does_not_exist_are_a_gang_that_waits() -> None:
+    cluster = ObjectCluster()
+    for document in (build.node("n"), *native.pods("a", 2)):
+        cluster.put(document)
+    (gang,) = items(cluster)
+    assert (gang["metadata"]["name"], gang["status"], gang["group"], len(gang["members"])) == ("a", "Waits", "", 2)
+    assert gang["why"] == "2 pods wait for PodGroup default/a of scheduling.k8s.io, which does not exist; create it"
+
+
+def test_the_reason_behind_a_gate_comes_before_the_gate() -> None:
+    found = gates.world(nodes=1, gpus=1, policy=build.policy())
+    worlds.submit(found, gates.gang("a", 2, gpus=1))
+    worlds.run(found, 5)
+    assert found.gates is not None
+    reasons = found.gates.waits
+    assert list(reasons) == [GangKey("default/a")]
+    book = GangBook()
+    assert book.note(*found.scheduling.look(), reasons) == reasons
+    assert book.note(*found.scheduling.look(), reasons) == {}
