@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from phalanx.dialects.gates import GATE
 from phalanx.errors import Invalid
-from phalanx.manifests.policies import GATE, HIERARCHY, HIERARCHY_WEIGHTS, QUEUE_OF_NAMESPACE
+from phalanx.manifests.policies import HIERARCHY, HIERARCHY_WEIGHTS, QUEUE_OF_NAMESPACE
 from phalanx.model.kinds import NAMESPACE, POD, Document, kind_of
 from phalanx.store.memory import MemoryStore
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from phalanx.dialects.gates import GATE
 from phalanx.dialects.links import ANNOTATION, LABEL, MARKS
 from phalanx.manifests.fields import Rule
 from phalanx.model.kinds import POD, Document, Kind, kind_of
@@ -16,8 +17,6 @@ Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 NAMES = ("object", "oldObject", "namespaceObject")
 """What the expressions of a policy read."""
-GATE = "phalanx.dev/gang"
-"""The gate that holds the pods of a gang, and the label that names a gang without a group."""
 GATES_LABEL = {"phalanx.dev/gates": "enabled"}
 """Namespaces with this label have the pods of gangs gated."""
 QUEUE_OF_NAMESPACE = "scheduling.volcano.sh/queue-name"
@@ -25,7 +24,7 @@ HIERARCHY, HIERARCHY_WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-wei
 MIN_AVAILABLE, MAX_UNAVAILABLE = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 SCHEDULER = "volcano"
 """Who schedules the pods of a job that does not say so."""
-GROUP_LABELS = (GATE, *(mark.key for mark in MARKS if mark.place == LABEL))
+GROUP_LABELS = tuple(mark.key for mark in MARKS if mark.place == LABEL)
 GROUP_ANNOTATIONS = tuple(mark.key for mark in MARKS if mark.place == ANNOTATION)
 
 
