@@ -21,6 +21,7 @@ from phalanx.testing.stages import Stage
 GROUP = GROUP_BY_DIALECT["volcano"]
 LEVELS = ("leaf", "spine")
 PARENTS = {"company": "", "research": "company", "vision": "research", "sales": "company", "night": ""}
+JOB = {"tasks": [{"name": "worker", "replicas": 2, "template": {"spec": {"containers": [{"name": "main"}]}}}]}
 GENERATED = ("uid", "resourceVersion", "creationTimestamp", "generation", "ownerReferences", "startTimestamp")
 
 
@@ -96,11 +97,11 @@ def played(found: Stage, todo: Sequence[tuple[str, ...]]) -> Stage:
     found.make(*(build.queue(name, parent=parent) for name, parent in PARENTS.items()))
     api = "flow.volcano.sh/v1alpha1"
     for name in "abc":
-        found.make({"apiVersion": api, "kind": "JobTemplate", "metadata": {"namespace": "default", "name": name}, "spec": {}})
+        found.make({"apiVersion": api, "kind": "JobTemplate", "metadata": {"namespace": "default", "name": name}, "spec": JOB})
     steps = [{"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}, {"name": "c", "dependsOn": {"targets": ["a", "b"]}}]
     meta = {"namespace": "default", "name": "flow"}
     found.make({"apiVersion": api, "kind": "JobFlow", "metadata": meta, "spec": {"flows": steps}})
-    spec = {"schedule": "*/5 * * * *", "concurrencyPolicy": "Replace", "jobTemplate": {"spec": {}}}
+    spec = {"schedule": "*/5 * * * *", "concurrencyPolicy": "Replace", "jobTemplate": {"spec": JOB}}
     meta = {"namespace": "default", "name": "often"}
     found.make({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "CronJob", "metadata": meta, "spec": spec})
     for number, deed in enumerate(todo):

@@ -10,7 +10,7 @@ from phalanx.builtin import catalogue_of
 from phalanx.controllers.base import Key, Result, View
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.job import JOB, Action, Phase
-from phalanx.errors import ClusterError
+from phalanx.errors import ClusterError, Invalid
 from phalanx.model.kinds import POD, Document, Kind
 from phalanx.sim.scheduling import Mind
 from phalanx.sim.sshkeys import pair_for
@@ -101,7 +101,10 @@ def settled(
     controller = VolcanoJobs(pair_for, has_admission=policy.has_admission)
     world = World(Mind(policy, catalogue_of(policy.family)), controllers=[Crashing(controller, crashes)])
     world.load([*(build.node(f"node-{number}", cpu=4) for number in range(3)), build.queue("default")])
-    world.store.create(job)
+    try:
+        world.store.create(job)
+    except Invalid:
+        world.store.load(job)  # it names an event twice, and is from a time when that was not refused
     moment = world.start
     for number, deed in enumerate(acts):
         moment += deed[0]
@@ -109,7 +112,7 @@ def settled(
         try:
             do(world, deed, number)
         except ClusterError:
-            continue  # the pod has ended or gone meanwhile
+            continue  # the pod has ended or gone meanwhile, or the job needs more pods than it is to have
     world.advance(moment + 3600)
     return world, controller
 
@@ -125,13 +128,11 @@ def test_a_job_settles_and_its_status_is_true(
     job: dict[str, Any], acts: list[tuple[int, str, int, str]], crashes: list[int | None], actions: str
 ) -> None:
     world, controller = settled(job, acts, crashes, actions)
-    assert not world.problems
+    assert [text for text in world.problems if "means nothing while the Job is" not in text] == []  # commands may come too late
     assert list(controller.reconcile(world.store, Key("default", "job")).writes) == []
     found = world.store.get(JOB, "default", "job")
     status, pods = found["status"], world.store.items(POD)
     phase = Phase(status["state"]["phase"])
-    if status["state"].get("reason") == "Refused":
-        return  # scaled to something that cannot be run
     assert phase in (Phase.PENDING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED, Phase.ABORTED)
     assert status["retryCount"] <= found["spec"]["maxRetry"]
     assert status["terminating"] == 0

@@ -15,8 +15,11 @@ from phalanx.testing.stages import START, Stage
 MINUTE, HOUR = 60.0, 3600.0
 
 
+TASK = {"name": "worker", "replicas": 2, "template": {"spec": {"containers": [{"name": "main"}]}}}
+
+
 def cron_job(schedule: str = "*/10 * * * *", **spec: Any) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"team": "x"}}, "spec": {"queue": "research", "tasks": []}}
+    template = {"metadata": {"labels": {"team": "x"}}, "spec": {"queue": "research", "tasks": [TASK]}}
     return {
         "apiVersion": VOLCANO_CRON_JOB.api_version, "kind": "CronJob", "metadata": {"namespace": "default", "name": "nightly"},
         "spec": {"schedule": schedule, "jobTemplate": template, **spec},
@@ -52,7 +55,9 @@ def test_a_job_is_made_at_every_moment_of_the_schedule() -> None:
     job = found.find(VOLCANO_JOB, at(10))
     assert job["metadata"]["creationTimestamp"] == "2026-01-01T00:10:00Z"
     assert job["metadata"]["annotations"] == {"volcano.sh/cronjob-scheduled-timestamp": "2026-01-01T00:10:00Z"}
-    assert (job["metadata"]["labels"], job["spec"]) == ({"team": "x"}, {"queue": "research", "tasks": []})
+    defaults = {"minAvailable": 2, "maxRetry": 3, "schedulerName": "volcano"}
+    assert job["metadata"]["labels"] == {"team": "x"}
+    assert job["spec"] == {"queue": "research", "tasks": [{**TASK, "minAvailable": 2}], **defaults}
     assert status(found)["lastScheduleTime"] == "2026-01-01T00:20:00Z"
     assert [reference["name"] for reference in status(found)["active"]] == [at(10), at(20)]
     assert found.unsettled() == []
@@ -149,6 +154,16 @@ def test_a_wrong_schedule_is_said_on_it_once_until_it_is_right(spec: dict[str, A
     found.run(HOUR)
     assert PROBLEM not in found.find(VOLCANO_CRON_JOB, "nightly")["metadata"]["annotations"]
     assert found.names(VOLCANO_JOB) == [at(60)]
+
+
+def test_a_template_that_is_refused_is_tried_again_until_it_is_right() -> None:
+    found = stage(cron_job(jobTemplate={"spec": {"tasks": []}}))
+    found.run(11 * MINUTE)
+    assert (found.names(VOLCANO_JOB), status(found)) == ([], {})
+    assert "spec.tasks in body should have at least 1 items" in found.problems[0]
+    found.store.patch(VOLCANO_CRON_JOB, "default", "nightly", {"spec": {"jobTemplate": {"spec": {"tasks": [TASK]}}}})
+    found.run(12 * MINUTE)
+    assert (found.names(VOLCANO_JOB), found.unsettled()) == ([at(10)], [])
 
 
 def test_a_name_must_leave_room_for_those_of_jobs() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.hypernode import LABELS, MADE_FROM, HyperNodeController
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import HYPERNODE, NODE
 from phalanx.testing import build
@@ -94,9 +94,15 @@ def test_what_others_made_is_left_alone() -> None:
 def test_one_of_ours_that_was_deleted_or_changed_is_put_right() -> None:
     found = stage(node("a", "l1", "s1"))
     found.store.delete(HYPERNODE, "", "tier-1.s1.l1")
-    found.store.patch(HYPERNODE, "", "tier-2.s1", {"spec": {"members": []}})
+    found.store.patch(HYPERNODE, "", "tier-2.s1", {"spec": build.hypernode("other", tier=2, members=["z"])["spec"]})
     found.run(10)
     assert members(found) == {"tier-1.s1.l1": ["a"], "tier-2.s1": ["tier-1.s1.l1"]}
+
+
+def test_one_of_ours_that_was_stored_empty_is_filled() -> None:
+    empty = build.hypernode("tier-2.s1", tier=2, members=[])
+    empty["metadata"]["labels"] = {MADE_FROM: LABELS}
+    assert members(stage(empty, node("a", "l1", "s1"))) == {"tier-1.s1.l1": ["a"], "tier-2.s1": ["tier-1.s1.l1"]}
 
 
 def test_values_that_are_no_names_are_kept_apart() -> None:

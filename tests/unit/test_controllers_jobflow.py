@@ -76,7 +76,9 @@ def test_each_job_is_made_when_those_before_it_are_completed() -> None:
 def test_a_job_is_its_template_and_belongs_to_the_flow() -> None:
     found = stage(template("a", queue="research"), flow(step("a")))
     job = found.find(VOLCANO_JOB, "f-a")
-    assert job["spec"] == found.find(JOB_TEMPLATE, "a")["spec"]
+    spec = found.find(JOB_TEMPLATE, "a")["spec"]
+    tasks = [{**task, "minAvailable": task["replicas"]} for task in spec["tasks"]]
+    assert job["spec"] == {**spec, "tasks": tasks, "maxRetry": 3, "schedulerName": "volcano"}
     assert job["metadata"]["ownerReferences"][0]["name"] == "f"
     assert job["metadata"]["labels"] == {"volcano.sh/createdByJobFlow": "default.f", "volcano.sh/createdByJobTemplate": "default.a"}
     found.store.delete(JOB_FLOW, "default", "f")

@@ -42,13 +42,15 @@ def test_default_and_root_are_made_where_there_are_objects_of_volcano() -> None:
     assert found.unsettled() == []
 
 
-def test_default_comes_back_when_somebody_deletes_it() -> None:
-    found = stage()
-    found.make(build.queue("default"))
+def test_default_comes_back_when_somebody_deleted_it_before_that_was_refused() -> None:
+    found, leaving = stage(), build.queue("default")
+    leaving["metadata"] |= {"uid": "old", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/last"]}
+    found.make(leaving)
     found.run(5)
-    found.store.delete(QUEUE, "", "default")
+    found.store.patch(QUEUE, "", "default", {"metadata": {"finalizers": None}})
     found.run(10)
-    assert found.names(QUEUE) == ["default", "root"]
+    assert sorted(found.names(QUEUE)) == ["default", "root"]
+    assert found.find(QUEUE, "default")["metadata"]["uid"] != "old"
 
 
 def test_an_empty_queue_closes_at_once_and_opens_again() -> None:

@@ -357,18 +357,33 @@ def test_containers_that_restart_too_often_make_a_task_fail() -> None:
 
 def test_a_job_that_cannot_be_run_is_set_aside_alone_and_goes_on_when_it_is_mended() -> None:
     ward = jobs.ward()
-    ward.submit(jobs.job("bad", jobs.task("worker", 2), plugins={"magic": []}), jobs.job("good", jobs.task("worker", 2)))
+    ward.world.load([jobs.job("bad", jobs.task("worker", 2), minAvailable=3)])
+    ward.submit(jobs.job("good", jobs.task("worker", 2)))
+    ward.run(60)
+    state = ward.status("bad")["state"]
+    assert (state["phase"], state["reason"]) == ("Pending", "Refused")
+    assert state["message"].startswith("spec.minAvailable: 3 is more than the 2 replicas of all tasks")
+    assert [told.message for told in ward.told if told.is_warning] == [state["message"]]
+    assert ward.phase("good") == "Running"
+    assert ward.writes("bad") == []
+    ward.change(JOB, "bad", {"spec": {"minAvailable": 2}})
+    ward.run(120)
+    assert ward.phase("bad") == "Running"
+    assert "message" not in ward.status("bad")["state"]
+
+
+def test_a_job_with_a_plugin_that_is_unknown_is_set_aside_and_may_be_made_anew() -> None:
+    ward = jobs.ward()
+    ward.world.load([jobs.job("bad", jobs.task("worker", 2), plugins={"magic": []})])
     ward.run(60)
     state = ward.status("bad")["state"]
     assert (state["phase"], state["reason"]) == ("Pending", "Refused")
     assert state["message"].startswith("spec.plugins.magic: unknown; write one of env, svc, ssh")
-    assert [told.message for told in ward.told if told.is_warning] == [state["message"]]
-    assert ward.phase("good") == "Running"
     assert ward.writes("bad") == []
-    ward.change(JOB, "bad", {"spec": {"plugins": {"magic": None, "env": []}}})
+    ward.world.store.delete(JOB, "default", "bad")
+    ward.submit(jobs.job("bad", jobs.task("worker", 2), plugins={"env": []}))
     ward.run(120)
     assert ward.phase("bad") == "Running"
-    assert "message" not in ward.status("bad")["state"]
 
 
 def test_asked_again_the_controller_writes_nothing() -> None:

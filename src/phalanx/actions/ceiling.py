@@ -119,8 +119,27 @@ class Ceiling:
                 found = [gang.queue == mine.queue and gang.priority < mine.priority for gang in self._gangs]
             else:
                 found = [gang.queue in key for gang in self._gangs]
-            self._victims[key] = np.array(found, dtype=np.bool_) & self._may_lose
+            mask = np.array(found, dtype=np.bool_) & self._may_lose
+            self._victims[key] = mask if key[:1] == ("preempt",) else mask & self._within_surplus(mask)
         return self._victims[key]
+
+    def _within_surplus(self, mask: Mask) -> Mask:
+        """Mark the gangs that their queue could lose as a whole, or a part of them, while it has more than it deserves.
+
+        Of a gang that goes as a whole the last task goes too: what went before it must leave a surplus of something it asks for.
+        """
+        if self._session.policy.victim_rule != "all-agree":
+            return mask
+        holders, count = self._holders, len(self._gangs)
+        held, largest = np.zeros((2, len(holders.requests), count))
+        for row, amounts in enumerate(holders.requests):
+            held[row] = np.bincount(holders.gangs, weights=amounts, minlength=count)
+            np.maximum.at(largest[row], holders.gangs, amounts)
+        surplus = np.zeros_like(held)
+        for number in np.flatnonzero(mask):
+            surplus[:, number] = self._session.queue_surplus(self._session.queues[self._gangs[number].queue])
+        fits = ((surplus > 0) & (held > 0) & (held - largest <= surplus)).any(axis=0)
+        return self._may_spare | fits
 
     def _given_by(self, name: str, row: int) -> float:
         """Return how much one queue can lose: so many tasks as use up its surplus of another resource, and one more of each.

@@ -82,7 +82,10 @@ def close_session(session: Session) -> Decisions:
     session.close()
     decisions = session.decisions
     decisions.course = session.course.events
-    for state in session.gangs.values():
+    active = set(session.snapshot.active)
+    for key, state in session.gangs.items():
+        if key not in active and all(task.status is task.task.status for task in state.tasks):
+            continue  # somebody only looked at it
         for task in state.tasks:
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)

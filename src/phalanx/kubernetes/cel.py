@@ -1,4 +1,4 @@
-"""A small evaluator for the CEL expressions that select devices. Used by `claims.py`; knows nothing of claims or nodes.
+"""A small evaluator for the CEL expressions that select devices; `cel_rules.py` adds what rules about objects need.
 
     device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model in ["a100", "h100"]
     device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0
@@ -14,33 +14,28 @@ As in CEL, an attribute that the device lacks is an error and not false, unless 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
-from phalanx.errors import PhalanxError, SnapshotError
-from phalanx.model.quantity import parse_quantity
+from phalanx.kubernetes.cel_values import (
+    FUNCTIONS,
+    METHODS,
+    RELATIONS,
+    CelError,
+    CelSyntaxError,
+    DeviceView,
+    MissingKey,
+    lookup,
+    truth,
+)  # fmt: skip
 from phalanx.model.storage import Device
 
 LONGEST_EXPRESSION = 10 * 1024
 DEEPEST_NESTING = 24
-LONGEST_MATCHED_TEXT = 256
 
 Scope: TypeAlias = Mapping[str, object]
 Run: TypeAlias = Callable[[Scope], object]
 Step: TypeAlias = Callable[[Scope, object], object]
-
-
-class CelError(PhalanxError):
-    """An expression has no answer for this device."""
-
-
-class CelSyntaxError(CelError):
-    """An expression cannot be understood, whatever the device."""
-
-
-class MissingKey(CelError):
-    """The device does not have this attribute or capacity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,7 @@ class Selector:
 
     def matches(self, driver: str, device: Device) -> bool:
         """Tell whether the device is selected; raises CelError when the expression has no answer for it."""
-        return _truth(self.run({"device": _DeviceView(driver, device)}))
+        return truth(self.run({"device": DeviceView(driver, device)}))
 
 
 @lru_cache(maxsize=4096)
@@ -60,196 +55,7 @@ def compile_selector(text: str) -> Selector:
     """Return the compiled expression; raises CelSyntaxError when it is outside of what is supported."""
     if len(text) > LONGEST_EXPRESSION:
         raise CelSyntaxError(f"expression of {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
-    return Selector(text, _Parser(text).whole())
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """An amount, as in `quantity("40Gi")`. Equal amounts are equal however they are written."""
-
-    amount: Fraction | int
-
-    @classmethod
-    def parse(cls, text: str) -> "Quantity":
-        """Read an amount."""
-        try:
-            return cls(parse_quantity(text))
-        except SnapshotError as error:
-            raise CelError(f"quantity({text!r}): not a quantity") from error
-
-
-_VERSION = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\d{1,18})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A semantic version as something that compares: release numbers, then pre-releases before the release."""
-
-    amount: tuple[object, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> "Version":
-        """Read a version such as 1.2.3 or 2.0.0-rc.1; what follows a plus sign does not count."""
-        match = _VERSION.fullmatch(text)
-        if match is None:
-            raise CelError(f"semver({text!r}): not a semantic version")
-        numbers, before = tuple(map(int, match.group(1, 2, 3))), match[4]
-        parts = before.split(".") if before else []
-        return cls((*numbers, not parts, tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)))
-
-
-class _DeviceView:
-    """The `device` of an expression; attributes are looked up only when asked for."""
-
-    __slots__ = ("device", "driver")
-
-    def __init__(self, driver: str, device: Device) -> None:
-        self.driver, self.device = driver, device
-
-    def field(self, name: str) -> object:
-        match name:
-            case "driver":
-                return self.driver
-            case "attributes":
-                return _Domains(self.driver, self.device.attributes)
-            case "capacity":
-                amounts = tuple((key, Quantity(amount)) for key, amount in self.device.capacity)
-                return _Domains(self.driver, amounts)
-            case "allowMultipleAllocations":
-                return False
-        raise CelError(f"undefined field {name!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Domains:
-    """Attributes by domain: an unknown one is empty, and a name without domain is in the driver's."""
-
-    driver: str
-    pairs: Sequence[tuple[str, object]]
-
-    def names(self, domain: str) -> dict[str, object]:
-        found = {}
-        for key, value in self.pairs:
-            before, slash, after = key.partition("/")
-            if (before if slash else self.driver) == domain:
-                found[after if slash else key] = value
-        return found
-
-
-def _lookup(value: object, key: object) -> object:
-    """Return `value.key` or `value[key]`."""
-    if isinstance(value, _DeviceView) and isinstance(key, str):
-        return value.field(key)
-    if isinstance(value, _Domains) and isinstance(key, str):
-        return value.names(key)
-    if isinstance(value, dict) and isinstance(key, str):
-        if key not in value:
-            raise MissingKey(f"no such key: {key}")
-        return value[key]
-    raise CelError("no such overload")
-
-
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise CelError(f"expected true or false, got {value!r}")
-    return value
-
-
-def _as_version(value: object, other: object) -> object:
-    """Read a text that meets a version: attributes of type version arrive as text."""
-    return Version.parse(value) if isinstance(value, str) and isinstance(other, Version) else value
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _equal(left: object, right: object) -> bool:
-    """Compare as CEL does: numbers by value, anything else only with its own kind."""
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(_equal, left, right))
-    if _is_number(left) and _is_number(right):
-        return left == right
-    left, right = _as_version(left, right), _as_version(right, left)
-    return type(left) is type(right) and left == right
-
-
-def _order(left: object, right: object) -> int:
-    """Return the sign of `left - right` for two texts, two numbers or two truths."""
-    if isinstance(left, str) and isinstance(right, str):
-        return (left > right) - (left < right)
-    if isinstance(left, int | float) and isinstance(right, int | float) and _is_number(left) == _is_number(right):
-        return (left > right) - (left < right)
-    raise CelError("no such overload")
-
-
-def _contains(item: object, container: object) -> bool:
-    if isinstance(container, tuple):
-        return any(_equal(item, each) for each in container)
-    if isinstance(container, dict | _Domains) and isinstance(item, str):
-        return item in container if isinstance(container, dict) else bool(container.names(item))
-    raise CelError("no such overload")
-
-
-_RELATIONS: dict[str, Callable[[object, object], bool]] = {
-    "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
-    "<": lambda left, right: _order(left, right) < 0,
-    "<=": lambda left, right: _order(left, right) <= 0,
-    ">": lambda left, right: _order(left, right) > 0,
-    ">=": lambda left, right: _order(left, right) >= 0,
-    "in": _contains,
-}
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise CelError("no such overload")
-    return value
-
-
-def _difference(left: object, right: object) -> int:
-    """Return the sign of the difference of two amounts or two versions."""
-    left = _as_version(left, right)
-    if isinstance(left, Quantity) and isinstance(right, Quantity):
-        return (left.amount > right.amount) - (left.amount < right.amount)
-    if isinstance(left, Version) and isinstance(right, Version):
-        return (left.amount > right.amount) - (left.amount < right.amount)
-    raise CelError("no such overload")
-
-
-_ATOM = r"(?:[^\\()\[\]{}*+?|^$]|\\[dwsDWS.\-]|\[\^?[\w .:/-]+\])"
-_TAME_PATTERN = re.compile(rf"\^?(?:{_ATOM}[*+?]?)*\$?")
-_MOST_REPEATS = 3
-
-
-def _pattern_matches(text: str, pattern: str) -> bool:
-    """Search for a pattern. Without groups and with few repeats the time is a small power of the length of the text."""
-    is_tame = _TAME_PATTERN.fullmatch(pattern) and len(re.findall(r"(?<!\\)[*+?]", pattern)) <= _MOST_REPEATS
-    if not is_tame or len(text) > LONGEST_MATCHED_TEXT:
-        raise CelError(f"matches({pattern!r}): only short patterns without groups and alternatives are supported")
-    try:
-        return re.search(pattern, text) is not None
-    except re.error as error:
-        raise CelError(f"matches({pattern!r}): {error}") from error
-
-
-_FUNCTIONS: dict[str, Callable[[object], object]] = {
-    "quantity": lambda text: Quantity.parse(_text(text)),
-    "semver": lambda text: Version.parse(_text(text)),
-}
-
-_METHODS: dict[tuple[str, int], Callable[..., object]] = {
-    ("compareTo", 1): _difference,
-    ("isLessThan", 1): lambda left, right: _difference(left, right) < 0,
-    ("isGreaterThan", 1): lambda left, right: _difference(left, right) > 0,
-    ("startsWith", 1): lambda text, part: _text(text).startswith(_text(part)),
-    ("endsWith", 1): lambda text, part: _text(text).endswith(_text(part)),
-    ("contains", 1): lambda text, part: _text(part) in _text(text),
-    ("matches", 1): lambda text, pattern: _pattern_matches(_text(text), _text(pattern)),
-    ("lowerAscii", 0): lambda text: _text(text).lower(),
-    ("upperAscii", 0): lambda text: _text(text).upper(),
-}
+    return Selector(text, Parser(text).whole())
 
 
 def _decided_by(answer: bool, parts: Sequence[Run]) -> Run:
@@ -259,7 +65,7 @@ def _decided_by(answer: bool, parts: Sequence[Run]) -> Run:
         failure: CelError | None = None
         for part in parts:
             try:
-                if _truth(part(scope)) is answer:
+                if truth(part(scope)) is answer:
                     return answer
             except CelError as error:
                 failure = failure or error
@@ -270,10 +76,30 @@ def _decided_by(answer: bool, parts: Sequence[Run]) -> Run:
     return run
 
 
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A value and the steps that lead on from it."""
+
+    first: Run
+    steps: Sequence[Step]
+
+    def __call__(self, scope: Scope) -> object:
+        value = self.first(scope)
+        for step in self.steps:
+            value = step(scope, value)
+        return value
+
+
 def _has(argument: Run) -> Run:
+    """Tell whether the last field of a path is there; the others must be."""
+    if not isinstance(argument, Path):
+        raise CelSyntaxError("'has' asks for a field")
+    before, last = Path(argument.first, argument.steps[:-1]), argument.steps[-1]
+
     def run(scope: Scope) -> object:
+        value = before(scope)
         try:
-            argument(scope)
+            last(scope, value)
         except MissingKey:
             return False
         return True
@@ -285,7 +111,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.\d+|0x[0-9a-fA-F]{1,16}|\d{1,19})(?![\w.])"
     r"|(?P<text>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
     r"|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<sign>&&|\|\||[=!<>]=|[-!<>()\[\].,?:])"
+    r"|(?P<sign>&&|\|\||[=!<>]=|[-+*/%!<>(){}\[\].,?:])"
     r"|(?P<end>$))"
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "`": "`", "?": "?"}
@@ -314,14 +140,14 @@ def _unescape(literal: str) -> str:
     return re.sub(r"\\(.)", replaced, literal[1:-1])
 
 
-class _Parser:
+class Parser:
     """Turns text into one callable. Long chains become lists, so that only brackets and branches nest."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: Sequence[str] = ("device",)) -> None:
         self._tokens = list(_tokens(text))
         self._place = 0
         self._depth = 0
-        self._names = ["device"]
+        self._names = list(names)
 
     def whole(self) -> Run:
         run = self._expression()
@@ -363,7 +189,7 @@ class _Parser:
         then = self._expression()
         self._expect(":")
         other = self._expression()
-        return lambda scope: then(scope) if _truth(condition(scope)) else other(scope)
+        return lambda scope: then(scope) if truth(condition(scope)) else other(scope)
 
     def _any(self) -> Run:
         parts = [self._all()]
@@ -378,20 +204,24 @@ class _Parser:
         return _decided_by(False, parts) if len(parts) > 1 else parts[0]
 
     def _relation(self) -> Run:
-        first = self._unary()
-        if self._ahead not in _RELATIONS:
+        first = self._operand()
+        if self._ahead not in RELATIONS:
             return first
-        test, second = _RELATIONS[self._next()[1]], self._unary()
-        if self._ahead in _RELATIONS:
+        test, second = RELATIONS[self._next()[1]], self._operand()
+        if self._ahead in RELATIONS:
             raise CelSyntaxError("comparisons do not chain; join them with &&")
         return lambda scope: test(first(scope), second(scope))
+
+    def _operand(self) -> Run:
+        """Read what is compared."""
+        return self._unary()
 
     def _unary(self) -> Run:
         turns = 0
         while self._took("!"):
             turns += 1
         run = self._constant(-self._number(*self._next())) if self._took("-") else self._member()
-        return (lambda scope: _truth(run(scope)) is (turns % 2 == 0)) if turns else run
+        return (lambda scope: truth(run(scope)) is (turns % 2 == 0)) if turns else run
 
     def _number(self, kind: str, token: str) -> int | float:
         if kind != "number":
@@ -403,28 +233,19 @@ class _Parser:
         steps: list[Step] = []
         while self._ahead in (".", "["):
             steps.append(self._field() if self._next()[1] == "." else self._index())
-        if not steps:
-            return first
-
-        def run(scope: Scope) -> object:
-            value = first(scope)
-            for step in steps:
-                value = step(scope, value)
-            return value
-
-        return run
+        return Path(first, steps) if steps else first
 
     def _index(self) -> Step:
         key = self._expression()
         self._expect("]")
-        return lambda scope, value: _lookup(value, key(scope))
+        return lambda scope, value: lookup(value, key(scope))
 
     def _field(self) -> Step:
         name = self._name()
         if not self._took("("):
-            return lambda _, value: _lookup(value, name)
+            return lambda _, value: lookup(value, name)
         arguments = self._list(")")
-        method = _METHODS.get((name, len(arguments)))
+        method = METHODS.get((name, len(arguments)))
         if method is None:
             raise CelSyntaxError(f"method {name!r} with {len(arguments)} arguments is not supported")
         return lambda scope, value: method(value, *(argument(scope) for argument in arguments))
@@ -470,14 +291,14 @@ class _Parser:
         if name == "cel" and self._took("."):
             return self._bind()
         if name not in self._names:
-            raise CelSyntaxError(f"unknown name {name!r}; expressions read 'device'")
+            raise CelSyntaxError(f"unknown name {name!r}; expressions read {', '.join(map(repr, self._names))}")
         return lambda scope: scope[name]
 
     def _function(self, name: str) -> Run:
         arguments = self._list(")")
         if name == "has" and len(arguments) == 1:
             return _has(arguments[0])
-        function = _FUNCTIONS.get(name)
+        function = FUNCTIONS.get(name)
         if function is None or len(arguments) != 1:
             raise CelSyntaxError(f"function {name!r} with {len(arguments)} arguments is not supported")
         return lambda scope: function(arguments[0](scope))

@@ -8,7 +8,8 @@ import numpy as np
 
 from phalanx.core.nodes import NodeTable
 from phalanx.core.snapshot import Surroundings
-from phalanx.kubernetes.cel import CelError, CelSyntaxError, compile_selector
+from phalanx.kubernetes.cel import compile_selector
+from phalanx.kubernetes.cel_values import CelError, CelSyntaxError
 from phalanx.kubernetes.nodeselection import matching_nodes
 from phalanx.model.selectors import NodeSelectorTerm
 from phalanx.model.storage import ResourceClaim, ResourceSlice

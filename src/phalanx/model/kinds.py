@@ -48,7 +48,7 @@ def _kinds(group: str, version: str, *names: str) -> tuple[Kind, ...]:
     return tuple(Kind(group, version, name, f"{name.lower()}s") for name in names)
 
 
-_WORKLOADS = (
+WORKLOADS = (
     *_kinds("kubeflow.org", "v1", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "Notebook"),
     *_kinds("kubeflow.org", "v2beta1", "MPIJob"),
     *_kinds("kubeflow.org", "v1beta1", "ScheduledWorkflow"),
@@ -112,11 +112,11 @@ KINDS = (
     Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", short=("vcjob", "vj")),
     Kind("batch.volcano.sh", "v1alpha1", "CronJob", "cronjobs", short=("vccronjob",)),
     Kind("bus.volcano.sh", "v1alpha1", "Command", "commands", has_status=False),
-    Kind("flow.volcano.sh", "v1alpha1", "JobFlow", "jobflows"),
-    Kind("flow.volcano.sh", "v1alpha1", "JobTemplate", "jobtemplates"),
+    Kind("flow.volcano.sh", "v1alpha1", "JobFlow", "jobflows", short=("jf",)),
+    Kind("flow.volcano.sh", "v1alpha1", "JobTemplate", "jobtemplates", short=("jt",)),
     _wide("topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes", "hn", has_status=True),
     _wide("nodeinfo.volcano.sh", "v1alpha1", "Numatopology", "numatopologies", "numatopo"),
-    _wide("shard.volcano.sh", "v1alpha1", "NodeShard", "nodeshards", has_status=True),
+    _wide("shard.volcano.sh", "v1alpha1", "NodeShard", "nodeshards", "nsh", has_status=True),
     Kind("scheduling.run.ai", "v2alpha2", "PodGroup", "podgroups"),
     _wide("scheduling.run.ai", "v2", "Queue", "queues", has_status=True),
     Kind("scheduling.run.ai", "v1alpha2", "BindRequest", "bindrequests"),
@@ -124,7 +124,7 @@ KINDS = (
     _wide("kai.scheduler", "v1", "SchedulingShard", "schedulingshards", has_status=True),
     Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups", short=("pgs",)),
     Kind("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup", "podgroups"),
-    *_WORKLOADS,
+    *WORKLOADS,
 )
 _BY_KIND = {(kind.group, kind.kind): kind for kind in KINDS}
 _BY_PATH = {(kind.group, kind.plural): kind for kind in KINDS}

@@ -11,7 +11,7 @@ from typing import Any
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
 from phalanx.model.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
-from phalanx.store import disruption, patches, pods
+from phalanx.store import admission, disruption, patches, pods
 from phalanx.store.history import ADDED, DELETED, MODIFIED, Event, History, Watch
 from phalanx.store.selection import EVERYTHING, Selection
 
@@ -142,6 +142,8 @@ class MemoryStore:
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = f"{meta['generateName']}{self.numbers:05x}"
         made["metadata"] = {**meta, "generation": 1}
+        if admission.has_rules(kind, is_new=True):
+            made = dict(admission.admitted(kind, made, self._namespace_of(kind, made)))
         if kind is POD:
             made = pods.admitted(made, self.items(PRIORITY))
         if kind is NAMESPACE:
@@ -185,6 +187,8 @@ class MemoryStore:
         """Put the part of a new object that was asked for in the place of the old one."""
         self._check_version(kind, old, new)
         self._check_uid(kind, old, new)
+        if not is_status and admission.has_rules(kind, is_new=False):
+            new = admission.admitted_change(kind, old, new, self._namespace_of(kind, old))
         if not kind.has_status:
             return self._write(kind, old, new)
         own, other = (new, old) if is_status else (old, new)
@@ -201,6 +205,7 @@ class MemoryStore:
             hint = "The object might have been deleted and then recreated"
             message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {text}. {hint}'
             raise Conflict(message, kind=kind.plural, name=name)
+        admission.refuse_deletion(kind, old)
         if spread == ORPHAN:
             self._let_go(old["metadata"]["uid"])
         if spread == FOREGROUND and self._dependents.get(old["metadata"]["uid"]):
@@ -258,6 +263,9 @@ class MemoryStore:
             is_leaving = "object is being deleted: " if "deletionTimestamp" in old["metadata"] else ""
             raise Exists(f'{is_leaving}{kind.resource} "{name}" already exists', kind=kind.plural, name=name)
         return self._put(kind, ADDED, document)
+
+    def _namespace_of(self, kind: Kind, document: Document) -> Document | None:
+        return self.find(NAMESPACE, "", _place(kind, document)[0]) if kind.is_namespaced else None
 
     def _check_namespace(self, kind: Kind, namespace: str, name: str) -> None:
         found = self.find(NAMESPACE, "", namespace)
