@@ -20,6 +20,10 @@ LINKS: list[tuple[str, str]] = [
     ("annotations", "scheduling.k8s.io/group-name"),
     ("annotations", "pod-group-name"),
     ("annotations", "gang.scheduling.koordinator.sh/name"),
+    ("labels", "kueue.x-k8s.io/pod-group-name"),
+    ("annotations", "kueue.x-k8s.io/pod-group-name"),
+    ("labels", "yunikorn.apache.org/app-id"),
+    ("annotations", "yunikorn.apache.org/app-id"),
 ]
 
 
@@ -128,6 +132,16 @@ def test_pods_of_gangs_are_gated_where_the_namespace_asks_for_it(store: MemorySt
 def test_a_pod_of_its_own_is_not_gated(store: MemoryStore) -> None:
     store.create(thing("v1", "Namespace", name="gated", labels={"phalanx.dev/gates": "enabled"}))
     assert gates(store.create(pod(namespace="gated", labels={"app": "web"}))) == []
+
+
+@pytest.mark.parametrize(("scheduler", "found"), [("yunikorn", [GATE]), ("default-scheduler", []), ("", [])])
+def test_labels_that_others_use_too_make_a_gang_under_their_scheduler_alone(
+    store: MemoryStore, scheduler: str, found: list[str]
+) -> None:
+    store.create(thing("v1", "Namespace", name="gated", labels={"phalanx.dev/gates": "enabled"}))
+    document = pod(namespace="gated", labels={"spark-app-selector": "spark"})
+    spec = {**document["spec"], **({"schedulerName": scheduler} if scheduler else {})}
+    assert gates(store.create({**document, "spec": spec})) == found
 
 
 def test_gates_that_a_pod_has_stay(store: MemoryStore) -> None:

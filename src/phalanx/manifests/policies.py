@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from phalanx.dialects.gates import GATE
-from phalanx.dialects.links import ANNOTATION, LABEL, MARKS
+from phalanx.dialects.links import LABEL, MARKS, SPEC, Mark
 from phalanx.manifests.fields import Rule
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 
@@ -24,8 +24,6 @@ HIERARCHY, HIERARCHY_WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-wei
 MIN_AVAILABLE, MAX_UNAVAILABLE = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 SCHEDULER = "volcano"
 """Who schedules the pods of a job that does not say so."""
-GROUP_LABELS = tuple(mark.key for mark in MARKS if mark.place == LABEL)
-GROUP_ANNOTATIONS = tuple(mark.key for mark in MARKS if mark.place == ANNOTATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +136,17 @@ _GATED = (
     f"{_HAS_GATE} ? [] : has(object.spec.schedulingGates) ? [{_add('/spec/schedulingGates/-', _NEW_GATE)}] : "
     f"[{_add('/spec/schedulingGates', f'[{_NEW_GATE}]')}]"
 )
-_IN_A_GANG = " || ".join(
-    [*map(_labelled, GROUP_LABELS), *map(_annotated, GROUP_ANNOTATIONS), "has(object.spec.schedulingGroup)"]
-)  # fmt: skip
+
+
+def _names_group(mark: Mark) -> str:
+    if mark.place == SPEC:
+        return "has(object.spec.schedulingGroup)"
+    named = (_labelled if mark.place == LABEL else _annotated)(mark.key)
+    is_theirs = f"has(object.spec.schedulerName) && object.spec.schedulerName == '{mark.scheduler}'"
+    return f"({is_theirs} && {named})" if mark.scheduler else named
+
+
+_IN_A_GANG = " || ".join(map(_names_group, MARKS))
 
 MUTATING = (
     Policy("phalanx-job-defaults", _JOB, ("CREATE",), changes=_JOB_CHANGES, condition="has(object.spec) && has(object.spec.tasks)"),
