@@ -70,6 +70,8 @@ class Tell:
     reason: str
     message: str
     is_warning: bool = False
+    was_asked_for: bool = False
+    """The object itself says that it is to happen, such as the end of its patience; there is nothing to mend."""
 
 
 Write = Create | Patch | Delete | Evict | Bind | Tell

@@ -248,7 +248,7 @@ class World:
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
     def _note_warning(self, event: Tell) -> None:
-        if event.is_warning:
+        if event.is_warning and not event.was_asked_for:
             self.problems.append(event.message)
 
     def _note_eviction(self, eviction: Eviction) -> None:
