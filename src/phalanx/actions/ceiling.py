@@ -11,12 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from phalanx.actions.eviction import may_give
-from phalanx.actions.units import seconds_run
+from phalanx.core.holders import numbers_of
 from phalanx.core.session import Session
 from phalanx.core.statement import Operation
 from phalanx.core.states import GangState, TaskState
 from phalanx.model.gang import Gang
-from phalanx.model.status import EVICTABLE
 from phalanx.placement import Amounts, Counts, Mask
 from phalanx.placement.fit import copies
 from phalanx.placement.ledger import Request
@@ -204,20 +203,15 @@ class Ceiling:
 
     @cached_property
     def _holders(self) -> _Holders:
-        snapshot, numbers = self._session.snapshot, {gang.key: number for number, gang in enumerate(self._gangs)}
-        found = [
-            (snapshot.nodes.number_by_name[node], numbers[task.gang], task)
-            for node, tasks in snapshot.on_node.items()
-            if node in snapshot.nodes.number_by_name
-            for task in tasks.values()
-            if task.status in EVICTABLE and task.is_preemptable and task.gang in numbers
-        ]
-        requests = [self._session.request_of(task.shape).amounts for _, _, task in found]
-        return _Holders(
-            np.array([node for node, _, _ in found], dtype=np.int64), np.array([gang for _, gang, _ in found], dtype=np.int64),
-            np.array(requests, dtype=np.int64).reshape(len(found), len(snapshot.space)).T,
-            np.array([seconds_run(task, snapshot.now) for _, _, task in found], dtype=np.int64),
-        )  # fmt: skip
+        snapshot, table = self._session.snapshot, self._session.snapshot.holders
+        nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[table.nodes]
+        gangs = numbers_of(table.code_by_gang, {gang.key: number for number, gang in enumerate(self._gangs)})[table.gangs]
+        known = (nodes >= 0) & (gangs >= 0)
+        requests = np.zeros((len(snapshot.space), len(table.shape_by_code)), dtype=np.int64)
+        for code in np.unique(table.shapes).tolist():
+            requests[:, code] = self._session.request_of(table.shape_by_code[code]).amounts
+        seconds = np.where(table.started > 0, np.maximum(snapshot.now - table.started, 0.0), 0.0).astype(np.int64)
+        return _Holders(nodes[known], gangs[known], requests[:, table.shapes[known]], seconds[known])
 
 
 def _least_eviction(free: Counts, amount: int, room: Counts, wanted: int) -> float:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from phalanx.core.binding import BindRequests
+from phalanx.core.holders import Holders
 from phalanx.core.nodes import NodeTable
 from phalanx.core.quorum import counts_by_role
 from phalanx.core.snapshot import EMPTY, Snapshot, Surroundings, Totals
@@ -44,6 +45,7 @@ class ClusterState:
         """Gangs whose pods say how important they are."""
         self._members: dict[GangKey, dict[TaskKey, Task]] = {}
         self._on_node: dict[str, dict[TaskKey, Task]] = {}
+        self._holders = Holders()
         self._owned: set[str] = set()
         self._affine: dict[TaskKey, Task] = {}
         self._reservations: dict[TaskKey, Task] = {}
@@ -85,6 +87,7 @@ class ClusterState:
         if task.node and task.status in ON_NODE:
             self._own(self._on_node, task.node)[task.key] = task
             self._books.enter(task, 1)
+            self._holders.put(task)
             if task.shape.has_affinity:
                 self._affine[task.key] = task
             if task.reserved_gpu:
@@ -103,6 +106,7 @@ class ClusterState:
         if task.node and task.status in ON_NODE:
             self._leave(self._on_node, task.node, key)
             self._books.enter(task, -1)
+            self._holders.drop(task)
             self._affine.pop(key, None)
             self._reservations.pop(key, None)
 
@@ -247,7 +251,7 @@ class ClusterState:
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
-            reservations=dict(self._reservations),
+            reservations=dict(self._reservations), holders=self._holders.table(),
         )  # fmt: skip
 
     def _settle_gangs(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from phalanx.core.holders import HolderTable
 from phalanx.core.nodes import NodeTable
 from phalanx.core.topology import HyperTree
 from phalanx.model.binding import BindRequest
@@ -98,6 +99,8 @@ class Snapshot:
     """Gangs that may change in this session; all others are complete and their status is written."""
     hypernodes: HyperTree
     surroundings: Surroundings
+    holders: HolderTable
+    """Who runs where, in columns."""
     affine: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Tasks on nodes that have pod affinity or anti-affinity terms."""
     bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)

@@ -1,0 +1,51 @@
+"""The table of who runs where: whatever came and went before, it says what is there."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phalanx.core.holders import Holders
+from phalanx.model.shape import Shape
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey, Task, TaskKey
+
+SHAPES = tuple(Shape(namespace="default", labels={}, request={"cpu": cpu}) for cpu in (1, 2))
+STATUSES = (Status.RUNNING, Status.BOUND, Status.PENDING, Status.RELEASING)
+
+
+@st.composite
+def a_task(draw: st.DrawFn) -> Task:
+    """Return one of a few tasks, in any state; many tasks in a row make the table grow."""
+    number = draw(st.integers(0, 150))
+    return Task(
+        TaskKey(f"default/pod-{number}"), f"uid-{number}", draw(st.sampled_from(SHAPES)),
+        gang=draw(st.sampled_from([None, GangKey("default/a"), GangKey("default/b")])), node=draw(st.sampled_from("xyz")),
+        status=draw(st.sampled_from(STATUSES)), started=float(draw(st.integers(0, 3))), is_preemptable=draw(st.booleans()),
+    )  # fmt: skip
+
+
+def rows_of(holders: Holders) -> Counter[tuple[str, str, int, float]]:
+    table = holders.table()
+    nodes, gangs = ({code: name for name, code in codes.items()} for codes in (table.code_by_node, table.code_by_gang))
+    columns = zip(table.nodes.tolist(), table.gangs.tolist(), table.shapes.tolist(), table.started.tolist(), strict=True)
+    return Counter((nodes[node], gangs[gang], id(table.shape_by_code[shape]), started) for node, gang, shape, started in columns)
+
+
+def counts(task: Task) -> bool:
+    return task.gang is not None and task.is_preemptable and task.status in (Status.RUNNING, Status.BOUND)
+
+
+@given(st.lists(a_task(), max_size=300))
+def test_the_table_says_who_is_there(tasks: list[Task]) -> None:
+    holders, there = Holders(), dict[TaskKey, Task]()
+    for task in tasks:
+        old = there.pop(task.key, None)
+        if old is not None:
+            holders.drop(old)
+        if task.status is not Status.PENDING:
+            holders.put(task)
+            there[task.key] = task
+    assert rows_of(holders) == Counter(
+        (task.node, str(task.gang), id(task.shape), task.started) for task in there.values() if counts(task)
+    )
