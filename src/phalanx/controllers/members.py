@@ -2,21 +2,16 @@
 
 from collections.abc import Collection
 
-import msgspec
-
 from phalanx.controllers.base import Key, View
-from phalanx.dialects import schema
-from phalanx.dialects.links import links_of
+from phalanx.controllers.parts import key_of
+from phalanx.dialects.links import named_groups
 from phalanx.model.kinds import POD, Document
 
 
 def gang_keys(pod: Document) -> dict[str, Key]:
-    """Return the gangs that a pod names, by dialect; none for a pod that cannot be read."""
-    try:
-        read = msgspec.convert(pod, schema.Pod)
-    except msgspec.ValidationError:
-        return {}
-    return {link.dialect: Key(*link.group.split("/", 1)) for link in links_of(read.metadata, read.spec)}
+    """Return the gangs that a pod names, by dialect, also of a pod that cannot be read otherwise."""
+    namespace = key_of(pod).namespace or "default"
+    return {dialect: Key(namespace, name) for dialect, name in named_groups(pod).items()}
 
 
 def gang_key(pod: Document, dialect: str) -> Key | None:

@@ -11,11 +11,11 @@ from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
 from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
-from phalanx.controllers.misread import MisreadPodController
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
+from phalanx.controllers.refusals import RefusalController
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.controllers.yunikorn import YuniKornController
@@ -46,7 +46,7 @@ def standard_controllers(
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
         PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
-        PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), MisreadPodController(),
+        PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), RefusalController(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

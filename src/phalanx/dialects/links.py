@@ -80,6 +80,24 @@ def _name(mark: Mark, meta: schema.Meta, spec: schema.PodSpec) -> str | None:
     return spec.scheduling_group.pod_group_name if spec.scheduling_group else None
 
 
+def named_groups(pod: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the groups that a pod object names, by dialect, whether or not the rest of it can be read."""
+    places = {ANNOTATION: _texts(pod, "metadata", "annotations"), LABEL: _texts(pod, "metadata", "labels"), SPEC: {}}
+    scheduler, own = _texts(pod, "spec").get("schedulerName"), _texts(pod, "spec", "schedulingGroup").get("podGroupName")
+    found: dict[str, str] = {}
+    for mark in MARKS:
+        name = own if mark.place == SPEC else places[mark.place].get(mark.key)
+        if name and isinstance(name, str) and mark.scheduler in ("", scheduler):
+            found.setdefault(mark.dialect, name)
+    return found
+
+
+def _texts(document: Any, *path: str) -> Mapping[str, Any]:  # Any: whatever somebody wrote there
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, Mapping) else {}
+
+
 def first_named(pod: Mapping[str, Any]) -> str:
     """Return the name of the first group that a pod object names; empty without one."""
     meta, spec = pod["metadata"], pod.get("spec") or {}
