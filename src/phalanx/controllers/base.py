@@ -71,7 +71,7 @@ class Tell:
     message: str
     is_warning: bool = False
     was_asked_for: bool = False
-    """The object itself says that it is to happen, such as the end of its patience; there is nothing to mend."""
+    """The object itself says that it is to happen, such as the end of its patience, or somebody says it who is asked anyway."""
 
 
 Write = Create | Patch | Delete | Evict | Bind | Tell

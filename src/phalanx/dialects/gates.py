@@ -65,10 +65,7 @@ def minimum_of(annotations: Mapping[str, str]) -> int | None:
     if text is None:
         return None
     where = f"metadata.annotations[{MIN_MEMBER!r}]"
-    try:
-        minimum = integer(text, where=where)
-    except SnapshotError as problem:
-        raise SnapshotError(f"{problem}; write how many pods start together, for example '4'") from problem
+    minimum = integer(text, where=where)
     if minimum < 1:
         raise SnapshotError(f"{where}: {text!r} is too small; write how many pods start together, 1 or more")
     return minimum

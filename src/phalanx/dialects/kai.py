@@ -135,6 +135,8 @@ def gang(read: PodGroupRead) -> Gang:
     parts, annotations = spec.sub_groups or [], meta.annotations or {}
     _check_tree(parts)
     parents = {part.parent for part in parts}
+    if spec.min_member < 0:
+        raise SnapshotError(f"spec.minMember: {spec.min_member} is negative; write 1 or more")
     if spec.preemptibility not in (None, "", "preemptible", "non-preemptible"):
         raise SnapshotError(f"spec.preemptibility: {spec.preemptibility!r} is unknown; write 'preemptible' or 'non-preemptible'")
     return Gang(
@@ -185,16 +187,19 @@ def _transition(read: SchedulingConditionRead) -> int:
 
 def _check_tree(parts: list[SubGroupRead]) -> None:
     parents = {part.name: part.parent or "" for part in parts}
+    known = ", ".join(map(repr, sorted(parents)))
     if len(parents) < len(parts):
         raise SnapshotError("spec.subGroups: two have the same name; give each its own")
     for name, parent in parents.items():
         if parent and parent not in parents:
-            raise SnapshotError(f"spec.subGroups: {name!r} names the parent {parent!r}, which does not exist")
+            raise SnapshotError(
+                f"spec.subGroups: {name!r} names the parent {parent!r}, which does not exist; write one of {known}, or none"
+            )
         line = [name]
         while (above := parents[line[-1]]) and above not in line:
             line.append(above)
         if above:
-            raise SnapshotError(f"spec.subGroups: {name!r} is its own ancestor; parents must form a tree")
+            raise SnapshotError(f"spec.subGroups: {name!r} is its own ancestor; parents must form a tree, remove one of them")
 
 
 def _subgroup(read: SubGroupRead, *, is_leaf: bool) -> SubGroup:

@@ -73,4 +73,4 @@ def integer(text: str, *, where: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise SnapshotError(f"{where}: {text!r} is not a whole number") from None
+        raise SnapshotError(f"{where}: {text!r} is not a whole number; write one, such as '4'") from None

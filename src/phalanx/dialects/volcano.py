@@ -26,6 +26,9 @@ def gang(read: schema.PodGroup) -> Gang:
     preemptable = annotations.get(PREEMPTABLE)
     if spec.min_member < 0:
         raise SnapshotError(f"spec.minMember: {spec.min_member} is negative; write 0 or more")
+    for role, count in (spec.min_task_member or {}).items():
+        if count < 0:
+            raise SnapshotError(f"spec.minTaskMember[{role!r}]: {count} is negative; write 0 or more")
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), queue=spec.queue or "default", min_member=spec.min_member,
         role_minima=spec.min_task_member or {}, subgroups=tuple(map(_subgroup, spec.sub_group_policy or ())),
@@ -47,6 +50,11 @@ def _topology(read: schema.NetworkTopology | None) -> TopologyConstraint | None:
 
 
 def _subgroup(read: schema.SubGroupPolicy) -> SubGroup:
+    where = f"spec.subGroupPolicy[{read.name}]"
+    if not read.match_label_keys:
+        raise SnapshotError(f"{where}.matchLabelKeys: missing; write the labels by whose values pods form sub-groups")
+    if (read.sub_group_size or 0) < 0 or (read.min_sub_groups or 0) < 0:
+        raise SnapshotError(f"{where}: a negative size or number of sub-groups; write 0 or more")
     return SubGroup(
         name=read.name, min_member=1 if read.sub_group_size is None else read.sub_group_size,
         min_subgroups=read.min_sub_groups or 0,

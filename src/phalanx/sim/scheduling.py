@@ -38,7 +38,7 @@ class Scheduling:
         """Decide nothing before the first change."""
         self._cluster, self._store, self._kernel = cluster, store, kernel
         self._mind, self._settings, self._chance = mind, settings, chance
-        self._statuses = StatusWriter(store)
+        self.statuses = StatusWriter(store)
         # In the family kai shares are counted over all gangs of a session.
         is_parkable = settings.parks_up_to > 0 and mind.policy.family != "kai"
         self._parking = ParkingLot(settings.parks_up_to) if is_parkable else None
@@ -107,7 +107,7 @@ class Scheduling:
         """Write what was decided; tell whether a group was admitted, which the next session builds on."""
         for eviction in decisions.evictions.values():
             self._evict(eviction)
-        has_admitted = self._statuses.write(snapshot, decisions)
+        has_admitted = self.statuses.write(snapshot, decisions)
         for key, node in decisions.binds.items():
             self._start_binding(key, node, decisions.annotations.get(key))
         return has_admitted

@@ -77,6 +77,7 @@ class World:
         self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
         self.scheduling.evicted.append(self._note_eviction)
         self.scheduling.decided.append(self._note_session)
+        self.scheduling.statuses.told.append(lambda event: [listener(event) for listener in self.controllers.told])
         self._arrived: dict[GangKey, None] = {}
         self.store.listen(self._follow)
 
