@@ -88,7 +88,7 @@ MANY = [
     Fault("kai", "word", GROUP, spec(preemptibility="maybe"), spec(preemptibility=None), "'maybe' is unknown", "write 'preempt"),
     Fault(
         "kai", "orphan", GROUP, spec(subGroups=[{"name": "a", "minMember": 1, "parent": "z"}]), spec(subGroups=None),
-        "parent 'z', which does not exist", "write one of 'a', or none",
+        "parent 'z', which does not exist", "add it, or leave the parent out",
     ),
     Fault("kai", "circle", GROUP, spec(subGroups=PARENTS), spec(subGroups=None), "is its own ancestor", "remove one of them"),
     Fault("kai", "annotation", GROUP, GRACE, NO_GRACE, "'soon' is not a period", "write seconds"),

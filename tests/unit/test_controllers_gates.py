@@ -233,7 +233,7 @@ def test_a_gang_that_stays_broken_is_deleted_with_what_runs() -> None:
 
 
 BROKEN = {
-    (MIN_MEMBER, "many"): "'many' is not a whole number; write how many pods start together, for example '4'",
+    (MIN_MEMBER, "many"): "'many' is not a whole number; write one, such as '4'",
     (MIN_MEMBER, "0"): "'0' is too small; write how many pods start together, 1 or more",
     (TIMEOUT, "soon"): "'soon' is not a duration; write for example '10m'",
     (AFTERWARDS, "explode"): "'explode' is unknown; write 'wait' or 'delete'",

@@ -217,7 +217,7 @@ def test_the_queue_is_the_one_of_the_label() -> None:
     [
         (None, "missing; write on every pod of the group how many they are, such as '4'"),
         ("0", "'0' is too small; write 1 or more"),
-        ("two", "'two' is not a whole number"),
+        ("two", "'two' is not a whole number; write one, such as '4'"),
         ("3", "'3', but the oldest pod of group train says '2'; write one number on all of its pods"),
     ],
 )

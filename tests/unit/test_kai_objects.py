@@ -23,14 +23,15 @@ def group(*parts: dict[str, Any], **spec: Any) -> build.Document:
 
 def test_a_sub_group_whose_parent_is_unknown_is_refused() -> None:
     assert refused(group({"name": "worker", "parent": "crew"})) == (
-        "PodGroup default/bad: spec.subGroups: 'worker' names the parent 'crew', which does not exist"
+        "PodGroup default/bad: spec.subGroups: 'worker' names the parent 'crew', which does not exist; "
+        "add it, or leave the parent out"
     )
 
 
 @pytest.mark.parametrize("parents", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "c", "c": "b"}])
 def test_sub_groups_in_a_circle_are_refused(parents: dict[str, str]) -> None:
     reason = refused(group(*({"name": name, "parent": parent} for name, parent in parents.items())))
-    assert reason.endswith("is its own ancestor; parents must form a tree")
+    assert reason.endswith("is its own ancestor; parents must form a tree, remove one of them")
 
 
 def test_two_sub_groups_of_one_name_are_refused() -> None:

@@ -187,7 +187,6 @@ def _transition(read: SchedulingConditionRead) -> int:
 
 def _check_tree(parts: list[SubGroupRead]) -> None:
     parents = {part.name: part.parent or "" for part in parts}
-    known = ", ".join(map(repr, sorted(parents)))
     if len(parents) < len(parts):
         raise SnapshotError("spec.subGroups: two have the same name; give each its own")
     for name, parent in parents.items():
