@@ -192,7 +192,7 @@ def _check_tree(parts: list[SubGroupRead]) -> None:
     for name, parent in parents.items():
         if parent and parent not in parents:
             raise SnapshotError(
-                f"spec.subGroups: {name!r} names the parent {parent!r}, which does not exist; write one of {known}, or none"
+                f"spec.subGroups: {name!r} names the parent {parent!r}, which does not exist; add it, or leave the parent out"
             )
         line = [name]
         while (above := parents[line[-1]]) and above not in line:
