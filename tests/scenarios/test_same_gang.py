@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.cli.policies import policy_of_gates, policy_of_profile
-from phalanx.dialects.gates import GATE
 from phalanx.model.kinds import POD
 from phalanx.sim.world import World
 from phalanx.testing import build, speech
@@ -21,27 +19,13 @@ ELASTIC = tuple(dialect for dialect in speech.DIALECTS if dialect != "kueue")
 
 def cluster(profile: str, *, nodes: int) -> Cluster:
     """Return nodes of which some have more in use than others, so that it matters which are taken."""
-    found = build.cluster(nodes=nodes, gpus=4, policy=policy_of_profile(profile)).submit(build.queue("default"))
+    found = build.cluster(nodes=nodes, gpus=4, policy=speech.policy(profile)).submit(build.queue("default"))
     return found.submit(build.pod(f"busy-{number}", on=f"node-{number}", gpus=number % 3) for number in range(0, nodes, 2))
-
-
-def ungated(documents: list[Document]) -> list[Document]:
-    """Return pods as the scheduler behind our gate sees them once it is lifted, before anything is planned for them."""
-    return [_without_gate(item) if item["kind"] == "Pod" else item for item in documents]
-
-
-def _without_gate(pod: Document) -> Document:
-    others = [gate for gate in pod["spec"].get("schedulingGates") or () if gate["name"] != GATE]
-    return {**pod, "spec": {**{key: value for key, value in pod["spec"].items() if key != "schedulingGates"}, **_gates(others)}}
-
-
-def _gates(others: list[Document]) -> Document:
-    return {"schedulingGates": others} if others else {}
 
 
 def binds(found: Cluster, documents: list[Document]) -> dict[str, str]:
     """Return who is bound where, after as many sessions as admission may take."""
-    found.submit(ungated(documents))
+    found.submit(speech.seen(documents))
     cycle = found.run_cycle()
     if not cycle.binds:
         groups = [item for item in documents if item["kind"] == "PodGroup"]
@@ -60,12 +44,12 @@ def test_four_pods_of_which_three_are_needed_are_on_the_same_nodes(dialect: str,
 
 @pytest.mark.parametrize("dialect", ELASTIC)
 def test_three_of_four_start_where_there_is_room_for_three(dialect: str) -> None:
-    only = build.cluster(nodes=1, gpus=6, policy=policy_of_profile("phalanx")).submit(build.queue("default"))
+    only = build.cluster(nodes=1, gpus=6, policy=speech.policy()).submit(build.queue("default"))
     assert len(binds(only, speech.gang(dialect, "train", tasks=4, min_member=3, gpus=2))) == 3
 
 
 def test_kueue_has_no_word_for_a_minimum_below_the_number_of_pods() -> None:
-    only = build.cluster(nodes=1, gpus=6, policy=policy_of_profile("phalanx")).submit(build.queue("default"))
+    only = build.cluster(nodes=1, gpus=6, policy=speech.policy()).submit(build.queue("default"))
     documents = speech.gang("kueue", "train", tasks=4, min_member=3, gpus=2)
     assert binds(only, documents) == {}
     expected = binds(cluster("phalanx", nodes=4), speech.gang("volcano", "train", tasks=4, gpus=2))
@@ -83,7 +67,7 @@ def test_two_roles_are_on_the_same_nodes(dialect: str, profile: str) -> None:
 
 @pytest.mark.parametrize("dialect", speech.DIALECTS)
 def test_nobody_starts_where_there_is_no_room_for_the_minimum(dialect: str) -> None:
-    found = build.cluster(nodes=1, gpus=4, policy=policy_of_profile("phalanx")).submit(build.queue("default"))
+    found = build.cluster(nodes=1, gpus=4, policy=speech.policy()).submit(build.queue("default"))
     assert binds(found, speech.gang(dialect, "train", tasks=4, min_member=3, gpus=2)) == {}
 
 
@@ -95,7 +79,7 @@ def test_all_eight_in_one_cluster_start_whole_or_not_at_all(seed: int) -> None:
     minima = {dialect: size if dialect == "kueue" else random.randint(1, size) for dialect, size in sizes.items()}
     found = cluster("phalanx", nodes=random.randint(1, 8))
     for dialect in random.sample(speech.DIALECTS, len(speech.DIALECTS)):
-        found.submit(ungated(speech.gang(dialect, dialect, tasks=sizes[dialect], min_member=minima[dialect], gpus=2)))
+        found.submit(speech.seen(speech.gang(dialect, dialect, tasks=sizes[dialect], min_member=minima[dialect], gpus=2)))
     started = [pod.rpartition("-")[0] for pod, _ in found.run_cycle().binds]
     for dialect in speech.DIALECTS:
         assert started.count(dialect) == 0 or started.count(dialect) >= minima[dialect]
@@ -109,8 +93,6 @@ def test_all_eight_start_where_there_is_room() -> None:
 
 
 def test_gates_plan_the_same_nodes_as_the_scheduler_would_take() -> None:
-    """Behind the gate another policy plans, which evicts nobody; where nothing is in the way it comes to the same."""
-    assert "allocate" in [str(action) for action in policy_of_gates().actions]
     found = speech.cluster(nodes=4, gpus=4)
     other = speech.cluster(nodes=4, gpus=4)
     found.submit([speech.gang("gates", "train", tasks=4, gpus=2)])

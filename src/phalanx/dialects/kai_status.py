@@ -47,9 +47,18 @@ def settled_phase(gang: GangState) -> str:
 
 
 def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
-    """Return the status of the PodGroup."""
-    conditions = [condition_document(item) for item in status.conditions]
-    return (GroupWrite(GROUP, gang.namespace, gang.name, {"phase": status.phase, "conditions": conditions}),)
+    """Return the status of the PodGroup; what is about a node pool stands apart, and the next session reads it there."""
+    conditions = [condition_document(item) for item in status.conditions if not item.node_pool]
+    written = {"phase": status.phase, "conditions": conditions, "schedulingConditions": _attempts(gang, status)}
+    return (GroupWrite(GROUP, gang.namespace, gang.name, written),)
+
+
+def _attempts(gang: Gang, status: GroupStatus) -> list[dict[str, str]]:
+    """Return what was said about attempts in each node pool, the latest last; nothing about a group that has started."""
+    fresh = [item for item in status.conditions if item.node_pool]
+    elsewhere = [item for item in gang.conditions if item.node_pool and item.node_pool not in {new.node_pool for new in fresh}]
+    found = [*elsewhere, *fresh] if fresh else []
+    return [{**condition_document(item), "transitionID": str(number)} for number, item in enumerate(found, 1)]
 
 
 def resources_status(account: Account) -> dict[str, dict[str, str]]:

@@ -80,7 +80,9 @@ class StatusWriter:
 
     def _tell(self, about: Document | None, found: Condition | None) -> None:
         """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
-        for listener in self.told if about is not None and found is not None else ():
+        if about is None or found is None:
+            return
+        for listener in self.told:
             listener(Tell(about, SET_ASIDE, found.message, is_warning=True, was_asked_for=True))
 
     def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:

@@ -77,7 +77,7 @@ class World:
         self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
         self.scheduling.evicted.append(self._note_eviction)
         self.scheduling.decided.append(self._note_session)
-        self.scheduling.statuses.told.append(lambda event: [listener(event) for listener in self.controllers.told])
+        self.scheduling.statuses.told.append(self._pass_on)
         self._arrived: dict[GangKey, None] = {}
         self.store.listen(self._follow)
 
@@ -251,6 +251,11 @@ class World:
     def _note_warning(self, event: Tell) -> None:
         if event.is_warning and not event.was_asked_for:
             self.problems.append(event.message)
+
+    def _pass_on(self, event: Tell) -> None:
+        """Let those hear what sessions tell who hear what controllers tell."""
+        for listener in self.controllers.told:
+            listener(event)
 
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)

@@ -4,12 +4,19 @@ world = speech.cluster(nodes=3, gpus=8)
 world.submit([speech.gang("kueue", "train", tasks=4, gpus=2)])
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from phalanx.builtin import catalogue_of
-from phalanx.cli.policies import policy_of_gates, policy_of_profile
+import yaml
+
+from phalanx.builtin import CATALOGUE
 from phalanx.controllers.standard import ControllerSettings, standard_controllers
+from phalanx.core.policy import Policy, read_policy
 from phalanx.dialects.convert import DIALECTS, converted
+from phalanx.dialects.gates import foreseen
 from phalanx.dialects.pods import ROLE
 from phalanx.model.kinds import POD
 from phalanx.sim.scheduling import Mind
@@ -18,16 +25,22 @@ from phalanx.sim.world import World
 from phalanx.testing import build, worlds
 from phalanx.testing.build import Document
 
-__all__ = ["DIALECTS", "cluster", "gang", "roles", "running", "said"]
+__all__ = ["DIALECTS", "cluster", "gang", "policy", "roles", "running", "said", "seen"]
 
 
-def cluster(*, profile: str = "phalanx", **more: Any) -> World:
-    """Return a cluster with all controllers under a profile; `more` is what nodes offer, and what a world takes besides."""
-    policy = policy_of_profile(profile)
-    catalogue = catalogue_of(policy.family)
-    chosen = ControllerSettings(scheduler=(policy, catalogue))
-    controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
-    return worlds.world(policy=policy, controllers=controllers, gates=Mind(policy_of_gates(), catalogue_of("")), **more)
+@cache
+def policy(profile: str = "phalanx") -> Policy:
+    """Return the policy of a built-in profile, any but kai."""
+    document = yaml.safe_load(files("phalanx").joinpath("profiles", f"{profile}.yaml").read_text(encoding="utf-8"))
+    return read_policy(document, actions=list(CATALOGUE.actions), plugins=list(CATALOGUE.plugins))
+
+
+def cluster(**more: Any) -> World:
+    """Return a cluster with all controllers under the profile phalanx; `more` is what nodes offer, and what worlds take."""
+    chosen = ControllerSettings(scheduler=(policy(), CATALOGUE))
+    controllers = standard_controllers(pair_for, chosen, has_admission=policy().has_admission)
+    behind_gates = Mind(replace(policy(), actions=("allocate", "backfill")), CATALOGUE)
+    return worlds.world(policy=policy(), controllers=controllers, gates=behind_gates, **more)
 
 
 def gang(dialect: str, name: str, *, tasks: int, min_member: int | None = None, **asks: Any) -> list[Document]:
@@ -48,6 +61,11 @@ def said(documents: list[Document], dialect: str) -> list[Document]:
     """Return objects in another dialect; they have no uid, so that those of several dialects can be in one cluster."""
     found = converted(documents, dialect).objects
     return [{**item, "metadata": {key: value for key, value in item["metadata"].items() if key != "uid"}} for item in found]
+
+
+def seen(documents: Iterable[Document]) -> list[Document]:
+    """Return objects as a session sees them that plans for pods behind our gate."""
+    return [dict(foreseen(item)) if item["kind"] == "Pod" else item for item in documents]
 
 
 def running(world: World, name: str) -> list[str]:
