@@ -298,6 +298,18 @@ def test_nobody_is_evicted_for_a_gang_that_does_not_fit_even_then() -> None:
     assert len(nodes_of(found, "low")) == 2
 
 
+@pytest.mark.parametrize("profile", ["phalanx", "volcano", "coscheduling"])
+def test_surprise_13_a_minimum_holds_under_every_profile_that_knows_gangs(profile: str) -> None:
+    """Surprise 13: with the gate GenericWorkload and without GangScheduling two of these three would start."""
+    found = worlds.world(nodes=2, gpus=1, policy=policy_of_profile(profile))
+    worlds.submit(found, native.gang("train", tasks=3, gpus=1))
+    worlds.run(found, 60)
+    assert set(worlds.phases(found.store).values()) == {"Pending"}
+    found.load([build.node("another", gpus=1)])
+    worlds.run(found, 120)
+    assert set(worlds.phases(found.store).values()) == {"Running"}
+
+
 # --- disruption and topology ---------------------------------------------------------------------------------------------
 
 
