@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from phalanx.controllers.base import Key, View
 from phalanx.controllers.parts import key_of
-from phalanx.dialects.links import named_groups
+from phalanx.dialects.links import named_groups, names
 from phalanx.model.kinds import POD, Document
 
 
@@ -21,7 +21,8 @@ def gang_key(pod: Document, dialect: str) -> Key | None:
 
 def members(view: View, key: Key, dialects: Collection[str]) -> list[Document]:
     """Return the pods that name a gang in one of these dialects, the oldest first."""
-    found = [pod for pod in view.within(POD, key.namespace) if key in map(gang_keys(pod).get, dialects)]
+    likely = (pod for pod in view.within(POD, key.namespace) if names(pod, key.name, dialects))
+    found = [pod for pod in likely if key in map(gang_keys(pod).get, dialects)]
     return sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp", "")), pod["metadata"]["name"]))
 
 

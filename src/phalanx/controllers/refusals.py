@@ -15,7 +15,7 @@ from phalanx.controllers.base import NOTHING, Key, Patch, Result, Tell, View, Wr
 from phalanx.controllers.members import gang_keys, members, waits
 from phalanx.controllers.parts import PROBLEM, annotations_of, controller_of, inside, is_leaving, key_of, meta_of
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.links import named_groups
+from phalanx.dialects.links import SIGS_GROUP, may_name_several, named_groups
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, REPLICA_SET, STATEFUL_SET, Document, Kind
 from phalanx.model.moment import moment_of, moment_text
@@ -36,7 +36,7 @@ SIZED = (REPLICA_SET, STATEFUL_SET)
 MINIMA = MappingProxyType({"native": ("spec", "schedulingPolicy", "gang", "minCount")})
 MIN_MEMBER = ("spec", "minMember")
 """Where groups say how many pods start together; that is the field of all that `MINIMA` does not name."""
-YOUNG_SECONDS = 5.0
+YOUNG_SECONDS = 1.0
 """For so long the events of a group may mean that it has just come."""
 POD_ALONE, MEMBERS, CONTESTED = "pod", "members", "contested"
 
@@ -75,7 +75,7 @@ class RefusalController:
 
 
 def _about_pod(view: View, pod: Document) -> Iterator[Question]:
-    gangs = {key for dialect, key in gang_keys(pod).items() if dialect in BESIDE_OTHERS}
+    gangs = {gang_keys(pod)[dialect] for dialect in _beside_others(pod)}
     place = key_of(pod)
     if gangs and (waits(pod) or is_leaving(pod) or view.find(POD, place.namespace, place.name) is None):
         yield from (Question(key.namespace, key.name, MEMBERS) for key in gangs)
@@ -90,7 +90,8 @@ def _about_group(view: View, kind: Kind, group: Document) -> Iterator[Question]:
         yield Question(key.namespace, key.name, dialect)
     born = moment_of(str(meta_of(group).get("creationTimestamp") or "")) or 0.0
     if not is_there or view.now - born <= YOUNG_SECONDS:
-        yield Question(key.namespace, "", CONTESTED)
+        if any(view.within(other, key.namespace) for other in DIALECT_BY_KIND if other is not kind):
+            yield Question(key.namespace, "", CONTESTED)
         if dialect in BESIDE_OTHERS:
             yield Question(key.namespace, key.name, MEMBERS)
 
@@ -178,8 +179,8 @@ def _pods(view: View, question: Question) -> Iterable[Document]:
     if question.about == MEMBERS:
         return members(view, Key(question.namespace, question.name), BESIDE_OTHERS)
     if question.about == CONTESTED:
-        pods = (pod for pod in view.within(POD, question.namespace) if waits(pod))
-        return [pod for pod in pods if len(named_groups(pod)) > 1 and not _is_read_beside_others(pod)]
+        pods = (pod for pod in view.within(POD, question.namespace) if may_name_several(pod))
+        return [pod for pod in pods if waits(pod) and not _is_read_alone(pod) and not _beside_others(pod)]
     pod = view.find(POD, question.namespace, question.name)
     return [] if pod is None else [pod]
 
@@ -201,11 +202,14 @@ def _problems(view: View, pods: Sequence[Document]) -> Iterator[tuple[Key, str]]
 
 
 def _is_read_alone(pod: Document) -> bool:
-    return len(named_groups(pod)) < 2 and not _is_read_beside_others(pod)
+    return len(named_groups(pod)) < 2 and not _beside_others(pod)
 
 
-def _is_read_beside_others(pod: Document) -> bool:
-    return not named_groups(pod).keys().isdisjoint(BESIDE_OTHERS)
+def _beside_others(pod: Document) -> list[str]:
+    """Return the dialects in which other pods matter; those of Koordinator's that wait for a PodGroup say nothing themselves."""
+    waits_for_object = bool(inside(pod, "metadata", "labels", SIGS_GROUP))
+    found = [dialect for dialect in BESIDE_OTHERS if not (dialect == "koordinator" and waits_for_object)]
+    return [dialect for dialect in found if dialect in named_groups(pod)]
 
 
 def _named(view: View, pods: Sequence[Document]) -> list[Document]:

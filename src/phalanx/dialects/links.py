@@ -3,7 +3,7 @@
 A pod may carry the marks of several dialects; which of the groups it belongs to is decided in `groups.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,7 @@ MARKS = (
     Mark(YUNIKORN, LABEL, SPARK_APP, YUNIKORN),
 )
 """Of one dialect the first that a pod carries counts."""
+_LABELS, _ANNOTATIONS = (frozenset(mark.key for mark in MARKS if mark.place == place) for place in (LABEL, ANNOTATION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,22 @@ def named_groups(pod: Mapping[str, Any]) -> dict[str, str]:
         if name and isinstance(name, str) and mark.scheduler in ("", scheduler):
             found.setdefault(mark.dialect, name)
     return found
+
+
+def may_name_several(pod: Mapping[str, Any]) -> bool:
+    """Tell quickly whether a pod object carries two marks or more; only then it may name several groups."""
+    labels, annotations = _texts(pod, "metadata", "labels"), _texts(pod, "metadata", "annotations")
+    carried = len(_LABELS & labels.keys()) + len(_ANNOTATIONS & annotations.keys())
+    return carried + bool(_texts(pod, "spec").get("schedulingGroup")) > 1
+
+
+def names(pod: Mapping[str, Any], group: str, dialects: Collection[str]) -> bool:
+    """Tell quickly whether a pod object may name a group of this name in one of these dialects."""
+    labels, annotations = _texts(pod, "metadata", "labels"), _texts(pod, "metadata", "annotations")
+    return any(
+        (labels if mark.place == LABEL else annotations).get(mark.key) == group
+        for mark in MARKS if mark.dialect in dialects and mark.place != SPEC
+    )  # fmt: skip
 
 
 def _texts(document: Any, *path: str) -> Mapping[str, Any]:  # Any: whatever somebody wrote there
