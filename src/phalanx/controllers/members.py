@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from phalanx.controllers.base import Key, View
 from phalanx.controllers.parts import key_of
-from phalanx.dialects.links import named_groups, names
+from phalanx.dialects.links import may_name, named_groups
 from phalanx.model.kinds import POD, Document
 
 
@@ -20,8 +20,8 @@ def gang_key(pod: Document, dialect: str) -> Key | None:
 
 
 def members(view: View, key: Key, dialects: Collection[str]) -> list[Document]:
-    """Return the pods that name a gang in one of these dialects, the oldest first."""
-    likely = (pod for pod in view.within(POD, key.namespace) if names(pod, key.name, dialects))
+    """Return the pods that name a gang in one of these dialects, in which marks are labels or annotations, the oldest first."""
+    likely = (pod for pod in view.within(POD, key.namespace) if may_name(pod, key.name))
     found = [pod for pod in likely if key in map(gang_keys(pod).get, dialects)]
     return sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp", "")), pod["metadata"]["name"]))
 

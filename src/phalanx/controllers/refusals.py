@@ -177,7 +177,7 @@ def _transition(item: Document) -> int:
 def _pods(view: View, question: Question) -> Iterable[Document]:
     """Return the pods that a question is about, the oldest of a gang first."""
     if question.about == MEMBERS:
-        return members(view, Key(question.namespace, question.name), BESIDE_OTHERS)
+        return filter(_beside_others, members(view, Key(question.namespace, question.name), BESIDE_OTHERS))
     if question.about == CONTESTED:
         pods = (pod for pod in view.within(POD, question.namespace) if may_name_several(pod))
         return [pod for pod in pods if waits(pod) and not _is_read_alone(pod) and not _beside_others(pod)]

@@ -3,7 +3,7 @@
 A pod may carry the marks of several dialects; which of the groups it belongs to is decided in `groups.py`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,13 +100,9 @@ def may_name_several(pod: Mapping[str, Any]) -> bool:
     return carried + bool(_texts(pod, "spec").get("schedulingGroup")) > 1
 
 
-def names(pod: Mapping[str, Any], group: str, dialects: Collection[str]) -> bool:
-    """Tell quickly whether a pod object may name a group of this name in one of these dialects."""
-    labels, annotations = _texts(pod, "metadata", "labels"), _texts(pod, "metadata", "annotations")
-    return any(
-        (labels if mark.place == LABEL else annotations).get(mark.key) == group
-        for mark in MARKS if mark.dialect in dialects and mark.place != SPEC
-    )  # fmt: skip
+def may_name(pod: Mapping[str, Any], group: str) -> bool:
+    """Tell quickly whether a label or an annotation of a pod object could name a group of this name."""
+    return group in _texts(pod, "metadata", "labels").values() or group in _texts(pod, "metadata", "annotations").values()
 
 
 def _texts(document: Any, *path: str) -> Mapping[str, Any]:  # Any: whatever somebody wrote there
