@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.binder.controller import Binder
+from phalanx.controllers.binder.reservations import GpuReservations
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.hypernode import HyperNodeController
@@ -36,7 +38,7 @@ def standard_controllers(
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
         PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
-        QueueController(), QueueStatusController(chosen.queue_status_seconds),
+        QueueController(), QueueStatusController(chosen.queue_status_seconds), Binder(), GpuReservations(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))
