@@ -77,6 +77,7 @@ expect:
     }  # fmt: skip
 
 
+UNNAMED = "failures[0]: name one of pod, gang and bind, such as pod: research/train-0 or bind: gpu-1"
 WRONG = [
     ("nodes:\n- {at: 5m, node: a, event: dies}", 4,
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
@@ -102,8 +103,8 @@ WRONG = [
     ("arrivals:\n- {at: 1m, gangs: [a], every: 5m, times: 0}", 4,
      "arrivals[0].times: 0 is not possible; write a number from 1 to 10000"),
     ("arrivals:\n- at: 1m\n  gangs: [a, {b: c}]", 5, "arrivals[0].gangs[1]: expected text"),
-    ("failures:\n- {at: 1m}", 4, "failures[0]: name one of pod, gang and bind, such as pod: research/train-0 or bind: gpu-1"),
-    ("failures:\n- {at: 1m, pod: a, gang: b}", 4, "failures[0]: name one of pod, gang and bind, such as pod: research/train-0 or bind: gpu-1"),
+    ("failures:\n- {at: 1m}", 4, UNNAMED),
+    ("failures:\n- {at: 1m, pod: a, gang: b}", 4, UNNAMED),
     ("failures:\n- {pod: a}", 4, "failures[0]: at: missing; write when it fails, such as at: 12m"),
     ("failures:\n- {at: 1m, pod: a, times: 2}", 4, "failures[0].times: stands only beside bind; write an entry for each failure"),
     ("expect:\n- gangs: {a: {begins: true}}", 4,

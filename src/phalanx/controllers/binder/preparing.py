@@ -25,7 +25,7 @@ def prepared(view: View, ask: Ask) -> Part:
     """Return what is left to do for a pod; its marks come when everything else is ready."""
     parts = [reservation_part(view, ask), *_volume_parts(view, ask), *_claim_parts(view, ask)]
     found = Part([write for part in parts for write in part.writes], next((part.waits for part in parts if part.waits), ""))
-    return found if found != READY else _marks(ask)
+    return _marks(ask) if found.is_ready else found
 
 
 def taken_back(view: View, ask: Ask) -> list[Write]:

@@ -13,5 +13,10 @@ class Part:
     writes: Sequence[Write] = ()
     waits: str = ""
 
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether nothing is left to do."""
+        return not self.writes and not self.waits
+
 
 READY = Part()
