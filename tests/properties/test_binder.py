@@ -51,7 +51,7 @@ class Gang:
     nodes: tuple[str, ...]
     device: str
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> Sequence[Document]:
         share = {"share": 0.2} if self.device else {"gpus": 1}
         return kai.gang(self.name, tasks=len(self.nodes), min_member=self.minimum, **share)
 

@@ -1,6 +1,6 @@
 """What is asked of the binder: a request, the pod that it is for, and how far it got."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -23,7 +23,7 @@ ALONE, BROKEN = "pod/", "request/"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """One request with its pod."""
+    """One request that has not succeeded, with its pod."""
 
     request: BindRequest
     document: Document
@@ -62,7 +62,7 @@ class Ask:
     @property
     def is_open(self) -> bool:
         """Tell whether there is still something to do."""
-        return self.request.phase != SUCCEEDED and not self.request.has_failed
+        return not self.request.has_failed
 
     @property
     def is_used_up(self) -> bool:
@@ -97,7 +97,7 @@ def circle_of(pod: Document) -> Key:
     return Key(key.namespace, group_named(pod) or f"{ALONE}{key.name}")
 
 
-def ask_of(view: View, document: Document) -> Ask | None:
+def _ask(view: View, document: Document) -> Ask | None:
     """Return a request with its pod; None if that is gone or another one, or if the request cannot be read."""
     try:
         request = read_request(document)
@@ -110,14 +110,18 @@ def ask_of(view: View, document: Document) -> Ask | None:
 
 
 def asks_of(view: View, circle: Key) -> list[Ask]:
-    """Return the requests of those who are bound together, in the order of their keys."""
-    found = (ask_of(view, document) for document in view.within(BIND_REQUEST, circle.namespace))
-    return [ask for ask in found if ask is not None and circle_of(ask.pod) == circle]
+    """Return the requests of those who are bound together that have not succeeded, in the order of their keys."""
+    return [ask for ask in _asks(view, circle.namespace) if circle_of(ask.pod) == circle]
 
 
 def open_asks(view: View) -> Iterable[Ask]:
-    """Yield the requests of all namespaces with which something is still to do."""
-    for document in view.within(BIND_REQUEST):
-        ask = ask_of(view, document)
-        if ask is not None and ask.is_open:
+    """Return the requests of all namespaces with which something is still to do."""
+    return (ask for ask in _asks(view) if ask.is_open)
+
+
+def _asks(view: View, namespace: str = "") -> Iterator[Ask]:
+    """Yield requests that have not succeeded; the many that have are not even read."""
+    for document in view.within(BIND_REQUEST, namespace):
+        ask = None if inside(document, "status", "phase") == SUCCEEDED else _ask(view, document)
+        if ask is not None:
             yield ask
