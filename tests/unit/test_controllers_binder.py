@@ -60,7 +60,12 @@ def test_a_refused_bind_is_tried_again_after_two_and_four_seconds() -> None:
 
 
 def test_a_request_fails_for_good_after_three_attempts_or_as_many_as_it_names() -> None:
-    cases: list[tuple[int, dict[str, Any]]] = [(3, {}), (1, {"backoffLimit": 1}), (5, {"backoffLimit": 5}), (1, {"backoffLimit": 0})]
+    cases: list[tuple[int, dict[str, Any]]] = [
+        (3, {}),
+        (1, {"backoffLimit": 1}),
+        (5, {"backoffLimit": 5}),
+        (1, {"backoffLimit": 0}),
+    ]
     for limit, spec in cases:
         stage = BindStage()
         stage.faults.refuse_binds("default/solo", 99)

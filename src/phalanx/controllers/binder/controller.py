@@ -27,6 +27,8 @@ PREPARING_SECONDS = 120.0
 GATHERING_SECONDS = 60.0
 """How long the first requests of a gang wait for the others."""
 BOUND, BINDING_ERROR, POD_BOUND = "Bound", "BindingError", "PodBound"
+PREFIX = "rolled back: "
+"""How the reason begins where another request is to blame."""
 
 
 class Binder:
@@ -145,11 +147,12 @@ class _Round:
         reasons = [(ask.is_bound, ask.pod_key.name, reason) for ask, reason in self._lost.items()]
         failed = [(False, ask.pod_key.name, ask.reason) for ask in self._failed]
         _, pod, reason = min([*reasons, *failed])
+        reason = reason.removeprefix(PREFIX)
         return reason if pod in reason else f"pod {pod}: {reason}"
 
     def _roll_back(self, why: str) -> list[Write]:
         """Let all requests fail, then let those leave that have landed."""
-        text = f"rolled back: {why}"
+        text = f"{PREFIX}{why}"
         waiting = {ask: text for ask in self._asks if not ask.is_bound}
         landed = [ask for ask in self._asks if ask.is_bound]
         marks = [_patch(ask, {"metadata": {"annotations": {ROLLED_BACK: "true"}}}) for ask in waiting]
@@ -202,7 +205,7 @@ def _attempt_failed(ask: Ask, reason: str, now: float) -> list[Write]:
     """Count an attempt that failed; when it was comes first, so that nobody tries again too early."""
     status = {"phase": PENDING, "reason": reason, "failedAttempts": ask.request.failed_attempts + 1}
     return [
-        _patch(ask, {"metadata": {"annotations": {LAST_ATTEMPT: moment_text(now)}}}),
+        _patch(ask, {"metadata": {"annotations": {LAST_ATTEMPT: moment_text(now), ROLLED_BACK: None}}}),
         _patch(ask, {"status": status}, is_status=True),
         Tell(ask.pod, BINDING_ERROR, reason, is_warning=True),
     ]
