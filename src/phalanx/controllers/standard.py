@@ -37,8 +37,9 @@ def standard_controllers(
     chosen = settings or ControllerSettings()
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
+        Binder(), GpuReservations(),
         PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
-        QueueController(), QueueStatusController(chosen.queue_status_seconds), Binder(), GpuReservations(),
+        QueueController(), QueueStatusController(chosen.queue_status_seconds),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))
