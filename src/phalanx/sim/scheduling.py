@@ -143,10 +143,11 @@ class Scheduling:
             if annotations:
                 self._store.patch(POD, meta["namespace"], meta["name"], {"metadata": {"annotations": dict(annotations)}})
             self._store.bind(meta["namespace"], meta["name"], node, uid=meta["uid"])
-        except ClusterError:  # deleted or gated meanwhile: the next session sees what is there
+        except ClusterError:  # deleted, gated or refused meanwhile: the next session sees what is there
             found = self._store.find(POD, meta["namespace"], meta["name"])
             if found is not None:
                 self._cluster.put(found)
+                self._plan(self._kernel.now + self._settings.period)
 
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""

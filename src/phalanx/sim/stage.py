@@ -135,7 +135,9 @@ def _plan_failure(world: World, failure: Failure, known: Known) -> None:
 
 def _plan_refusal(world: World, parts: Cast, refusal: Refusal, known: Known) -> None:
     name = refusal.name if refusal.name in parts.nodes else long_name(refusal.name)
-    _check_there(refusal.where, f"Node or Pod {name!r}", name in parts.nodes or ("Pod", name) in known or _may_come(name, known))
+    _check_there(
+        refusal.where, f"Node or Pod {refusal.name!r}", name in parts.nodes or ("Pod", name) in known or _may_come(name, known)
+    )
     world.plan(refusal.at, partial(world.faults.refuse_binds, name, refusal.times))
 
 

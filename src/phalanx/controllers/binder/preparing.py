@@ -10,8 +10,8 @@ from typing import Any
 
 from phalanx.controllers.base import Patch, View, Write
 from phalanx.controllers.binder.asks import Ask
+from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.binder.reservations import reservation_part
-from phalanx.controllers.binder.waiting import READY, Part
 from phalanx.controllers.parts import annotations_of, inside, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP
 from phalanx.model.kinds import POD, RESOURCE_CLAIM, STORAGE_CLASS, VOLUME_CLAIM, Document

@@ -8,7 +8,7 @@ from typing import Any
 
 from phalanx.controllers.base import NOTHING, Create, Delete, Key, Result, View, Write
 from phalanx.controllers.binder.asks import Ask, open_asks
-from phalanx.controllers.binder.waiting import READY, Part
+from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.parts import annotations_of, inside, is_leaving, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP, RESERVATION
 from phalanx.model.kinds import BIND_REQUEST, NAMESPACE, POD, Document, Kind
