@@ -49,6 +49,11 @@ class Cast:
     """Others that come later."""
     nodes: dict[str, Document] = field(default_factory=dict)
 
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is nobody."""
+        return not (self.there or self.late or self.gangs or self.nodes)
+
 
 def cast(documents: Iterable[Document]) -> Cast:
     """Tell who belongs to which gang, and which gangs run already."""
