@@ -34,7 +34,7 @@ from phalanx.sim.workloads import read_workload
 from phalanx.sim.world import World
 
 SOLO_PROFILE = "default-scheduler"
-FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 600.0, "heartbeat": 600.0}
+FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
 COUNTED_EVERY_SECONDS = 600.0
 """How often queues are counted in them."""
