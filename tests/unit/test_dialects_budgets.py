@@ -121,7 +121,7 @@ def test_a_pod_says_when_it_got_its_node() -> None:
     assert task_of(build.pod("a")).scheduled == 0.0
 
 
-def test_a_pod_leaves_since_its_deletion_was_asked_for_not_since_its_time_is_up() -> None:
+def test_a_pod_leaves_since_its_deletion_is_expected_not_since_its_time_is_up() -> None:
     pod = build.pod("a", on="node-0")
     pod["metadata"].update(deletionTimestamp="2026-01-01T12:00:30Z", deletionGracePeriodSeconds=30)
     assert task_of(pod).leaving_since == NOON

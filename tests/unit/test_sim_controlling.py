@@ -1,8 +1,9 @@
 """Controllers in virtual time: who is asked when, and what becomes of refusals and faults."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
-from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, Try, View, Write
 from phalanx.controllers.parts import key_of, owner_reference
 from phalanx.model.kinds import Document, Kind, kind_of
 from phalanx.sim.controlling import Controllers
@@ -131,3 +132,26 @@ def test_pods_of_owners_that_a_controller_serves_are_left_to_it() -> None:
     pod = {"metadata": {"name": "p", "ownerReferences": [owner_reference(owner)]}}
     assert stage.controllers.brings_back(pod)
     assert not stage.controllers.brings_back({"metadata": {"name": "p"}})
+
+
+def test_what_is_only_tried_is_answered_when_it_is_refused_and_the_rest_is_left_out() -> None:
+    def say(view: View, key: Key) -> Result:
+        note = Patch(CONFIG, "default", "a", {"data": {"why": "x"}})
+        trial = Try(Patch(SECRET, "default", "gone", {"data": {}}), lambda reason: [replace(note, patch={"data": {"why": reason}})])
+        return Result([trial, Delete(CONFIG, "default", "a")]) if "data" not in view.within(CONFIG)[0] else NOTHING
+
+    stage = Stage(say)
+    stage.make("a")
+    stage.kernel.advance(200.0)
+    assert stage.store.get(CONFIG, "default", "a")["data"] == {"why": 'secrets "gone" not found'}
+    assert stage.problems == []
+
+
+def test_what_is_tried_and_not_refused_is_a_write_like_any_other() -> None:
+    stage = Stage(
+        lambda view, key: Result([Try(Delete(CONFIG, "default", "a"), lambda reason: []), Delete(CONFIG, "default", "b")])
+    )
+    stage.make("b")
+    stage.make("a")
+    stage.kernel.advance(200.0)
+    assert stage.store.items(CONFIG) == []

@@ -28,7 +28,7 @@ def test_it_goes_on_while_somebody_works_however_long_others_wait() -> None:
     assert worlds.record(world, "next").finished == 72 * 3600 + 62
 
 
-def test_it_ends_at_the_moment_that_was_asked_for() -> None:
+def test_it_ends_at_the_moment_that_is_expected() -> None:
     world = worlds.world(nodes=1, gpus=1)
     worlds.submit(world, worlds.gang("a", tasks=1, duration="60s", gpus=1))
     ending = play(world, 30.0, lambda moment: moment)

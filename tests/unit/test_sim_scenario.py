@@ -8,7 +8,7 @@ import pytest
 
 from phalanx.controllers.standard import ControllerSettings
 from phalanx.errors import ConfigError
-from phalanx.sim.scenario import FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Scenario, find_scenarios
+from phalanx.sim.scenario import FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Refusal, Scenario, find_scenarios
 from phalanx.sim.settings import Delays, Duration, Settings, Span
 
 HEAD = "apiVersion: phalanx.dev/v1alpha1\nkind: Scenario\n"
@@ -40,6 +40,9 @@ arrivals:
 failures:
 - {at: 1h, pod: research/bert-0}
 - {at: 2h, gang: train}
+- {bind: gpu-1, times: 2}
+- {at: 1m, bind: train-0}
+binder: true
 nodes:
 - {at: 30m, node: gpu-1, event: drain}
 expect:
@@ -51,6 +54,7 @@ expect:
 """)
     assert found.settings == Settings(
         delays=Delays(Span(0.1, 0.1), Span(1, 5), Span(2, 2), Span(10, 10)), period=0.5, restart_after=None, keeps_progress=True,
+        has_binder=True,
         durations=(Duration("research/*", Span(600, 1200)), Duration("default/train", Span(90, 90))),
     )  # fmt: skip
     assert (found.until, found.seed) == (7200.0, 7)
@@ -60,8 +64,10 @@ expect:
     assert found.failures == (
         Failure(3600.0, pod="research/bert-0", where="scenario.yaml, line 17: failures[0]"),
         Failure(7200.0, gang="default/train", where="scenario.yaml, line 18: failures[1]"),
+        Refusal(0.0, "gpu-1", 2, where="scenario.yaml, line 19: failures[2]"),
+        Refusal(60.0, "train-0", float("inf"), where="scenario.yaml, line 20: failures[3]"),
     )
-    assert found.nodes == (NodeEvent(1800.0, "gpu-1", "drain", "scenario.yaml, line 20: nodes[0].node"),)
+    assert found.nodes == (NodeEvent(1800.0, "gpu-1", "drain", "scenario.yaml, line 23: nodes[0].node"),)
     (expected,) = found.expect
     assert (expected.profiles, expected.deadlocks, expected.evictions) == (("phalanx", "kai"), 0, 2)
     assert expected.gangs == {
@@ -71,12 +77,13 @@ expect:
     }  # fmt: skip
 
 
+UNNAMED = "failures[0]: name one of pod, gang and bind, such as pod: research/train-0 or bind: gpu-1"
 WRONG = [
     ("nodes:\n- {at: 5m, node: a, event: dies}", 4,
      "nodes[0].event: 'dies' is unknown; write one of die, return, drain, cordon, uncordon, leave, join"),
     ("seed: 1\ndurationz: []", 4, "durationz: unknown; did you mean 'durations'?"),
     ("weather: rain", 3, "weather: unknown; write one of apiVersion, kind, metadata, until, seed, period, delays, restart,"
-     " keepsProgress, durations, arrivals, failures, nodes, controllers, expect"),
+     " keepsProgress, binder, durations, arrivals, failures, nodes, controllers, expect"),
     ("controllers: {hyperNodeLevels: [a, a]}", 3,
      "controllers.hyperNodeLevels: a label stands twice; write each once, from narrow to wide"),
     ("controllers: {levels: [a]}", 3, "controllers.levels: unknown; write one of schedulers, hyperNodeLevels"),
@@ -96,8 +103,10 @@ WRONG = [
     ("arrivals:\n- {at: 1m, gangs: [a], every: 5m, times: 0}", 4,
      "arrivals[0].times: 0 is not possible; write a number from 1 to 10000"),
     ("arrivals:\n- at: 1m\n  gangs: [a, {b: c}]", 5, "arrivals[0].gangs[1]: expected text"),
-    ("failures:\n- {at: 1m}", 4, "failures[0]: name either a pod or a gang, such as pod: research/train-0"),
-    ("failures:\n- {at: 1m, pod: a, gang: b}", 4, "failures[0]: name either a pod or a gang, such as pod: research/train-0"),
+    ("failures:\n- {at: 1m}", 4, UNNAMED),
+    ("failures:\n- {at: 1m, pod: a, gang: b}", 4, UNNAMED),
+    ("failures:\n- {pod: a}", 4, "failures[0]: at: missing; write when it fails, such as at: 12m"),
+    ("failures:\n- {at: 1m, pod: a, times: 2}", 4, "failures[0].times: stands only beside bind; write an entry for each failure"),
     ("expect:\n- gangs: {a: {begins: true}}", 4,
      "expect[0].gangs.a.begins: unknown; write one of starts, finishes, evicted, why, after, waits"),
     ("expect:\n- gangs: [a]", 4, "expect[0].gangs: expected a mapping from gangs to what becomes of them"),

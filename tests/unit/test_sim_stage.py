@@ -9,7 +9,7 @@ from phalanx.controllers.volcano_job.job import JOB
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.kinds import BUDGET, QUEUE, kind_at
 from phalanx.sim.generate import generate
-from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
+from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.stage import ARRIVES, cast, copy_of, set_stage, set_workload
@@ -109,6 +109,8 @@ NAMES = [
      "s.yaml, line 3: arrivals[0].gangs: no gang is called 'default/nope'; known are default/a"),
     ({"failures": (Failure(1, pod="default/nope", where="s.yaml, line 3: failures[0]"),)},
      "s.yaml, line 3: failures[0]: there is no Pod 'default/nope'; write namespace and name as in the manifests"),
+    ({"failures": (Refusal(0, "nope", 1, where="s.yaml, line 3: failures[0]"),)},
+     "s.yaml, line 3: failures[0]: there is no Node or Pod 'nope'; write namespace and name as in the manifests"),
     ({"failures": (Failure(1, gang="default/nope", where="s.yaml, line 3: failures[0]"),)},
      "s.yaml, line 3: failures[0]: there is no PodGroup 'default/nope'; write namespace and name as in the manifests"),
 ]  # fmt: skip
@@ -162,6 +164,15 @@ def test_an_object_that_belongs_to_no_gang_comes_when_its_annotation_says() -> N
 def test_a_job_brings_the_queue_that_always_exists() -> None:
     world = staged(jobs.job("train", jobs.task("worker")))
     assert [item["metadata"]["name"] for item in world.store.items(kind_at("scheduling.volcano.sh", "queues"))] == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "started"), [(Refusal(0, "a-0", 2), 3.0), (Refusal(0, "gpu-0", 1), 2.0), (Refusal(1, "a-0", 9), 1.0)]
+)
+def test_binds_of_a_pod_or_to_a_node_are_refused_from_a_moment_on_and_so_often(refusal: Refusal, started: float) -> None:
+    world = staged(build.gang("a", gpus=1), failures=(refusal,))
+    worlds.run(world, 50)
+    assert worlds.record(world, "a").started == started
 
 
 def test_a_pod_may_fail_that_a_job_makes_later() -> None:

@@ -26,6 +26,7 @@ from phalanx.sim.playing import play
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Scenario, find_scenarios
 from phalanx.sim.scheduling import Mind
+from phalanx.sim.settings import Settings
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.stage import Cast, cast, set_stage, set_workload
 from phalanx.sim.workload import Workload
@@ -33,7 +34,7 @@ from phalanx.sim.workloads import read_workload
 from phalanx.sim.world import World
 
 SOLO_PROFILE = "default-scheduler"
-FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 600.0, "heartbeat": 600.0}
+FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
 COUNTED_EVERY_SECONDS = 600.0
 """How often queues are counted in them."""
@@ -160,20 +161,29 @@ def _simulated(given: Input, name: str, policy: Policy, pace: "Pace") -> Shown:
 
 
 def _world(given: Input, name: str, policy: Policy) -> World:
-    settings, chosen = given.scenario.settings, given.scenario.controllers
-    if given.workload is not None:
-        settings, chosen = replace(settings, **FOR_WEEKS), replace(chosen, queue_status_seconds=COUNTED_EVERY_SECONDS)
     mind = Mind(policy, connected_catalogue(policy.family))
-    chosen = replace(chosen, scheduler=(policy, mind.catalogue))
-    controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
-    world = World(
-        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE, controllers=controllers,
-        gates=Mind(policy_of_gates(), connected_catalogue("")),
-    )  # fmt: skip
+    if given.workload is None:
+        world = _served_world(given, name, mind, given.scenario.settings)
+    elif given.parts.is_empty:  # groups and pods that are complete: no controller would have anything to do
+        world = World(mind, settings=replace(given.scenario.settings, **FOR_WEEKS), seed=given.seed, is_solo=name == SOLO_PROFILE)
+    else:
+        world = _served_world(given, name, mind, replace(given.scenario.settings, **FOR_WEEKS))
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)
     set_stage(world, given.parts, given.scenario)
     return world
+
+
+def _served_world(given: Input, name: str, mind: Mind, settings: Settings) -> World:
+    """Return a world with all controllers; those that count do so rarely where weeks are simulated."""
+    policy, chosen = mind.policy, replace(given.scenario.controllers, scheduler=(mind.policy, mind.catalogue))
+    if given.workload is not None:
+        chosen = replace(chosen, queue_status_seconds=COUNTED_EVERY_SECONDS)
+    return World(
+        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
+        controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
+        gates=Mind(policy_of_gates(), connected_catalogue("")),
+    )  # fmt: skip
 
 
 class Pace:

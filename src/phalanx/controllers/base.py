@@ -5,7 +5,7 @@ crash at any point. It is asked about one key at a time, whenever an object that
 it asked for itself; being asked once too often changes nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -45,11 +45,12 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """The end of a pod, as far as disruption budgets allow."""
+    """The end of a pod, as far as disruption budgets allow, and why."""
 
     namespace: str
     name: str
     uid: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,19 @@ class Tell:
     reason: str
     message: str
     is_warning: bool = False
-    was_asked_for: bool = False
-    """The object itself says that it is to happen, such as the end of its patience, or somebody says it who is asked anyway."""
+    is_expected: bool = False
+    """It belongs to the course of things, such as the end of a patience or a bind that is tried again; there is nothing to mend."""
 
 
-Write = Create | Patch | Delete | Evict | Bind | Tell
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A write that may well be refused: then what `refused` makes of the reason is written instead, and the rest is left out."""
+
+    write: Create | Patch | Delete | Evict | Bind
+    refused: Callable[[str], Sequence["Write"]]
+
+
+Write = Create | Patch | Delete | Evict | Bind | Tell | Try
 
 
 @dataclass(frozen=True, slots=True)

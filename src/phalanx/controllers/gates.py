@@ -96,7 +96,7 @@ def _clearing(key: Key, members: list[Document]) -> list[Write]:
     """Return the end of all members; those that wait come last, since as long as one is there somebody goes on with this."""
     text = f"gang {key.namespace}/{key.name} was not whole in time; its {len(members)} pods are deleted"
     deletes = [Delete(POD, key.namespace, key_of(pod).name, str(meta_of(pod).get("uid", ""))) for pod in members]
-    return [Tell(members[0], "GangTimedOut", text, is_warning=True, was_asked_for=True), *deletes]
+    return [Tell(members[0], "GangTimedOut", text, is_warning=True, is_expected=True), *deletes]
 
 
 def _is_whole(members: list[Document]) -> bool:

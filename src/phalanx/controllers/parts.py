@@ -1,4 +1,4 @@
-"""Small parts that controllers share: keys, owners, merge patches."""
+"""Small parts that controllers share: keys, owners, groups, merge patches."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from phalanx.controllers.base import Key, Patch, Tell, Write
+from phalanx.dialects import links, schema
 from phalanx.dialects.cluster import describe, readable
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document, Kind
@@ -13,6 +14,8 @@ from phalanx.model.kinds import Document, Kind
 Struct = TypeVar("Struct")
 PROBLEM = "phalanx.dev/problem"
 """Annotation that says why an object cannot be followed."""
+UNREADABLE = "?"
+"""In place of the group of a pod that nobody can read."""
 
 
 def meta_of(document: Document) -> Document:
@@ -63,6 +66,15 @@ def inside(document: Document, *path: str) -> Any:  # Any: whatever somebody wro
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
+
+
+def group_named(pod: Document) -> str:
+    """Return the group that a pod names, in the words of any scheduler; one that cannot be read names some."""
+    try:
+        read = msgspec.convert(pod, schema.Pod)
+    except msgspec.ValidationError:
+        return UNREADABLE
+    return next((link.group.partition("/")[2] for link in links.links_of(read.metadata, read.spec)), "")
 
 
 def read(document: Document, kind: type[Struct]) -> Struct:

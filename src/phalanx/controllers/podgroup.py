@@ -9,7 +9,16 @@ from typing import Any
 import msgspec
 
 from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import annotations_of, controller_of, inside, is_leaving, key_of, meta_of, owner_reference
+from phalanx.controllers.parts import (
+    annotations_of,
+    controller_of,
+    group_named,
+    inside,
+    is_leaving,
+    key_of,
+    meta_of,
+    owner_reference,
+)
 from phalanx.dialects import links, pods, schema
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Document, Kind, kind_of
@@ -23,7 +32,6 @@ MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE, HIGHEST_TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
 INHERITED = "volcano.sh/"
 """How annotations begin that a group takes over from its owner and its pod: preemptable, cooldown-time, revocable-zone, jdb-..."""
-UNREADABLE = "?"
 FINISHED = ("Succeeded", "Failed")
 
 
@@ -47,7 +55,7 @@ class PodGroupController:
         """Look at pods that wait for us and name no group but the one we would make."""
         is_ours = inside(document, "spec", "schedulerName") in self._schedulers
         is_over = is_leaving(document) or inside(document, "status", "phase") in FINISHED
-        return [key_of(document)] if is_ours and not is_over and _group_named(document) in ("", _group_for(document)) else []
+        return [key_of(document)] if is_ours and not is_over and group_named(document) in ("", _group_for(document)) else []
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Make the group if need be, then name it on the pod."""
@@ -58,7 +66,7 @@ class PodGroupController:
         writes: list[Write] = []
         if view.find(GROUP, key.namespace, name) is None:
             writes += _group(view, pod)
-        if not _group_named(pod):
+        if not group_named(pod):
             writes.append(Patch(POD, key.namespace, key.name, {"metadata": {"annotations": {links.GROUP: name}}}))
         return Result(writes)
 
@@ -85,15 +93,6 @@ class OwnedGroupController:
         member = next(iter(view.owned(meta_of(owner)["uid"], POD)), None)
         made = None if member is None else _document(view, member)
         return NOTHING if made is None else Result(_updated(group, made))
-
-
-def _group_named(pod: Document) -> str:
-    """Return the group that a pod names, in the words of any scheduler; one that cannot be read names some."""
-    try:
-        read = msgspec.convert(pod, schema.Pod)
-    except msgspec.ValidationError:
-        return UNREADABLE
-    return next((link.group.partition("/")[2] for link in links.links_of(read.metadata, read.spec)), "")
 
 
 def _group_for(pod: Document) -> str:

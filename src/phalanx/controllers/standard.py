@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.controllers.base import Controller
+from phalanx.controllers.binder.controller import Binder
+from phalanx.controllers.binder.reservations import GpuReservations
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
@@ -44,6 +46,7 @@ def standard_controllers(
     chosen = settings or ControllerSettings()
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
+        Binder(), GpuReservations(),
         PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), RefusalController(),

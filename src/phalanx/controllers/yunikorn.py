@@ -45,7 +45,7 @@ class YuniKornController:
 def _degraded(originator: Document, policy: Reservation, moment: float) -> Result:
     place = key_of(originator)
     since = {"metadata": {"annotations": {DEGRADED: moment_text(int(moment))}}}
-    event = Tell(originator, GANG_DEGRADED, degraded_text(policy), is_warning=True, was_asked_for=True)
+    event = Tell(originator, GANG_DEGRADED, degraded_text(policy), is_warning=True, is_expected=True)
     return Result([Patch(POD, place.namespace, place.name, since), event])
 
 
@@ -57,4 +57,4 @@ def _failed(originator: Document, pods: Sequence[Document], policy: Reservation)
     text = f"there was no room for the whole application within {policy.timeout_seconds:g} s, and its style is Hard"
     status = {"status": {"phase": "Failed", "reason": TIMED_OUT, "message": text}}
     patches = [Patch(POD, key_of(pod).namespace, key_of(pod).name, status, is_status=True) for pod in waiting]
-    return Result([*patches, Tell(originator, TIMED_OUT, text, is_warning=True, was_asked_for=True)])
+    return Result([*patches, Tell(originator, TIMED_OUT, text, is_warning=True, is_expected=True)])

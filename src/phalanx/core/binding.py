@@ -53,7 +53,7 @@ class BindRequests:
         self._plain[task.key] = task
         requests = [request for _, request in sorted(self._by_task[task.key].items()) if request.is_for(task)]
         for request in requests:
-            if request.has_failed:
+            if request.has_failed and not request.is_rolled_back:
                 task = replace(task, failed_binds=remember(task.failed_binds, request.failure))
         live = next((request for request in requests if not request.has_failed and request.node in nodes), None)
         if live is None or task.status is not Status.PENDING:

@@ -15,6 +15,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.staleness import is_short
 from phalanx.core.states import GangState
 from phalanx.model.status import Status
+from phalanx.model.task import GangKey
 
 
 class Action(Protocol):
@@ -51,18 +52,21 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
 
     Nobody waits for a place and no gang lacks members, so no action has anything to do; figures of queues are not counted anew.
     """
+    if policy.family == "kai" or any(_waits(key, snapshot, policy) for key in snapshot.active):
+        return None
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
-    if policy.family == "kai" or any(_asks_something(state, policy) for state in states):
+    if any(map(is_short, states)):
         return None
     decisions = Decisions(family=policy.family, options=policy.options)
     decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
     return decisions
 
 
-def _asks_something(gang: GangState, policy: Policy) -> bool:
-    """Tell whether a gang waits for places or for admission, or lacks members."""
-    waits = gang.tally.counts[Status.PENDING] or (policy.has_admission and gang.gang.phase == "Pending")
-    return bool(waits) or is_short(gang)
+def _waits(key: GangKey, snapshot: Snapshot, policy: Policy) -> bool:
+    """Tell whether a gang waits for places or for admission."""
+    if policy.has_admission and snapshot.gangs[key].phase == "Pending":
+        return True
+    return any(task.status is Status.PENDING for task in snapshot.members_of(key).values())
 
 
 def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Session:

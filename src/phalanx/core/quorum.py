@@ -1,6 +1,6 @@
 """What of a gang depends on its members: its minima, where they hold only until it has started, and what it reports of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from phalanx.model.gang import Counts, Gang, Quorum
@@ -10,7 +10,7 @@ from phalanx.model.task import Task
 WAS_WHOLE = ("Running", "Completed")
 
 
-def as_members_say(gang: Gang, tasks: Sequence[Task]) -> Gang:
+def as_members_say(gang: Gang, tasks: Iterable[Task]) -> Gang:
     """Return the gang with the minima that hold for these members; most gangs stay as they are."""
     has_started = gang.quorum is Quorum.ONCE and _was_whole(gang) and any(task.status in READY for task in tasks)
     return replace(gang, min_member=0, role_minima={}) if has_started else gang

@@ -130,7 +130,7 @@ class GangState:
         members = list(tasks)
         self.declared = gang
         """As its objects say; what depends on its members is settled in `gang`."""
-        self.gang = gang = as_members_say(gang, [task for task, _ in members])
+        self.gang = gang = as_members_say(gang, (task for task, _ in members))
         self.phase = gang.phase
         self.topology = gang.topology
         self.allowed_tier: int | None = None
@@ -143,8 +143,22 @@ class GangState:
         self._by_key: dict[TaskKey, TaskState] | None = None
         self.error = ""
         self.verdicts: list[Verdict] = []
-        for task, node in members:
-            self._join(TaskState(task, self, node))
+        if gang.subgroups or gang.role_minima:
+            for task, node in members:
+                self._join(TaskState(task, self, node))
+        elif members:
+            self._join_all(members)
+
+    def _join_all(self, members: list[tuple[Task, int]]) -> None:
+        """Enter members that all count alike: there are no roles and no sub-groups."""
+        self.tasks = [TaskState(task, self, node) for task, node in members]
+        subgroup, counts = self._subgroup(self.gang.key, None), self.tally.counts
+        subgroup.tasks = list(self.tasks)
+        for state in self.tasks:
+            state.subgroup = subgroup
+            counts[state.status] += 1
+            if state.status is Status.PENDING and state.task.shape.is_best_effort:
+                self.tally.pending_best_effort += 1
 
     def _join(self, state: TaskState) -> None:
         self.tasks.append(state)

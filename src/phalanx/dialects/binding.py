@@ -1,5 +1,7 @@
 """Binding, written down: KAI's BindRequest v1alpha2, and the annotation by which a pod remembers binds that failed.
 
+On a request, `phalanx.dev/last-attempt` says when an attempt last failed, which its status has no place for, and
+`phalanx.dev/rolled-back` that it failed only because another one of its gang did.
 The annotation `phalanx.dev/failed-binds` is a JSON list with an entry per node. Whoever deletes a failed request writes it, so that
 the next session knows what the request knew.
 """
@@ -21,6 +23,7 @@ from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import FailedBind, TaskKey
 
 FAILED_BINDS = "phalanx.dev/failed-binds"
+LAST_ATTEMPT, ROLLED_BACK = "phalanx.dev/last-attempt", "phalanx.dev/rolled-back"
 
 
 class FieldsRead(Read):
@@ -76,6 +79,7 @@ def bind_request(read: BindRequestRead) -> BindRequest:
         gpu_groups=tuple(spec.selected_gpu_groups or ()), devices=tuple(_devices(spec)), phase=status.phase or PENDING,
         failed_attempts=status.failed_attempts, most_attempts=spec.backoff_limit, latest=_latest(meta),
         owner_uid=next((owner.uid for owner in meta.owner_references or () if owner.kind == "Pod"), ""),
+        is_rolled_back=ROLLED_BACK in (meta.annotations or {}),
     )  # fmt: skip
 
 
@@ -97,7 +101,9 @@ def _devices(spec: BindRequestSpecRead) -> Iterator[tuple[str, str, str]]:
 
 
 def _latest(meta: BindRequestMeta) -> float:
-    """Return when the request last changed: a BindRequest says nothing of when an attempt failed."""
+    """Return when an attempt last failed, if the binder says so, else when the request last changed."""
+    if stamp := (meta.annotations or {}).get(LAST_ATTEMPT):
+        return seconds(stamp, where=f"metadata.annotations[{LAST_ATTEMPT!r}]")
     changes = [seconds(entry.time, where="metadata.managedFields.time") for entry in meta.managed_fields or ()]
     return max([seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), *changes])
 

@@ -28,11 +28,13 @@ class BindRequest:
     """When it last changed, as far as anybody says."""
     owner_uid: str = ""
     """The pod it was made for; empty when nobody says."""
+    is_rolled_back: bool = False
+    """It failed because another request of its gang did; its own node refused nothing."""
 
     @property
     def has_failed(self) -> bool:
         """Tell whether it failed for good."""
-        return self.phase == FAILED and (self.most_attempts is None or self.failed_attempts >= self.most_attempts)
+        return self.phase == FAILED and (self.is_rolled_back or self.failed_attempts >= (self.most_attempts or 0))
 
     def is_for(self, task: Task) -> bool:
         """Tell whether it was made for this very pod, and not for one of the same name before it."""

@@ -161,6 +161,11 @@ HYPERNODE, *_ = _volcano("topology", "v1alpha1", "HyperNode")
 VOLCANO_JOB, VOLCANO_CRON_JOB = _volcano("batch", "v1alpha1", "Job", "CronJob")
 JOB_FLOW, JOB_TEMPLATE = _volcano("flow", "v1alpha1", "JobFlow", "JobTemplate")
 REPLICA_SET, STATEFUL_SET = (kind_of({"apiVersion": "apps/v1", "kind": name}) for name in ("ReplicaSet", "StatefulSet"))
+BIND_REQUEST = kind_of({"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest"})
+VOLUME, VOLUME_CLAIM = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("PersistentVolume", "PersistentVolumeClaim"))
+STORAGE_CLASS = kind_of({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"})
+RESOURCE_CLAIM = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"})
+GROUP_KINDS = tuple(kind for kind in KINDS if kind.kind == "PodGroup")
 
 
 def split_key(key: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from phalanx.controllers.base import Bind, Controller, Create, Delete, Evict, Key, Patch, Patient, Result, Tell, Write
+from phalanx.controllers.base import Bind, Controller, Create, Delete, Evict, Key, Patch, Patient, Result, Tell, Try, Write
 from phalanx.controllers.parts import controller_of
 from phalanx.errors import ClusterError, Exists, Missing
 from phalanx.model.kinds import Document, Kind
@@ -30,6 +30,10 @@ class Controllers:
         self._waits: dict[tuple[str, Key], float] = {}
         self.told: list[Callable[[Tell], None]] = []
         """Told of every event that a controller wants to be known."""
+        self.evicting: list[Callable[[Evict], None]] = []
+        """Told of every pod that has to go, before it does; a budget may still say no."""
+        self.evicted: list[Callable[[Evict], None]] = []
+        """Told of every pod that was told to go."""
         store.listen(self._hear)
 
     def brings_back(self, pod: Document) -> bool:
@@ -69,8 +73,7 @@ class Controllers:
     def _carry_out(self, controller: Controller, key: Key, result: Result) -> None:
         place = (controller.name, key)
         try:
-            for write in result.writes:
-                self._write(write)
+            self._write_all(result.writes)
         except ClusterError as problem:
             wait = self._waits[place] = min(self._waits.get(place, FIRST_WAIT / 2) * 2, LONGEST_WAIT)
             self._problems.append(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:g} s")
@@ -93,14 +96,32 @@ class Controllers:
             del self._again[place]
             self._ask(controller, key)
 
+    def _write_all(self, writes: Sequence[Write]) -> None:
+        """Write one after the other, until one is refused that was only tried."""
+        for write in writes:
+            if not isinstance(write, Try):
+                self._write(write)
+            elif not self._try(write):
+                return
+
+    def _try(self, trial: Try) -> bool:
+        try:
+            self._write(trial.write)
+        except ClusterError as refusal:
+            self._write_all(trial.refused(str(refusal)))
+            return False
+        return True
+
     def _write(self, write: Write) -> None:
         match write:
             case Create(document):
                 self._create(document)
             case Patch(kind, namespace, name, patch, is_status):
                 self._store.patch(kind, namespace, name, patch, is_status=is_status)
-            case Delete() | Evict():
-                self._delete(write)
+            case Delete(kind, namespace, name, uid):
+                self._delete(kind, namespace, name, uid)
+            case Evict():
+                self._evict(write)
             case Bind(namespace, name, node, uid):
                 self._store.bind(namespace, name, node, uid=uid)
             case Tell():
@@ -113,11 +134,18 @@ class Controllers:
         except Exists:
             return
 
-    def _delete(self, write: Delete | Evict) -> None:
+    def _delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
         try:
-            if isinstance(write, Evict):
-                self._store.evict(write.namespace, write.name, uid=write.uid)
-            else:
-                self._store.delete(write.kind, write.namespace, write.name, uid=write.uid)
+            self._store.delete(kind, namespace, name, uid=uid)
         except Missing:
             return
+
+    def _evict(self, write: Evict) -> None:
+        for listener in self.evicting:
+            listener(write)
+        try:
+            self._store.evict(write.namespace, write.name, uid=write.uid)
+        except Missing:
+            return
+        for listener in self.evicted:
+            listener(write)

@@ -1,9 +1,9 @@
-"""What happens to nodes and pods: nodes join, are drained, die and return; pods fail."""
+"""What happens to nodes and pods: nodes join, are drained, die and return; pods fail; binds are refused."""
 
 from collections.abc import Callable
 from typing import Any
 
-from phalanx.errors import ClusterError, Missing
+from phalanx.errors import ClusterError, Forbidden, Missing
 from phalanx.model.kinds import NODE, POD, Document
 from phalanx.sim.comebacks import Comebacks
 from phalanx.sim.kubelets import Kubelets
@@ -19,6 +19,9 @@ class Faults:
     def __init__(self, store: MemoryStore, kubelets: Kubelets, comebacks: Comebacks) -> None:
         """Do nothing yet."""
         self._store, self._kubelets, self._comebacks = store, kubelets, comebacks
+        self._refusals: dict[str, float] = {}
+        """Nodes, and pods by namespace and name, to which so many more binds are refused."""
+        store.binding.append(self._judge)
         self.by_name: dict[str, Callable[[str], None]] = {
             "die": self.die, "return": self.come_back, "drain": self.drain, "cordon": self.cordon, "uncordon": self.uncordon,
             "leave": self.leave,
@@ -78,6 +81,19 @@ class Faults:
         self._store.patch(POD, namespace, name, {"status": status}, is_status=True)
         if not self._comebacks.is_managed(pod):
             self._store.delete(POD, namespace, name)
+
+    def refuse_binds(self, name: str, times: float) -> None:
+        """Refuse so many binds to a node, or of a pod that is named by namespace and name."""
+        self._refusals[name] = times
+
+    def _judge(self, pod: Document, node: str) -> None:
+        """Refuse a bind if a scenario says so."""
+        meta = pod["metadata"]
+        for name in (node, f"{meta['namespace']}/{meta['name']}"):
+            if self._refusals.get(name, 0) > 0:
+                self._refusals[name] -= 1
+                text = f"the scenario refuses binds {'of pod' if '/' in name else 'to node'} {name}"
+                raise Forbidden(f'pods/binding "{meta["name"]}" is forbidden: {text}', kind="pods/binding", name=meta["name"])
 
     def lose(self, pod: Document) -> None:
         """Take a pod away whose node is gone."""

@@ -57,7 +57,8 @@ class Kubelets:
             return
         moment = moment_text(int(self._kernel.now))
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
-        self.write(pod, {"phase": "Running", "startTime": moment, "conditions": [*pod["status"].get("conditions", ()), ready]})
+        found = self._store.find(POD, pod["metadata"]["namespace"], pod["metadata"]["name"]) or pod
+        self.write(pod, {"phase": "Running", "startTime": moment, "conditions": [*found["status"].get("conditions", ()), ready]})
 
     def _stop(self, pod: Document) -> None:
         meta = pod["metadata"]

@@ -19,7 +19,8 @@ from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.placement import Counts
 from phalanx.placement.fit import copies
 
-FIRST_WAIT = 60.0
+FIRST_WAIT = 1 / 4
+"""As a part of the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class ParkingLot:
     """Takes gangs out of sessions that could do nothing for them."""
 
     def __init__(self, longest: float) -> None:
-        """Ask after a minute, then after twice as long each time, at most `longest` seconds."""
-        self._longest = longest
+        """Ask after a quarter of `longest` seconds, then after twice as long each time, and at last after all of them."""
+        self._first, self._longest = longest * FIRST_WAIT, longest
         self._spots: dict[GangKey, Spot] = {}
 
     def without_parked(self, snapshot: Snapshot) -> Snapshot:
@@ -65,7 +66,7 @@ class ParkingLot:
             old = self._spots.pop(key, None)
             if not _waits_in_vain(state):
                 continue
-            wait = FIRST_WAIT if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
+            wait = self._first if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
             self._spots[key] = Spot(state.declared, snapshot.members_of(key), _needs(state), snapshot.now + wait, wait)
 
     def next_time(self) -> float | None:

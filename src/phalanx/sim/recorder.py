@@ -196,6 +196,8 @@ class Recorder:
         self.useful.append((self.moment, total))
 
     def _amount(self, task: Task) -> float:
+        if task.reserved_gpu:
+            return 0.0  # what it holds is counted with those who share it
         share = task.shape.gpu_share
         if share is not None and self.resource == GPU:
             return share.portion_of(UNKNOWN_GPU_MEMORY_MIB) * share.devices

@@ -65,6 +65,16 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A node or a pod to which binds are refused from a moment on, so many times; for ever if nobody says how often."""
+
+    at: float
+    name: str
+    times: float
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeEvent:
     """Something that happens to a node."""
 
@@ -83,7 +93,7 @@ class Scenario:
     until: float | None = None
     seed: int | None = None
     arrivals: tuple[Arrival, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[Failure | Refusal, ...] = ()
     nodes: tuple[NodeEvent, ...] = ()
     expect: tuple[Expectation, ...] = ()
 
@@ -242,10 +252,17 @@ def _arrival(place: Place, node: yaml.Node) -> Arrival:
     return Arrival(where=_where(place.at("gangs"), node), **{**found, "gangs": tuple(map(long_name, found["gangs"]))})
 
 
-def _failure(place: Place, node: yaml.Node) -> Failure:
-    found = _mapping(place, node, {"at": _seconds, "pod": _text, "gang": _text}, needed=("at",))
-    if ("pod" in found) == ("gang" in found):
-        raise place.wrong(node, "name either a pod or a gang, such as pod: research/train-0")
+def _failure(place: Place, node: yaml.Node) -> Failure | Refusal:
+    fields: dict[str, Read] = {"at": _seconds, "pod": _text, "gang": _text, "bind": _text, "times": _count}
+    found = _mapping(place, node, fields)
+    if sum(name in found for name in ("pod", "gang", "bind")) != 1:
+        raise place.wrong(node, "name one of pod, gang and bind, such as pod: research/train-0 or bind: gpu-1")
+    if "bind" in found:
+        return Refusal(found.get("at", 0.0), found["bind"], found.get("times", float("inf")), _where(place, node))
+    if "times" in found:
+        raise place.at("times").wrong(node, "stands only beside bind; write an entry for each failure")
+    if "at" not in found:
+        raise place.wrong(node, "at: missing; write when it fails, such as at: 12m")
     names = {key: long_name(value) for key, value in found.items() if key != "at"}
     return Failure(found["at"], **names, where=_where(place, node))
 
@@ -288,11 +305,12 @@ def long_name(name: str) -> str:
 FIELDS: Mapping[str, Read] = {
     "apiVersion": partial(_one_of, (API_VERSION,)), "kind": _text, "metadata": _anything,
     "until": _more_than_nothing, "seed": _whole, "period": _more_than_nothing, "delays": _delays, "restart": _restart,
-    "keepsProgress": _switch, "durations": partial(_list, _a_duration), "arrivals": partial(_list, _arrival),
+    "keepsProgress": _switch, "binder": _switch, "durations": partial(_list, _a_duration), "arrivals": partial(_list, _arrival),
     "failures": partial(_list, _failure), "nodes": partial(_list, _node_event), "controllers": _controllers,
     "expect": partial(_list, _expectation),
 }  # fmt: skip
 """What a scenario may hold."""
 SETTING_BY_FIELD = {
     "period": "period", "delays": "delays", "restart": "restart_after", "keepsProgress": "keeps_progress", "durations": "durations",
+    "binder": "has_binder",
 }  # fmt: skip

@@ -16,6 +16,7 @@ from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.status import Status
 from phalanx.sim.kernel import Kernel, Rank, Timer
 from phalanx.sim.parking import ParkingLot
+from phalanx.sim.requesting import BindAsking
 from phalanx.sim.settings import Settings
 from phalanx.sim.statuses import StatusWriter
 from phalanx.store.memory import MemoryStore
@@ -39,6 +40,7 @@ class Scheduling:
         self._cluster, self._store, self._kernel = cluster, store, kernel
         self._mind, self._settings, self._chance = mind, settings, chance
         self.statuses = StatusWriter(store)
+        self._asking = BindAsking(store) if settings.has_binder else None
         # In the family kai shares are counted over all gangs of a session.
         is_parkable = settings.parks_up_to > 0 and mind.policy.family != "kai"
         self._parking = ParkingLot(settings.parks_up_to) if is_parkable else None
@@ -88,7 +90,7 @@ class Scheduling:
         if decisions.again is not None:
             self._plan(max(decisions.again, self._kernel.now + self._settings.period))
         if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes):
-            self._plan(self._kernel.now + self._settings.heartbeat)
+            self._plan(self._kernel.now + min(self._settings.heartbeat, _shortest_backoff(decisions)))
         elif self._parking is not None and (moment := self._parking.next_time()) is not None:
             self._plan(max(moment, self._kernel.now + self._settings.heartbeat))
 
@@ -108,6 +110,9 @@ class Scheduling:
         for eviction in decisions.evictions.values():
             self._evict(eviction)
         has_admitted = self.statuses.write(snapshot, decisions)
+        if self._asking is not None:
+            self._asking.carry_out(snapshot, decisions)
+            return has_admitted
         for key, node in decisions.binds.items():
             self._start_binding(key, node, decisions.annotations.get(key))
         return has_admitted
@@ -140,10 +145,11 @@ class Scheduling:
             if annotations:
                 self._store.patch(POD, meta["namespace"], meta["name"], {"metadata": {"annotations": dict(annotations)}})
             self._store.bind(meta["namespace"], meta["name"], node, uid=meta["uid"])
-        except ClusterError:  # deleted or gated meanwhile: the next session sees what is there
+        except ClusterError:  # deleted, gated or refused meanwhile: the next session sees what is there
             found = self._store.find(POD, meta["namespace"], meta["name"])
             if found is not None:
                 self._cluster.put(found)
+                self._plan(self._kernel.now + self._settings.period)
 
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""
@@ -158,3 +164,9 @@ def _parts(key: str) -> tuple[str, str]:
 
 def _is_waiting(tasks: list[TaskState]) -> bool:
     return any(task.status is Status.PENDING or task.status is Status.PIPELINED for task in tasks)
+
+
+def _shortest_backoff(decisions: Decisions) -> float:
+    """Return after how many seconds the first gang may be tried again that waits because binds of it failed."""
+    verdicts = (verdict for outcome in decisions.outcomes for verdict in outcome.state.verdicts if verdict.reason == "BindBackoff")
+    return min((float(verdict.numbers["seconds"]) for verdict in verdicts), default=float("inf"))

@@ -77,6 +77,8 @@ class Settings:
     removes_finished: bool = False
     """Finished gangs are removed at once, as their controllers would do after a while."""
     durations: tuple[Duration, ...] = ()
+    has_binder: bool = False
+    """Sessions ask for binds by BindRequests, and the binder carries them out; otherwise pods are bound at once."""
 
     def duration_of(self, gang: str, chance: Random) -> float:
         """Return how long a gang runs that does not say so itself."""

@@ -5,7 +5,7 @@ Objects that are no part of a gang are there from the beginning, as they are, or
 or that annotation says, or else at 0. A node whose first event is to join is not there before.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -18,13 +18,15 @@ from phalanx.errors import ConfigError, Missing, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of
 from phalanx.model.task import TaskKey
 from phalanx.sim.manifests import cluster_objects, gang_objects
-from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Scenario
+from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
 from phalanx.sim.settings import seconds_in
 from phalanx.sim.work import DURATION
 from phalanx.sim.workload import Gang, Workload
 from phalanx.sim.world import World
 
 Document = Mapping[str, Any]
+Known = Collection[tuple[str, str]]
+"""Kinds and names of objects."""
 ARRIVES = "phalanx.dev/arrives"
 """Annotation of a group or of any other object: how long after the start it comes."""
 DEFAULT_QUEUE: Document = {
@@ -46,6 +48,11 @@ class Cast:
     late: list[Document] = field(default_factory=list)
     """Others that come later."""
     nodes: dict[str, Document] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is nobody."""
+        return not (self.there or self.late or self.gangs or self.nodes)
 
 
 def cast(documents: Iterable[Document]) -> Cast:
@@ -125,13 +132,32 @@ def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
         _plan_node_event(world, parts, event)
     known = {(item["kind"], _key(item)) for group in (parts.there, parts.late, *(gang for _, gang in arrivals)) for item in group}
     for failure in scenario.failures:
-        kind, name = ("Pod", failure.pod) if failure.pod else ("PodGroup", failure.gang)
-        if (kind, name) not in known and not _may_come(name, known):
-            raise ConfigError(f"{failure.where}: there is no {kind} {name!r}; write namespace and name as in the manifests")
-        world.plan(failure.at, partial(_fail, world, failure))
+        if isinstance(failure, Refusal):
+            _plan_refusal(world, parts, failure, known)
+        else:
+            _plan_failure(world, failure, known)
 
 
-def _may_come(name: str, known: Iterable[tuple[str, str]]) -> bool:
+def _plan_failure(world: World, failure: Failure, known: Known) -> None:
+    kind, name = ("Pod", failure.pod) if failure.pod else ("PodGroup", failure.gang)
+    _check_there(failure.where, f"{kind} {name!r}", (kind, name) in known or _may_come(name, known))
+    world.plan(failure.at, partial(_fail, world, failure))
+
+
+def _plan_refusal(world: World, parts: Cast, refusal: Refusal, known: Known) -> None:
+    name = refusal.name if refusal.name in parts.nodes else long_name(refusal.name)
+    _check_there(
+        refusal.where, f"Node or Pod {refusal.name!r}", name in parts.nodes or ("Pod", name) in known or _may_come(name, known)
+    )
+    world.plan(refusal.at, partial(world.faults.refuse_binds, name, refusal.times))
+
+
+def _check_there(where: str, what: str, is_there: bool) -> None:
+    if not is_there:
+        raise ConfigError(f"{where}: there is no {what}; write namespace and name as in the manifests")
+
+
+def _may_come(name: str, known: Known) -> bool:
     """Tell whether something of this name may be made for a job that is known: it begins with the name of the job."""
     return any(kind == "Job" and name.startswith(f"{job}-") for kind, job in known)
 

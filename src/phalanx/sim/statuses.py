@@ -83,7 +83,7 @@ class StatusWriter:
         if about is None or found is None:
             return
         for listener in self.told:
-            listener(Tell(about, SET_ASIDE, found.message, is_warning=True, was_asked_for=True))
+            listener(Tell(about, SET_ASIDE, found.message, is_warning=True, is_expected=True))
 
     def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:
         for state in outcome.state.tasks:

@@ -5,11 +5,12 @@ seed give the same history, to the byte.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from phalanx.controllers.base import Controller, Tell
+from phalanx.controllers.base import Controller, Evict, Tell
 from phalanx.controllers.parts import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.core.decision import Decisions, Eviction
@@ -24,6 +25,7 @@ from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.controlling import Controllers
+from phalanx.sim.devices import Devices
 from phalanx.sim.faults import Faults
 from phalanx.sim.gatekeeping import Gatekeeping
 from phalanx.sim.kernel import Kernel, Rank
@@ -53,7 +55,8 @@ class World:
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back."""
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
-        self.settings, self.start, self._chance = settings or Settings(), start, Random(seed)
+        chosen = settings or Settings()
+        self.settings, self.start, self._chance = replace(chosen, has_binder=chosen.has_binder and not is_solo), start, Random(seed)
         self.kernel = Kernel(start)
         self.store = MemoryStore(lambda: self.kernel.now)
         self.cluster = ObjectCluster()
@@ -63,11 +66,14 @@ class World:
         seen = SoloCluster() if is_solo else self.cluster
         for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
             self.store.listen(partial(self._enter, reader))
+        Devices(self.store, self.kernel)
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
         self.controllers.told.append(self._note_warning)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
+        self.controllers.evicting.append(lambda eviction: self._comebacks.expect(eviction.uid))
+        self.controllers.evicted.append(self._note_removal)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
         self._kubelets.lost.append(self.faults.lose)
         self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
@@ -249,7 +255,8 @@ class World:
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
     def _note_warning(self, event: Tell) -> None:
-        if event.is_warning and not event.was_asked_for:
+        """Keep what is wrong with objects."""
+        if event.is_warning and not event.is_expected:
             self.problems.append(event.message)
 
     def _pass_on(self, event: Tell) -> None:
@@ -259,6 +266,12 @@ class World:
 
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
+
+    def _note_removal(self, eviction: Evict) -> None:
+        """Keep that a controller has evicted a pod, for the sake of its own gang."""
+        task = self.cluster.state.task(TaskKey(f"{eviction.namespace}/{eviction.name}"))
+        if task is not None:
+            self.recorder.evict(task, "bind", task.gang or "", eviction.message)
 
     def _note_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
         names = (self.recorder.resource, SHORT_NAMES.get(self.recorder.resource, ""))

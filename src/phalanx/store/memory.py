@@ -42,6 +42,8 @@ class MemoryStore:
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
         self._listeners: list[Callable[[Event], None]] = []
+        self.binding: list[Callable[[Document, str], None]] = []
+        """Asked before a pod is bound to a node; whoever says no raises."""
         self.numbers = 0
         """How many uids were given out."""
         self.history = History()
@@ -240,6 +242,8 @@ class MemoryStore:
         """Give a pod the node that a Binding names, and its labels and annotations."""
         pod = self.get(POD, namespace, name)
         pods.refuse_binding(pod, binding)
+        for listener in self.binding:
+            listener(pod, binding["target"]["name"])
         self._put(POD, MODIFIED, pods.bound(pod, binding, self._stamp()))
 
     def evict(self, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:

@@ -1,0 +1,1 @@
+"""The binder: works off bind requests, those of a gang together."""

@@ -1,0 +1,418 @@
+"""The binder: what becomes of requests, and of the gangs that they are for."""
+
+from typing import Any
+
+from phalanx.controllers.parts import PROBLEM
+from phalanx.dialects.binding import LAST_ATTEMPT, ROLLED_BACK
+from phalanx.model.kinds import BIND_REQUEST, BUDGET, POD, RESOURCE_CLAIM, VOLUME_CLAIM, Document
+from phalanx.testing import build, kai
+from phalanx.testing.binding import BindStage
+
+HERE, THERE = "node-0", "node-1"
+PAIR = ["train-0", "train-1"]
+
+
+def conditions(stage: BindStage, pod: str) -> dict[str, tuple[str, str]]:
+    found = stage.find(POD, pod)["status"].get("conditions", ())
+    return {item["type"]: (item["status"], item.get("reason", "")) for item in found}
+
+
+def reasons_told(stage: BindStage) -> list[str]:
+    return [event.reason for event in stage.told]
+
+
+# --- one by one ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_binds_its_pod_and_says_so_on_both() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("solo", "", gpus=1)], on=[THERE])
+    stage.run(5)
+    assert (stage.places(), stage.phases()) == ({"solo": THERE}, {"solo": "Succeeded"})
+    assert conditions(stage, "solo") == {"PodScheduled": ("True", ""), "PodBound": ("True", "Bound"), "Ready": ("True", "")}
+    assert stage.find(POD, "solo")["metadata"]["annotations"]["received-resource-type"] == "Regular"
+    assert [(event.reason, event.message) for event in stage.told] == [("Bound", "Pod default/solo is bound to node node-1")]
+    assert (stage.unsettled(), stage.problems) == ([], [])
+
+
+def test_a_pod_that_is_bound_already_is_left_alone() -> None:
+    stage = BindStage()
+    pod = stage.store.create(kai.pod("solo", ""))
+    stage.store.bind("default", "solo", HERE)
+    stage.request(pod, THERE)
+    stage.run(5)
+    assert (stage.binds, stage.places(), stage.phases()) == (["solo"], {"solo": HERE}, {"solo": "Succeeded"})
+
+
+def test_a_refused_bind_is_tried_again_after_two_and_four_seconds() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds(HERE, 2)
+    stage.ask([kai.pod("solo", "")], on=[HERE])
+    stage.run(5.9)
+    request = stage.find(BIND_REQUEST, "solo")
+    assert request["status"]["failedAttempts"] == 2
+    assert request["metadata"]["annotations"][LAST_ATTEMPT] == "2026-01-01T00:00:02Z"
+    assert "was refused: pods/binding" in request["status"]["reason"]
+    stage.run(6)
+    assert (stage.places(), stage.phases()) == ({"solo": HERE}, {"solo": "Succeeded"})
+    assert reasons_told(stage) == ["BindingError", "BindingError", "Bound"]
+    assert "reason" not in stage.find(BIND_REQUEST, "solo")["status"]
+
+
+def test_a_request_fails_for_good_after_three_attempts_or_as_many_as_it_names() -> None:
+    cases: list[tuple[int, dict[str, Any]]] = [
+        (3, {}),
+        (1, {"backoffLimit": 1}),
+        (5, {"backoffLimit": 5}),
+        (1, {"backoffLimit": 0}),
+    ]
+    for limit, spec in cases:
+        stage = BindStage()
+        stage.faults.refuse_binds("default/solo", 99)
+        stage.ask([kai.pod("solo", "")], on=[HERE], **spec)
+        stage.run(100)
+        assert stage.find(BIND_REQUEST, "solo")["status"]["failedAttempts"] == limit
+        assert (stage.phases(), stage.places()) == ({"solo": "Failed"}, {})
+        assert conditions(stage, "solo") == {"PodBound": ("False", "BindingError")}
+        assert stage.unsettled() == []
+
+
+def test_a_request_for_a_node_that_is_gone_fails_at_once() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("solo", "")], on=["nowhere"])
+    stage.run(0)
+    assert stage.reasons() == {"solo": "node nowhere is gone"}
+
+
+def test_a_request_of_an_earlier_pod_of_that_name_is_not_worked_off() -> None:
+    stage = BindStage()
+    stage.request({"metadata": {"namespace": "default", "name": "solo", "uid": "old"}}, HERE)
+    stage.store.create(kai.pod("solo", ""))
+    stage.run(200)
+    assert (stage.phases(), stage.places()) == ({"solo": "Pending"}, {})
+
+
+def test_a_request_that_cannot_be_read_is_set_aside_alone_until_it_is_mended() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("solo", "")], on=[HERE])
+    broken = kai.bind_request("other", "")
+    stage.make(broken)
+    stage.store.create(kai.pod("other", ""))
+    stage.run(5)
+    where = "BindRequest default/other: spec.selectedNode: missing; write the name of the node to bind it to"
+    assert stage.find(BIND_REQUEST, "other")["metadata"]["annotations"][PROBLEM] == where
+    assert stage.places() == {"solo": HERE}
+    assert stage.unsettled() == []
+    stage.store.patch(BIND_REQUEST, "default", "other", {"spec": {"selectedNode": THERE}})
+    stage.run(10)
+    assert stage.places() == {"solo": HERE, "other": THERE}
+    assert PROBLEM not in stage.find(BIND_REQUEST, "other")["metadata"].get("annotations", {})
+
+
+# --- gangs ---------------------------------------------------------------------------------------------------------------
+
+
+def test_nobody_is_bound_before_the_requests_of_the_whole_gang_are_there() -> None:
+    stage = BindStage()
+    stage.ask(kai.gang("train", tasks=2), on=[HERE])
+    stage.run(30)
+    assert stage.places() == {}
+    stage.request(stage.find(POD, "train-1"), THERE)
+    stage.run(31)
+    assert stage.places() == {"train-0": HERE, "train-1": THERE}
+
+
+def test_requests_that_wait_for_the_others_for_a_minute_fail() -> None:
+    stage = BindStage()
+    stage.ask(kai.gang("train", tasks=2), on=[HERE])
+    stage.run(60)
+    assert stage.reasons() == {"train-0": "rolled back: the other pods of train were not given nodes within 60 s"}
+    assert (stage.places(), stage.unsettled()) == ({}, [])
+
+
+def test_if_the_first_is_refused_nobody_else_is_bound_meanwhile() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds("default/train-0", 2)
+    stage.ask(kai.gang("train", tasks=2), on=[HERE, THERE])
+    stage.run(5)
+    assert (stage.places(), stage.phases()) == ({}, dict.fromkeys(PAIR, "Pending"))
+    stage.run(6)
+    assert (stage.binds, stage.phases()) == (PAIR, dict.fromkeys(PAIR, "Succeeded"))
+
+
+def test_if_one_is_refused_for_good_those_who_landed_leave_and_all_requests_fail() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds(THERE, 99)
+    stage.ask(kai.gang("train", tasks=2), on=[HERE, THERE])
+    stage.run(5)
+    assert stage.places() == {"train-0": HERE}
+    assert stage.phases() == dict.fromkeys(PAIR, "Pending")
+    stage.run(6)
+    assert (stage.places(), stage.phases()) == ({}, dict.fromkeys(PAIR, "Failed"))
+    stage.run(8)
+    assert (stage.names(POD), stage.phases()) == (["train-1"], {"train-1": "Failed"})
+    assert stage.unsettled() == []
+
+
+def test_a_request_that_was_rolled_back_says_whose_fault_it_was_and_blames_no_node() -> None:
+    stage = BindStage(nodes=3)
+    stage.faults.refuse_binds("default/train-0", 99)
+    stage.ask(kai.gang("train", tasks=3), on=[HERE, THERE, "node-2"], backoffLimit=2)
+    stage.run(10)
+    requests = {name: stage.find(BIND_REQUEST, name) for name in ("train-0", "train-1", "train-2")}
+    marked = [name for name, item in requests.items() if ROLLED_BACK in item["metadata"].get("annotations", {})]
+    assert marked == ["train-1", "train-2"]
+    assert stage.reasons()["train-1"].startswith(
+        'rolled back: binding to node node-0 was refused: pods/binding "train-0" is forbidden'
+    )
+    assert {item["status"]["failedAttempts"] for item in requests.values()} == {2}
+
+
+def test_a_gang_that_is_whole_without_the_one_who_is_refused_goes_on() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds("default/train-1", 99)
+    stage.ask(kai.gang("train", tasks=3, min_member=2), on=[HERE, HERE, THERE])
+    stage.run(20)
+    assert stage.places() == {"train-0": HERE, "train-2": THERE}
+    assert stage.phases() == {"train-0": "Succeeded", "train-1": "Failed", "train-2": "Succeeded"}
+
+
+def test_sub_groups_have_minima_of_their_own() -> None:
+    stage = BindStage()
+    group, *pods = kai.gang(
+        "train", tasks=2, min_member=2, subGroups=[{"name": "a", "minMember": 1}, {"name": "b", "minMember": 1}]
+    )
+    for pod, part in zip(pods, "ab", strict=True):
+        pod["metadata"]["labels"] = {kai.SUBGROUP: part}
+    stage.ask([group, *pods], on=[HERE])
+    stage.run(10)
+    assert stage.places() == {}
+    stage.request(stage.find(POD, "train-1"), THERE)
+    stage.run(11)
+    assert stage.places() == {"train-0": HERE, "train-1": THERE}
+
+
+def test_a_gang_of_volcanos_is_bound_together_too() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds(THERE, 99)
+    stage.ask(build.gang("train", tasks=2, cpu=1), on=[HERE, THERE])
+    stage.run(20)
+    assert (stage.places(), stage.names(POD)) == ({}, ["train-1"])
+
+
+def test_a_node_that_goes_away_meanwhile_fails_the_gang() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds(THERE, 1)
+    stage.ask(kai.gang("train", tasks=2), on=[HERE, THERE])
+    stage.run(1)
+    assert stage.places() == {"train-0": HERE}
+    stage.remove_node(THERE)
+    stage.run(3)
+    assert (stage.places(), stage.phases()) == ({}, {"train-1": "Failed"})
+
+
+def test_a_pod_that_is_deleted_meanwhile_fails_the_gang() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds(THERE, 1)
+    stage.ask(kai.gang("train", tasks=2), on=[HERE, THERE])
+    stage.run(1)
+    stage.store.delete(POD, "default", "train-1")
+    stage.run(70)
+    assert (stage.places(), stage.names(POD)) == ({}, [])
+
+
+def test_where_a_budget_keeps_those_who_landed_the_gang_can_still_become_whole() -> None:
+    stage = BindStage(nodes=3)
+    budget = {"selector": {"matchLabels": {"app": "train"}}, "minAvailable": 1}
+    stage.make({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget})
+    group, *pods = kai.gang("train", tasks=2)
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "train"}
+    stage.faults.refuse_binds(THERE, 99)
+    stage.ask([group, *pods], on=[HERE, THERE])
+    stage.run(20)
+    assert stage.places() == {"train-0": HERE}
+    assert stage.phases() == {"train-0": "Pending", "train-1": "Failed"}
+    stage.store.delete(BIND_REQUEST, "default", "train-1")
+    stage.request(stage.find(POD, "train-1"), "node-2")
+    stage.run(400)
+    assert stage.places() == {"train-0": HERE, "train-1": "node-2"}
+    assert stage.phases() == dict.fromkeys(PAIR, "Succeeded")
+    assert stage.names(BUDGET) == ["b"]
+
+
+# --- shared GPUs ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_gpu_is_reserved_before_its_pods_are_bound() -> None:
+    stage = BindStage()
+    stage.ask(kai.gang("train", tasks=2, share=0.5), on=[HERE, HERE], devices=["g1"])
+    stage.run(0)
+    assert (stage.reservations(), stage.places()) == (["gpu-reservation-g1"], {})
+    stage.run(5)
+    reserving = stage.find(POD, "gpu-reservation-g1", namespace="kai-resource-reservation")
+    assert reserving["spec"]["nodeName"] == HERE
+    assert reserving["metadata"]["annotations"] == {"run.ai/reserve_for_gpu_index": "0"}
+    assert stage.places() == dict.fromkeys(PAIR, HERE)
+    assert stage.find(POD, "train-0")["metadata"]["labels"]["runai-gpu-group"] == "g1"
+    assert stage.unsettled() == []
+
+
+def test_a_pod_on_two_shared_gpus_has_a_label_for_each() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("solo", "", share=0.5)], on=[HERE], devices=["g1", "g2"])
+    stage.run(5)
+    assert stage.find(POD, "solo")["metadata"]["labels"] == {"runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
+    indices = [pod["metadata"]["annotations"]["run.ai/reserve_for_gpu_index"] for pod in stage.store.within(POD, kai.RESERVATION)]
+    assert indices == ["0", "1"]
+
+
+def test_a_reservation_that_is_there_already_is_used_and_a_second_one_removed() -> None:
+    stage = BindStage()
+    stage.make(build.node("n", cpu=1))
+    for name in ("first", "second"):
+        found = kai.reservation("g1", on=HERE)
+        meta = {**found["metadata"], "name": name, "annotations": {"run.ai/reserve_for_gpu_index": "3"}}
+        stage.make({**found, "metadata": meta, "status": {"phase": "Running"}})
+    stage.ask([kai.pod("solo", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.run(5)
+    assert (stage.places(), stage.reservations()) == ({"solo": HERE}, ["first"])
+
+
+def test_a_reservation_goes_when_the_last_pod_has_left() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("one", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.ask([kai.pod("two", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.run(5)
+    stage.store.delete(POD, "default", "one")
+    stage.run(10)
+    assert stage.reservations() == ["gpu-reservation-g1"]
+    stage.store.delete(POD, "default", "two")
+    stage.run(15)
+    assert (stage.reservations(), stage.store.within(POD)) == ([], [])
+
+
+def test_a_group_that_is_asked_for_while_its_reservation_leaves_gets_another() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("one", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.run(5)
+    stage.store.delete(POD, "default", "one", grace=0)
+    stage.run(5)
+    stage.ask([kai.pod("two", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.run(10)
+    assert (stage.places(), stage.reservations()) == ({"two": HERE}, ["gpu-reservation-g1"])
+
+
+def test_a_round_that_fails_takes_marks_and_reservations_back() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds("default/train-0", 99)
+    stage.ask(kai.gang("train", tasks=2, share=0.5), on=[HERE, HERE], devices=["g1"])
+    stage.run(5)
+    assert stage.find(POD, "train-1")["metadata"]["labels"] == {"runai-gpu-group": "g1"}
+    stage.run(20)
+    assert stage.find(POD, "train-1")["metadata"].get("labels", {}) == {}
+    assert "received-resource-type" not in stage.find(POD, "train-1")["metadata"]["annotations"]
+    assert (stage.reservations(), stage.unsettled()) == ([], [])
+
+
+def test_a_reservation_that_never_runs_uses_the_attempts_up() -> None:
+    stage = BindStage()
+    found = kai.reservation("g1", on=HERE)
+    stage.make({**found, "status": {"phase": "Running"}, "spec": {**found["spec"], "nodeName": THERE}})
+    stage.ask([kai.pod("solo", "", share=0.5)], on=[HERE], devices=["g1"], backoffLimit=2)
+    stage.run(119)
+    assert stage.phases() == {"solo": "Pending"}
+    stage.run(400)
+    assert stage.reasons() == {"solo": "reservation pod g1 is on node node-1, not on node-0"}
+    assert stage.phases() == {"solo": "Failed"}
+
+
+# --- volumes and claims --------------------------------------------------------------------------------------------------
+
+
+def volume_claim(name: str, class_: str) -> Document:
+    spec = {"storageClassName": class_, "resources": {"requests": {"storage": "1Gi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def storage_class(name: str) -> Document:
+    return {
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "provisioner": "disks",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }  # fmt: skip
+
+
+def with_volume(pod: Document, claim: str) -> dict[str, Any]:
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    return {**pod, "spec": {**pod["spec"], "volumes": volumes}}
+
+
+def test_a_claim_that_waits_for_its_pod_learns_the_node_and_the_pod_waits_for_the_volume() -> None:
+    stage = BindStage()
+    stage.make(storage_class("late"), volume_claim("data", "late"))
+    stage.ask([with_volume(kai.pod("solo", ""), "data")], on=[THERE])
+    stage.run(0)
+    assert stage.find(VOLUME_CLAIM, "data")["metadata"]["annotations"] == {"volume.kubernetes.io/selected-node": THERE}
+    assert stage.places() == {}
+    stage.run(5)
+    assert stage.find(VOLUME_CLAIM, "data")["status"] == {"phase": "Bound"}
+    assert stage.places() == {"solo": THERE}
+
+
+def test_a_node_that_was_chosen_for_a_claim_is_taken_back_when_the_gang_fails() -> None:
+    stage = BindStage()
+    stage.make(storage_class("late"), volume_claim("data", "late"))
+    group, first, second = kai.gang("train", tasks=2)
+    stage.ask([group, with_volume(first, "data"), second], on=[HERE, THERE])
+    stage.run(0)
+    stage.remove_node(THERE)
+    stage.run(20)
+    assert stage.find(VOLUME_CLAIM, "data")["metadata"]["annotations"] == {}
+    assert stage.phases() == dict.fromkeys(PAIR, "Failed")
+
+
+def test_a_pod_whose_claim_never_comes_fails_with_that_reason() -> None:
+    stage = BindStage()
+    stage.ask([with_volume(kai.pod("solo", ""), "data")], on=[HERE], backoffLimit=1)
+    stage.run(120)
+    assert stage.reasons() == {"solo": "volume claim data is not there; create it"}
+
+
+RESULTS = [{"request": "gpu", "driver": "gpu.example", "pool": "p", "device": "gpu-3"}]
+ALLOCATION = {"devices": {"results": RESULTS}}
+
+
+def with_device(stage: BindStage, pod: Document) -> dict[str, Any]:
+    stage.make({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "mine", "namespace": "default"}})
+    return {**pod, "spec": {**pod["spec"], "resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}]}}
+
+
+def test_a_claim_gets_its_devices_and_its_user_before_the_pod_is_bound() -> None:
+    stage = BindStage()
+    pod = with_device(stage, kai.pod("solo", ""))
+    stage.ask([pod], on=[HERE], resourceClaimAllocations=[{"name": "gpu", "allocation": ALLOCATION}])
+    stage.run(5)
+    user = {"resource": "pods", "name": "solo", "uid": stage.find(POD, "solo")["metadata"]["uid"]}
+    assert stage.find(RESOURCE_CLAIM, "mine")["status"] == {"allocation": ALLOCATION, "reservedFor": [user]}
+    assert stage.places() == {"solo": HERE}
+
+
+def test_devices_are_given_back_when_the_bind_fails() -> None:
+    stage = BindStage()
+    stage.faults.refuse_binds(HERE, 99)
+    pod = with_device(stage, kai.pod("solo", ""))
+    stage.ask([pod], on=[HERE], resourceClaimAllocations=[{"name": "gpu", "allocation": ALLOCATION}], backoffLimit=1)
+    stage.run(5)
+    assert stage.find(RESOURCE_CLAIM, "mine")["status"] == {}
+    assert stage.phases() == {"solo": "Failed"}
+
+
+def test_a_claim_with_other_devices_is_not_overwritten() -> None:
+    stage = BindStage()
+    pod = with_device(stage, kai.pod("solo", ""))
+    other = {"devices": {"results": [{**RESULTS[0], "device": "gpu-5"}]}}
+    stage.set_status(RESOURCE_CLAIM, "mine", {"allocation": other})
+    stage.ask([pod], on=[HERE], resourceClaimAllocations=[{"name": "gpu", "allocation": ALLOCATION}], backoffLimit=1)
+    stage.run(200)
+    assert stage.find(RESOURCE_CLAIM, "mine")["status"] == {"allocation": other}
+    assert stage.reasons() == {"solo": "resource claim mine has other devices than the request; delete the request"}
