@@ -494,3 +494,12 @@ def test_a_task_on_a_node_that_comes_later_finds_its_books() -> None:
     assert snapshot.used[0].tolist() == [1000]
     assert snapshot.pods.tolist() == [1]
     assert snapshot.on_node["n"][TaskKey("default/p")].name == "p"
+
+
+def test_a_pod_that_names_two_groups_and_cannot_be_read_does_no_harm_to_the_groups() -> None:
+    pod = build.pod("train-0", group="train", cpu="plenty")
+    pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "train"
+    cluster = ObjectCluster()
+    with pytest.raises(SnapshotError, match="plenty"):
+        cluster.put(pod)
+    assert cluster.put(build.pod_group("train"))

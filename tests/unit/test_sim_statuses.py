@@ -75,8 +75,8 @@ def test_kai_evicts_what_is_left_of_a_stale_gang_after_its_grace() -> None:
 def test_a_kai_job_that_tries_each_pool_once_is_not_tried_again_where_it_failed() -> None:
     world = worlds.world(nodes=1, cpu=8, gpus=1, policy=kai.policy())
     world.load([kai.queue("default", parent="", quota=-1), kai.queue("a", quota=2), kai.priority_class("train")])
-    for name, more in (("train", {"schedulingBackoff": 1}), ("again", {})):
-        worlds.submit(world, kai.gang(name, tasks=2, gpus=1, **more))
+    worlds.submit(world, kai.gang("train", tasks=2, gpus=1, schedulingBackoff=1))
+    worlds.submit(world, kai.gang("again", tasks=2, gpus=1))
     world.plan(60, lambda: world.load([build.node(f"late-{number}", cpu=8, gpus=1) for number in range(3)]))
     worlds.run(world, 50)
     (attempt,) = group(world, "kai")["status"]["schedulingConditions"]

@@ -179,10 +179,18 @@ def _pods(view: View, question: Question) -> Iterable[Document]:
     if question.about == MEMBERS:
         return filter(_beside_others, members(view, Key(question.namespace, question.name), BESIDE_OTHERS))
     if question.about == CONTESTED:
-        pods = (pod for pod in view.within(POD, question.namespace) if may_name_several(pod))
-        return [pod for pod in pods if waits(pod) and not _is_read_alone(pod) and not _beside_others(pod)]
+        return _contested(view, question.namespace)
     pod = view.find(POD, question.namespace, question.name)
     return [] if pod is None else [pod]
+
+
+def _contested(view: View, namespace: str) -> Iterable[Document]:
+    """Return the pods that name several groups, and those beside which they must be read."""
+    likely = [pod for pod in view.within(POD, namespace) if may_name_several(pod)]
+    found = [pod for pod in likely if waits(pod) and len(named_groups(pod)) > 1]
+    gangs = {gang_keys(pod)[dialect] for pod in found for dialect in _beside_others(pod)}
+    others = (pod for key in sorted(gangs, key=repr) for pod in members(view, key, BESIDE_OTHERS) if _beside_others(pod))
+    return {key_of(pod): pod for pod in (*found, *others)}.values()
 
 
 def _problems(view: View, pods: Sequence[Document]) -> Iterator[tuple[Key, str]]:

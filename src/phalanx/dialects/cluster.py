@@ -110,8 +110,7 @@ class ObjectCluster:
 
     def put_pod(self, document: Document) -> None:
         """Enter a pod; one of which two groups are claimed has its room, but no gang."""
-        self._contested.pop(_key(document), None)
-        task = self._pods.read(document)
+        task = self._read(document)
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
@@ -122,6 +121,17 @@ class ObjectCluster:
             problem = problem or self._contested[task.key][1]
         if problem:
             raise SnapshotError(problem)
+
+    def _read(self, document: Document) -> Task:
+        """Read a pod; one that cannot be read is as contested as it was before."""
+        before = self._contested.pop(_key(document), None)
+        try:
+            return self._pods.read(document)
+        except (SnapshotError, msgspec.ValidationError):
+            self._contested.pop(_key(document), None)
+            if before is not None:
+                self._contested[_key(document)] = before
+            raise
 
     def remove_pod(self, document: Document) -> None:
         """Take a pod away."""
