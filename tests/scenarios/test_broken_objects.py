@@ -268,3 +268,17 @@ def test_a_group_that_needs_more_pods_than_its_owner_makes_says_how_many_there_w
     worlds.run(found, 120)
     assert len(speech.running(found, "train")) == 3
     assert texts(found, asked) == []
+
+
+def test_a_group_that_is_changed_into_nonsense_keeps_its_last_good_form_and_its_pods_run_on() -> None:
+    found, asked = speech.cluster(nodes=2, gpus=8), next(fault for fault in MANY if str(fault) == "volcano: annotation")
+    found.submit([speech.gang("volcano", "train", tasks=3, min_member=2, gpus=1)])
+    worlds.run(found, 30)
+    found.store.patch(GROUP_BY_DIALECT["volcano"], "default", "train", asked.breaks)
+    found.plan(40, lambda: found.faults.fail("default", "train-2"))
+    worlds.run(found, 60)
+    assert says(texts(found, asked), asked)
+    assert {"train-0", "train-1"} <= set(speech.running(found, "train"))
+    found.store.patch(GROUP_BY_DIALECT["volcano"], "default", "train", asked.mends)
+    worlds.run(found, 90)
+    assert texts(found, asked) == []
