@@ -31,7 +31,7 @@ def some_pod(random: Random) -> Document:
     if random.random() < 0.3:
         pod = sigs.describing_pod(name, gang, min_available=random.choice(["1", "none"]))
     else:
-        pod = build.pod(name, cpu=random.choice([1, 1, 1, "plenty"]))
+        pod = build.pod(name, cpu=random.choice(["1", "1", "1", "plenty"]))
     if random.random() < 0.5:
         pod["metadata"]["annotations"][GROUP] = gang
     if random.random() < 0.5:
