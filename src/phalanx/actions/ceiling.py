@@ -204,14 +204,23 @@ class Ceiling:
     @cached_property
     def _holders(self) -> _Holders:
         snapshot, table = self._session.snapshot, self._session.snapshot.holders
-        nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[table.nodes]
-        gangs = numbers_of(table.code_by_gang, {gang.key: number for number, gang in enumerate(self._gangs)})[table.gangs]
+        numbers: dict[str, int] = {gang.key: number for number, gang in enumerate(self._gangs)}
+        codes = np.array([table.nodes, table.gangs, table.shapes], dtype=np.int64)
+        there = np.flatnonzero(codes[0] >= 0)
+        nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[codes[0, there]]
+        gangs = numbers_of(table.code_by_gang, numbers)[codes[1, there]]
         known = (nodes >= 0) & (gangs >= 0)
-        requests = np.zeros((len(snapshot.space), len(table.shape_by_code)), dtype=np.int64)
-        for code in np.unique(table.shapes).tolist():
+        shapes, started = codes[2, there][known], np.array(table.started, dtype=np.float64)[there][known]
+        seconds = np.where(started > 0, np.maximum(snapshot.now - started, 0.0), 0.0).astype(np.int64)
+        return _Holders(nodes[known], gangs[known], self._requests_by_shape(shapes)[:, shapes], seconds)
+
+    def _requests_by_shape(self, shapes: Counts) -> Amounts:
+        """Return what tasks of these shapes ask for, in the columns of their codes."""
+        table = self._session.snapshot.holders
+        requests = np.zeros((len(self._session.snapshot.space), len(table.shape_by_code)), dtype=np.int64)
+        for code in np.unique(shapes).tolist():
             requests[:, code] = self._session.request_of(table.shape_by_code[code]).amounts
-        seconds = np.where(table.started > 0, np.maximum(snapshot.now - table.started, 0.0), 0.0).astype(np.int64)
-        return _Holders(nodes[known], gangs[known], requests[:, table.shapes[known]], seconds[known])
+        return requests
 
 
 def _least_eviction(free: Counts, amount: int, room: Counts, wanted: int) -> float:

@@ -4,35 +4,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phalanx.model.shape import Shape
 from phalanx.model.status import EVICTABLE
 from phalanx.model.task import Task, TaskKey
 from phalanx.placement import Counts
 
-FIRST_ROWS = 64
+NOBODY = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HolderTable:
-    """Every task of a gang that could be evicted by its status: codes of its node, its gang and its shape, and when it started."""
+    """Every task of a gang that could be evicted by its status: codes of its node, its gang and its shape, and when it started.
 
-    nodes: Counts
-    gangs: Counts
-    shapes: Counts
-    started: NDArray[np.float64]
+    A row whose node is -1 belongs to nobody. A table that was handed out is never changed.
+    """
+
+    nodes: list[int]
+    gangs: list[int]
+    shapes: list[int]
+    started: list[float]
     """0 when nobody says."""
-    code_by_node: Mapping[str, int]
-    code_by_gang: Mapping[str, int]
+    code_by_node: dict[str, int]
+    code_by_gang: dict[str, int]
     shape_by_code: Sequence[Shape]
+
+    def copy(self) -> "HolderTable":
+        """Return the same to go on with; shapes only ever become more."""
+        columns = self.nodes.copy(), self.gangs.copy(), self.shapes.copy(), self.started.copy()
+        return HolderTable(*columns, self.code_by_node.copy(), self.code_by_gang.copy(), self.shape_by_code)
 
 
 def numbers_of(codes: Mapping[str, int], numbers: Mapping[str, int]) -> Counts:
     """Return an array that turns codes into other numbers, -1 where a name has none."""
-    found = np.full(max(codes.values(), default=-1) + 1, -1, dtype=np.int64)
+    found = np.full(max(codes.values(), default=-1) + 1, NOBODY, dtype=np.int64)
     for name, code in codes.items():
-        found[code] = numbers.get(name, -1)
+        found[code] = numbers.get(name, NOBODY)
     return found
 
 
@@ -42,47 +49,51 @@ class Holders:
     def __init__(self) -> None:
         """Begin with nobody."""
         self._row_by_task: dict[TaskKey, int] = {}
-        self._free = list(range(FIRST_ROWS))
-        self._columns = np.full((3, FIRST_ROWS), -1, dtype=np.int64)
-        self._started = np.zeros(FIRST_ROWS)
+        self._free: list[int] = []
+        self._shapes: list[Shape] = []
+        self._table = HolderTable([], [], [], [], {}, {}, self._shapes)
+        self._is_shared = False
         self._nodes, self._gangs = _Codes(), _Codes()
         self._code_by_shape: dict[int, int] = {}
-        self._shapes: list[Shape] = []
 
     def put(self, task: Task) -> None:
         """Enter a task, if it counts."""
         if task.gang is None or task.status not in EVICTABLE or not task.is_preemptable:
             return
-        row = self._next_row()
+        table, row = self._own(), self._next_row()
         self._row_by_task[task.key] = row
-        self._columns[:, row] = self._nodes.take(task.node), self._gangs.take(task.gang), self._shape(task.shape)
-        self._started[row] = task.started
+        table.nodes[row] = self._nodes.take(task.node, table.code_by_node)
+        table.gangs[row] = self._gangs.take(task.gang, table.code_by_gang)
+        table.shapes[row], table.started[row] = self._shape(task.shape), task.started
 
     def drop(self, task: Task) -> None:
         """Take a task out, if it is in."""
         row = self._row_by_task.pop(task.key, None)
         if row is None or task.gang is None:
             return
-        self._columns[:, row] = -1
-        self._nodes.leave(task.node)
-        self._gangs.leave(task.gang)
+        table = self._own()
+        table.nodes[row] = NOBODY
+        self._nodes.leave(task.node, table.code_by_node)
+        self._gangs.leave(task.gang, table.code_by_gang)
         self._free.append(row)
 
     def table(self) -> HolderTable:
-        """Return the table as it is now."""
-        rows = np.flatnonzero(self._columns[0] >= 0)
-        nodes, gangs, shapes = self._columns[:, rows]
-        return HolderTable(
-            nodes, gangs, shapes, self._started[rows], dict(self._nodes.codes), dict(self._gangs.codes), self._shapes
-        )
+        """Return the table as it is now; it is copied when something changes."""
+        self._is_shared = True
+        return self._table
+
+    def _own(self) -> HolderTable:
+        if self._is_shared:
+            self._table, self._is_shared = self._table.copy(), False
+        return self._table
 
     def _next_row(self) -> int:
-        if not self._free:
-            rows = len(self._started)
-            self._free = list(range(rows, 2 * rows))
-            self._columns = np.hstack([self._columns, np.full((3, rows), -1, dtype=np.int64)])
-            self._started = np.concatenate([self._started, np.zeros(rows)])
-        return self._free.pop()
+        if self._free:
+            return self._free.pop()
+        for column in (self._table.nodes, self._table.gangs, self._table.shapes):
+            column.append(NOBODY)
+        self._table.started.append(0.0)
+        return len(self._table.nodes) - 1
 
     def _shape(self, shape: Shape) -> int:
         code = self._code_by_shape.setdefault(id(shape), len(self._shapes))
@@ -95,19 +106,18 @@ class _Codes:
     """Small numbers for names that somebody uses; a number that nobody uses any more is given out again."""
 
     def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
         self._users: dict[str, int] = {}
         self._free: list[int] = []
 
-    def take(self, name: str) -> int:
-        if name not in self.codes:
-            self.codes[name] = self._free.pop() if self._free else len(self.codes)
-            self._users[name] = 0
-        self._users[name] += 1
-        return self.codes[name]
+    def take(self, name: str, codes: dict[str, int]) -> int:
+        users = self._users.get(name, 0)
+        if not users:
+            codes[name] = self._free.pop() if self._free else len(codes)
+        self._users[name] = users + 1
+        return codes[name]
 
-    def leave(self, name: str) -> None:
+    def leave(self, name: str, codes: dict[str, int]) -> None:
         self._users[name] -= 1
         if not self._users[name]:
             del self._users[name]
-            self._free.append(self.codes.pop(name))
+            self._free.append(codes.pop(name))
