@@ -27,14 +27,19 @@ NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Holders:
-    """Every task that could be evicted by its status: its node, its gang, and what it holds."""
+class _Held:
+    """Who holds what where, a column for each: nodes and gangs by number, and amounts."""
 
     nodes: Counts
     gangs: Counts
     requests: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class _Holders(_Held):
+    """Every task that could be evicted by its status, and for how long it has run."""
+
     seconds: Counts
-    """For how long it has run."""
 
 
 class Ceiling:
@@ -163,13 +168,12 @@ class Ceiling:
         return self._rates[name, row, other]
 
     @cached_property
-    def _pairs(self) -> _Holders:
+    def _pairs(self) -> _Held:
         """Return what each gang holds on each node."""
         holders, count = self._holders, max(len(self._gangs), 1)
         marks, where = np.unique(holders.nodes * count + holders.gangs, return_inverse=True)
         held = [np.bincount(where, weights=amounts, minlength=len(marks)).astype(np.int64) for amounts in holders.requests]
-        seconds = np.bincount(where, weights=holders.seconds, minlength=len(marks)).astype(np.int64)
-        return _Holders(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)), seconds)
+        return _Held(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)))
 
     @cached_property
     def _priorities(self) -> Counts:

@@ -17,15 +17,11 @@ from phalanx.controllers.parts import PROBLEM, annotations_of, controller_of, in
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.links import SIGS_GROUP, may_name_several, named_groups
 from phalanx.errors import SnapshotError
+from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, REPLICA_SET, STATEFUL_SET, Document, Kind
 from phalanx.model.moment import moment_of, moment_text
 
 REFUSED, INVALID, MISCONFIGURED = "Refused", "Invalid", "Misconfigured"
-POD_SCHEDULED = "PodScheduled"
-IS_GATED = {
-    "type": POD_SCHEDULED, "status": "False", "reason": "SchedulingGated",
-    "message": "Scheduling is blocked due to non-empty scheduling gates",
-}  # fmt: skip
 DIALECT_BY_KIND = MappingProxyType({kind: dialect for dialect, kind in GROUP_BY_DIALECT.items()})
 CONDITIONS = MappingProxyType({"volcano": "conditions", "native": "conditions", "kai": "schedulingConditions"})
 """Where groups keep conditions, by dialect; others have no place for any, and get an annotation."""
@@ -234,7 +230,7 @@ def _said_on_pod(pod: Document, text: str, now: float) -> Iterator[Write]:
     if not waits(pod) or (said or {}).get("message", "") == text:
         return
     others = [item for item in there if item.get("type") != POD_SCHEDULED]
-    instead = [IS_GATED] if inside(pod, "spec", "schedulingGates") else []
+    instead = [dict(IS_GATED)] if inside(pod, "spec", "schedulingGates") else []
     own = [_condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now)] if text else instead
     yield _status(POD, pod, {"conditions": [*others, *own]})
     if text:

@@ -36,6 +36,7 @@ from phalanx.dialects.pods import Home, PodReader, own_role
 from phalanx.dialects.sayings import Sayings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
+from phalanx.model.kinds import object_key
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import Resources
 from phalanx.model.task import Task, TaskKey
@@ -72,7 +73,7 @@ class ObjectCluster:
 
     def note_volcano(self, document: Document, *, is_there: bool) -> None:
         """Let the queues that always exist in Volcano take part in KAI's division while objects of Volcano's are there."""
-        key = f"{document['kind']} {_key(document)}"
+        key = f"{document['kind']} {object_key(document)}"
         had_any = bool(self._volcano)
         (self._volcano.add if is_there else self._volcano.discard)(key)
         for name in IMPLIED_QUEUES if had_any != bool(self._volcano) else ():
@@ -124,18 +125,18 @@ class ObjectCluster:
 
     def _read(self, document: Document) -> Task:
         """Read a pod; one that cannot be read is as contested as it was before."""
-        before = self._contested.pop(_key(document), None)
+        before = self._contested.pop(object_key(document), None)
         try:
             return self._pods.read(document)
         except (SnapshotError, msgspec.ValidationError):
-            self._contested.pop(_key(document), None)
+            self._contested.pop(object_key(document), None)
             if before is not None:
-                self._contested[_key(document)] = before
+                self._contested[object_key(document)] = before
             raise
 
     def remove_pod(self, document: Document) -> None:
         """Take a pod away."""
-        key = TaskKey(_key(document))
+        key = TaskKey(object_key(document))
         self._pods_with_volumes.pop(key, None)
         self._contested.pop(key, None)
         self.state.drop_task(key)
@@ -170,8 +171,8 @@ class ObjectCluster:
 
     def remove_group(self, dialect: str, document: Document) -> None:
         """Take a group object away."""
-        self.groups.remove(dialect, _key(document))
-        self._sayings.settle(Link(dialect, _key(document)))
+        self.groups.remove(dialect, object_key(document))
+        self._sayings.settle(Link(dialect, object_key(document)))
         self._settle_contested()
 
     def _settle_contested(self) -> None:
@@ -292,10 +293,6 @@ def _name(document: Document) -> str:
     return str(_meta(document).get("name") or "")
 
 
-def _key(document: Document) -> str:
-    return f"{_meta(document).get('namespace') or 'default'}/{_name(document)}"
-
-
 def _kind_of(document: Document) -> tuple[str, str]:
     group = str(document.get("apiVersion", "")).rpartition("/")[0]
     return group, str(document.get("kind", ""))
@@ -323,7 +320,7 @@ def readable(problem: msgspec.ValidationError) -> str:
 
 
 def _table(table: str, kind: type[Struct], read: Callable[[Struct], Any], *, is_namespaced: bool = False) -> _Handler:
-    key = _key if is_namespaced else _name
+    key = object_key if is_namespaced else _name
 
     def put(cluster: ObjectCluster, document: Document) -> None:
         cluster.put_entry(table, key(document), read(_convert(document, kind)))
@@ -396,7 +393,7 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
         lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),
-        lambda cluster, document: cluster.state.drop_bind_request(_key(document)),
+        lambda cluster, document: cluster.state.drop_bind_request(object_key(document)),
     ),
     ("kai.scheduler", "SchedulingShard"): _table("pool_shards", kai_shards.ShardRead, kai_shards.shard),
     ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),

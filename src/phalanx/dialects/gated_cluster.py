@@ -11,6 +11,7 @@ from phalanx.core.decision import Decisions
 from phalanx.dialects.cluster import Document, ObjectCluster
 from phalanx.dialects.gates import GATE, Plan, foreseen, gates_of, plan_of, plans
 from phalanx.model.gang import Gang
+from phalanx.model.kinds import object_key
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, TaskKey
 
@@ -31,19 +32,19 @@ class GatedCluster(ObjectCluster):
         """Enter an object; a pod as it will be."""
         if document.get("kind") != "Pod":
             return super().put(document)
-        self.held.pop(_key(document), None)
+        self.held.pop(TaskKey(object_key(document)), None)
         found = super().put(foreseen(document))
-        self._let_go_first(_key(document))
+        self._let_go_first(TaskKey(object_key(document)))
         if gates_of(document) == [GATE]:
-            self.held[_key(document)] = plan_of(document)
+            self.held[TaskKey(object_key(document))] = plan_of(document)
         return found
 
     def remove(self, document: Document) -> bool:
         """Take an object away."""
         found = super().remove(document)
         if document.get("kind") == "Pod":
-            self.held.pop(_key(document), None)
-            self._let_go_first(_key(document))
+            self.held.pop(TaskKey(object_key(document)), None)
+            self._let_go_first(TaskKey(object_key(document)))
         return found
 
     def _let_go_first(self, key: TaskKey) -> None:
@@ -75,8 +76,3 @@ class GatedCluster(ObjectCluster):
     def _carries(self, key: TaskKey, plan: Plan, now: float) -> bool:
         old = self.held[key]
         return old is not None and old.id == plan.id and old.is_fresh(now)
-
-
-def _key(pod: Document) -> TaskKey:
-    meta = pod["metadata"]
-    return TaskKey(f"{meta.get('namespace') or 'default'}/{meta['name']}")

@@ -4,12 +4,12 @@ from math import ceil
 
 from phalanx.core.decision import Outcome
 from phalanx.core.states import GangState
-from phalanx.dialects import native_status
+from phalanx.dialects import made_status, native_status
 from phalanx.dialects.native_status import NOT_YET
-from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, stale_condition
-from phalanx.model.gang import Condition, Gang
+from phalanx.dialects.volcano_status import GroupStatus, stale_condition
+from phalanx.model.gang import Condition
 
-settled_phase, pod_condition = native_status.settled_phase, native_status.pod_condition
+settled_phase, pod_condition, writes = native_status.settled_phase, native_status.pod_condition, made_status.writes
 
 
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
@@ -21,8 +21,3 @@ def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
 
 def _has_started(gang: GangState) -> bool:
     return bool(gang.tally.ready) and gang.is_ready
-
-
-def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
-    """Return nothing."""
-    return ()

@@ -10,6 +10,7 @@ from phalanx.dialects.binding import failed_binds
 from phalanx.dialects.links import links_of
 from phalanx.dialects.parts import integer, key_of, label_selector, node_term, node_terms, seconds
 from phalanx.errors import SnapshotError
+from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.quantity import LARGEST
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, add, read_resources
 from phalanx.model.shape import (
@@ -137,7 +138,7 @@ def _status(meta: schema.Meta, spec: schema.PodSpec, status: schema.PodStatus) -
 
 
 def _scheduled(status: schema.PodStatus) -> float:
-    stamps = (part.last_transition_time for part in status.conditions or () if (part.type, part.status) == ("PodScheduled", "True"))
+    stamps = (part.last_transition_time for part in status.conditions or () if (part.type, part.status) == (POD_SCHEDULED, "True"))
     return seconds(next(stamps, None), where="status.conditions[PodScheduled].lastTransitionTime")
 
 

@@ -168,6 +168,13 @@ RESOURCE_CLAIM = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceC
 GROUP_KINDS = tuple(kind for kind in KINDS if kind.kind == "PodGroup")
 
 
+def object_key(document: Document) -> str:
+    """Return ``namespace/name`` of an object; nobody has checked it, so it may have neither."""
+    meta = document.get("metadata")
+    found: Document = meta if isinstance(meta, Mapping) else {}
+    return f"{found.get('namespace') or 'default'}/{found.get('name') or ''}"
+
+
 def split_key(key: str) -> tuple[str, str]:
     """Return namespace and name of a key such as research/train-0."""
     namespace, _, name = key.partition("/")

@@ -6,6 +6,8 @@ from typing import Any
 
 from phalanx.dialects.cluster import Document, ObjectCluster
 from phalanx.dialects.links import GROUP, relinked
+from phalanx.model.kinds import object_key
+from phalanx.model.task import TaskKey
 
 GROUP_API = "scheduling.volcano.sh/v1beta1"
 
@@ -25,7 +27,7 @@ class SoloCluster(ObjectCluster):
             return True
         if kind != "Pod":
             return super().put(document)
-        if self.state.task(_key(document)) is None:
+        if self.state.task(TaskKey(object_key(document))) is None:
             super().put(_group(document, next(self._numbers)))
         return super().put(_alone(document))
 
@@ -36,10 +38,6 @@ class SoloCluster(ObjectCluster):
         if document.get("kind") == "Pod":
             super().remove(_group(document, 0))
         return super().remove(document)
-
-
-def _key(pod: Document) -> Any:
-    return f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}"
 
 
 def _group(pod: Document, number: int) -> dict[str, Any]:

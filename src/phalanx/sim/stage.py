@@ -15,7 +15,7 @@ from typing import Any
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.links import Link, first_named, relinked
 from phalanx.errors import ConfigError, Missing, SnapshotError
-from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of
+from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of, object_key
 from phalanx.model.task import TaskKey
 from phalanx.sim.manifests import cluster_objects, gang_objects
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
@@ -63,17 +63,19 @@ def cast(documents: Iterable[Document]) -> Cast:
         cluster.put(document)
         _check_times(document)
     for document in found:
-        task = cluster.state.task(TaskKey(_key(document))) if document["kind"] == "Pod" else None
+        task = cluster.state.task(TaskKey(object_key(document))) if document["kind"] == "Pod" else None
         if task is not None and task.gang is not None and cluster.state.gang(task.gang) is not None:
-            gang_by_pod[_key(document)] = str(task.gang)
-    running = {gang_by_pod[_key(pod)] for pod in found if pod["kind"] == "Pod" and _key(pod) in gang_by_pod and _has_place(pod)}
+            gang_by_pod[object_key(document)] = str(task.gang)
+    running = {
+        gang_by_pod[object_key(pod)] for pod in found if pod["kind"] == "Pod" and object_key(pod) in gang_by_pod and _has_place(pod)
+    }
     return _sorted_by_part(found, cluster, gang_by_pod, running)
 
 
 def _sorted_by_part(documents: list[Document], cluster: ObjectCluster, gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
     parts = Cast()
     for document in documents:
-        kind, key = document["kind"], _key(document)
+        kind, key = document["kind"], object_key(document)
         gang = _gang_of_group(cluster, document) if kind == "PodGroup" else gang_by_pod.get(key) if kind == "Pod" else None
         if kind == "Node":
             parts.nodes[document["metadata"]["name"]] = document
@@ -89,16 +91,11 @@ def _sorted_by_part(documents: list[Document], cluster: ObjectCluster, gang_by_p
 def _gang_of_group(cluster: ObjectCluster, group: Document) -> str:
     """Return the gang that a group is, or is a part of."""
     dialect = next((name for name, kind in GROUP_BY_DIALECT.items() if kind == kind_of(group)), "")
-    return cluster.groups.key_of(Link(dialect, _key(group))) if dialect else _key(group)
+    return cluster.groups.key_of(Link(dialect, object_key(group))) if dialect else object_key(group)
 
 
 def _has_place(pod: Document) -> bool:
     return bool(pod["spec"].get("nodeName"))
-
-
-def _key(document: Document) -> str:
-    meta = document["metadata"]
-    return f"{meta.get('namespace') or 'default'}/{meta['name']}"
 
 
 def _check_times(document: Document) -> None:
@@ -130,7 +127,9 @@ def set_stage(world: World, parts: Cast, scenario: Scenario) -> None:
         world.plan(seconds_in(_annotation(item, ARRIVES) or "") or 0.0, partial(world.submit, [[item]]))
     for event in scenario.nodes:
         _plan_node_event(world, parts, event)
-    known = {(item["kind"], _key(item)) for group in (parts.there, parts.late, *(gang for _, gang in arrivals)) for item in group}
+    known = {
+        (item["kind"], object_key(item)) for group in (parts.there, parts.late, *(gang for _, gang in arrivals)) for item in group
+    }
     for failure in scenario.failures:
         if isinstance(failure, Refusal):
             _plan_refusal(world, parts, failure, known)
@@ -230,7 +229,7 @@ def copy_of(group: Sequence[Document], number: int) -> list[Document]:
     """Return a gang once more under another name: train-2 after train, its pods train-2-0 and so on."""
     names = {item["metadata"]["name"] for item in group if item["kind"] == "PodGroup"} or set(map(first_named, group))
     if len(names) != 1:
-        members = ", ".join(_key(item) for item in group[:2])
+        members = ", ".join(object_key(item) for item in group[:2])
         raise ConfigError(f"arrivals: the gang of {members} has {len(names)} groups; only gangs with one can come several times")
     (name,) = names
     return [_renamed(item, name, f"{name}-{number + 1}") for item in group]

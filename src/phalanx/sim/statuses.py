@@ -13,17 +13,17 @@ from phalanx.dialects.words import words_of
 from phalanx.errors import Missing
 from phalanx.explain.answer import group_status
 from phalanx.explain.aside import SET_ASIDE, aside
+from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.status import Status
 from phalanx.store.memory import MemoryStore
-from phalanx.store.pods import IS_GATED
 
 SET_ASIDE_NOTE = "phalanx.dev/set-aside"
 """Annotation that stands for the condition `SetAside` on groups that have no conditions."""
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
-POD_SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
+UNSCHEDULABLE = "Unschedulable"
 
 
 class StatusWriter:
@@ -145,6 +145,6 @@ def _is_ours(item: Document) -> bool:
 def _conditions(pod: Document, text: str, now: float) -> list[Document]:
     others = [item for item in _listed(pod) if item.get("type") != POD_SCHEDULED]
     if not text:
-        return [*others, *([IS_GATED] if pod["spec"].get("schedulingGates") else [])]
+        return [*others, *([dict(IS_GATED)] if pod["spec"].get("schedulingGates") else [])]
     own = {"type": POD_SCHEDULED, "status": "False", "reason": UNSCHEDULABLE, "message": text}
     return [*others, {**own, "lastTransitionTime": moment_text(int(now))}]

@@ -5,16 +5,13 @@ from typing import Any
 
 from phalanx.dialects.pods import with_implied_requests
 from phalanx.errors import Conflict, Forbidden, Invalid, ServerError
+from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import Document
 
 DEFAULT_GRACE = 30
 ENDED = ("Succeeded", "Failed")
 MAY_CHANGE = ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds", "schedulingGates")
 MAY_CHANGE_WHILE_GATED = ("nodeSelector", "affinity")
-IS_GATED = {
-    "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
-    "message": "Scheduling is blocked due to non-empty scheduling gates",
-}  # fmt: skip
 
 
 def admitted(pod: Document, classes: Iterable[Document]) -> dict[str, Any]:
@@ -25,7 +22,7 @@ def admitted(pod: Document, classes: Iterable[Document]) -> dict[str, Any]:
         spec |= {"priority": found["value"], "priorityClassName": found["metadata"]["name"]}
         spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
     spec.setdefault("priority", 0)
-    gated = {"conditions": [IS_GATED]} if spec.get("schedulingGates") else {}
+    gated = {"conditions": [dict(IS_GATED)]} if spec.get("schedulingGates") else {}
     return {**pod, "spec": spec, "status": {"phase": "Pending", **gated}}
 
 
@@ -53,8 +50,8 @@ def bound(pod: Document, binding: Document, moment: str) -> dict[str, Any]:
     for table in ("labels", "annotations"):
         if asked.get(table):
             meta[table] = {**(meta.get(table) or {}), **asked[table]}
-    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": moment}
-    others = [item for item in pod.get("status", {}).get("conditions") or () if item.get("type") != "PodScheduled"]
+    scheduled = {"type": POD_SCHEDULED, "status": "True", "lastTransitionTime": moment}
+    others = [item for item in pod.get("status", {}).get("conditions") or () if item.get("type") != POD_SCHEDULED]
     status = {**pod.get("status", {}), "conditions": [*others, scheduled]}
     status.pop("nominatedNodeName", None)
     return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": binding["target"]["name"]}, "status": status}

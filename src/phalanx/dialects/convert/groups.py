@@ -8,7 +8,6 @@ Where pods say how important a gang is, or which quota it uses, what all of them
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
 
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
@@ -16,7 +15,7 @@ from phalanx.dialects.kai import SUBGROUP
 from phalanx.dialects.koordinator import GROUPS
 from phalanx.dialects.yunikorn import comes_first
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
-from phalanx.model.kinds import Document
+from phalanx.model.kinds import Document, object_key
 from phalanx.model.resources import Resources
 from phalanx.model.task import GangKey, Task, TaskKey
 
@@ -99,7 +98,7 @@ def sort_out(documents: Iterable[Document]) -> Sorted:
         if cluster.put(document) and document["kind"] == "PodGroup":
             known.append(document)
     snapshot = cluster.snapshot(0.0)
-    pods = {_key(document): document for document in found if document["kind"] == "Pod"}
+    pods = {object_key(document): document for document in found if document["kind"] == "Pod"}
     groups = tuple(group for gang in snapshot.gangs.values() for group in _groups(gang, list(_members(snapshot, gang, pods))))
     inside = {id(member.document) for group in groups for member in group.members} | {id(item) for item in known}
     return Sorted(groups, tuple(item for item in found if id(item) not in inside), tuple(known))
@@ -172,8 +171,3 @@ def _parts(gang: Gang) -> tuple[dict[str, int], tuple[SubGroup, ...]]:
 
 def _is_role(part: SubGroup) -> bool:
     return part.match_keys is None and not part.parent and part.topology is None
-
-
-def _key(document: Document) -> str:
-    meta: Mapping[str, Any] = document["metadata"]
-    return f"{meta.get('namespace') or 'default'}/{meta['name']}"

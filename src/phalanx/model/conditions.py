@@ -1,0 +1,11 @@
+"""Conditions of pods that several write or read."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+POD_SCHEDULED = "PodScheduled"
+IS_GATED: Mapping[str, str] = MappingProxyType({
+    "type": POD_SCHEDULED, "status": "False", "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+})  # fmt: skip
+"""What the API server says of a pod behind a gate."""
