@@ -36,7 +36,7 @@ def pods(found: World) -> dict[str, Document]:
 
 def listen(found: World) -> list[Tell]:
     told: list[Tell] = []
-    found.controllers.told.append(told.append)
+    found.controllers.pen.told.append(told.append)
     return told
 
 

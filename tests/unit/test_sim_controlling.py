@@ -105,7 +105,7 @@ def test_after_a_refusal_the_rest_is_left_out_and_tried_again_ever_later() -> No
 def test_what_is_gone_already_need_not_be_deleted_and_events_are_told() -> None:
     told: list[Tell] = []
     stage = Stage(lambda view, key: Result([Delete(SECRET, "default", "gone"), Tell({"kind": "ConfigMap"}, "Ready", "well")]))
-    stage.controllers.told.append(told.append)
+    stage.controllers.pen.told.append(told.append)
     stage.make("a")
     stage.kernel.advance(100.0)
     assert [event.message for event in told] == ["well"]

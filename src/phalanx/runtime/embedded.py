@@ -48,7 +48,7 @@ class Embedded:
         self._problems = 0
         world.scheduling.decided.append(self._note)
         world.scheduling.evicted.append(self._events.evicted)
-        world.controllers.told.append(self._events.tell)
+        world.controllers.pen.told.append(self._events.tell)
 
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         behind_gates = self.world.gates.waits if self.world.gates is not None else {}

@@ -1,12 +1,13 @@
 """Controllers in virtual time: they are asked as soon as something that concerns them has changed, before the next session."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from phalanx.controllers.base import Bind, Controller, Create, Delete, Evict, Key, Patch, Patient, Result, Tell, Try, Write
+from phalanx.controllers.base import Controller, Key, Patient, Result, Try, Write
 from phalanx.controllers.parts import controller_of
-from phalanx.errors import ClusterError, Exists, Missing
+from phalanx.errors import ClusterError
 from phalanx.model.kinds import Document, Kind
 from phalanx.sim.kernel import Kernel, Rank
+from phalanx.sim.writing import Pen
 from phalanx.store.history import Event
 from phalanx.store.memory import MemoryStore
 
@@ -28,12 +29,7 @@ class Controllers:
         self._asked: dict[tuple[str, Key], Question] = {}
         self._again: dict[tuple[str, Key], float] = {}
         self._waits: dict[tuple[str, Key], float] = {}
-        self.told: list[Callable[[Tell], None]] = []
-        """Told of every event that a controller wants to be known."""
-        self.evicting: list[Callable[[Evict], None]] = []
-        """Told of every pod that has to go, before it does; a budget may still say no."""
-        self.evicted: list[Callable[[Evict], None]] = []
-        """Told of every pod that was told to go."""
+        self.pen = Pen(store)
         store.listen(self._hear)
 
     def brings_back(self, pod: Document) -> bool:
@@ -100,52 +96,14 @@ class Controllers:
         """Write one after the other, until one is refused that was only tried."""
         for write in writes:
             if not isinstance(write, Try):
-                self._write(write)
+                self.pen.write(write)
             elif not self._try(write):
                 return
 
     def _try(self, trial: Try) -> bool:
         try:
-            self._write(trial.write)
+            self.pen.write(trial.write)
         except ClusterError as refusal:
             self._write_all(trial.refused(str(refusal)))
             return False
         return True
-
-    def _write(self, write: Write) -> None:
-        match write:
-            case Create(document):
-                self._create(document)
-            case Patch(kind, namespace, name, patch, is_status):
-                self._store.patch(kind, namespace, name, patch, is_status=is_status)
-            case Delete(kind, namespace, name, uid):
-                self._delete(kind, namespace, name, uid)
-            case Evict():
-                self._evict(write)
-            case Bind(namespace, name, node, uid):
-                self._store.bind(namespace, name, node, uid=uid)
-            case Tell():
-                for listener in self.told:
-                    listener(write)
-
-    def _create(self, document: Document) -> None:
-        try:
-            self._store.create(document)
-        except Exists:
-            return
-
-    def _delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
-        try:
-            self._store.delete(kind, namespace, name, uid=uid)
-        except Missing:
-            return
-
-    def _evict(self, write: Evict) -> None:
-        for listener in self.evicting:
-            listener(write)
-        try:
-            self._store.evict(write.namespace, write.name, uid=write.uid)
-        except Missing:
-            return
-        for listener in self.evicted:
-            listener(write)

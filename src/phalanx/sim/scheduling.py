@@ -1,9 +1,13 @@
 """Sessions in virtual time: one after every change, with a gap between them, and what they decide is carried out on the store."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
+from phalanx.controllers.base import Write
+from phalanx.controllers.sessions.requests import request_writes
+from phalanx.controllers.sessions.statuses import StatusWriter
 from phalanx.core.cycle import Catalogue, quiet_cycle, run_cycle
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.policy import Policy
@@ -16,9 +20,8 @@ from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.status import Status
 from phalanx.sim.kernel import Kernel, Rank, Timer
 from phalanx.sim.parking import ParkingLot
-from phalanx.sim.requesting import BindAsking
 from phalanx.sim.settings import Settings
-from phalanx.sim.statuses import StatusWriter
+from phalanx.sim.writing import Pen
 from phalanx.store.memory import MemoryStore
 
 
@@ -39,8 +42,8 @@ class Scheduling:
         """Decide nothing before the first change."""
         self._cluster, self._store, self._kernel = cluster, store, kernel
         self._mind, self._settings, self._chance = mind, settings, chance
-        self.statuses = StatusWriter(store)
-        self._asking = BindAsking(store) if settings.has_binder else None
+        self._statuses = StatusWriter(store)
+        self.pen = Pen(store)
         # In the family kai shares are counted over all gangs of a session.
         is_parkable = settings.parks_up_to > 0 and mind.policy.family != "kai"
         self._parking = ParkingLot(settings.parks_up_to) if is_parkable else None
@@ -109,13 +112,17 @@ class Scheduling:
         """Write what was decided; tell whether a group was admitted, which the next session builds on."""
         for eviction in decisions.evictions.values():
             self._evict(eviction)
-        has_admitted = self.statuses.write(snapshot, decisions)
-        if self._asking is not None:
-            self._asking.carry_out(snapshot, decisions)
-            return has_admitted
-        for key, node in decisions.binds.items():
+        for write in self._statuses.writes(snapshot, decisions):
+            self._write(write)
+        for write in request_writes(snapshot, decisions) if self._settings.has_binder else ():
+            self._write(write)
+        for key, node in decisions.binds.items() if not self._settings.has_binder else ():
             self._start_binding(key, node, decisions.annotations.get(key))
-        return has_admitted
+        return self._statuses.has_admitted
+
+    def _write(self, write: Write) -> None:
+        with suppress(ClusterError):  # gone or asked for meanwhile: the next session sees what is there
+            self.pen.write(write)
 
     def _start_binding(self, key: str, node: str, annotations: Mapping[str, str] | None) -> None:
         """Bind a pod now or after a while, in which sessions see it where it will be."""

@@ -70,10 +70,10 @@ class World:
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
-        self.controllers.told.append(self._note_warning)
+        self.controllers.pen.told.append(self._note_warning)
         self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
-        self.controllers.evicting.append(lambda eviction: self._comebacks.expect(eviction.uid))
-        self.controllers.evicted.append(self._note_removal)
+        self.controllers.pen.evicting.append(lambda eviction: self._comebacks.expect(eviction.uid))
+        self.controllers.pen.evicted.append(self._note_removal)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
         self._kubelets.lost.append(self.faults.lose)
         self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
@@ -83,7 +83,7 @@ class World:
         self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
         self.scheduling.evicted.append(self._note_eviction)
         self.scheduling.decided.append(self._note_session)
-        self.scheduling.statuses.told.append(self._pass_on)
+        self.scheduling.pen.told.append(self._pass_on)
         self._arrived: dict[GangKey, None] = {}
         self.store.listen(self._follow)
 
@@ -261,7 +261,7 @@ class World:
 
     def _pass_on(self, event: Tell) -> None:
         """Let those hear what sessions tell who hear what controllers tell."""
-        for listener in self.controllers.told:
+        for listener in self.controllers.pen.told:
             listener(event)
 
     def _note_eviction(self, eviction: Eviction) -> None:

@@ -210,7 +210,7 @@ def has_backoff(dialect: str) -> bool:
 def _listened_to(**more: Any) -> tuple[World, list[str]]:
     """Return a world, and the reasons of all events that are told in it."""
     world, told = speech.cluster(**more), list[str]()
-    world.controllers.told.append(lambda event: told.append(event.reason))
+    world.controllers.pen.told.append(lambda event: told.append(event.reason))
     world.scheduling.decided.append(lambda _, decisions: told.extend(item.reason for item in news(decisions)))
     return world, told
 
@@ -279,7 +279,7 @@ def writes_events(dialect: str) -> bool:
 
 def _short_of_pods(dialect: str) -> tuple[World, list[Tell]]:
     world, told = speech.cluster(nodes=1, gpus=4), list[Tell]()
-    world.controllers.told.append(told.append)
+    world.controllers.pen.told.append(told.append)
     worlds.submit(world, speech.gang(dialect, "train", tasks=2, min_member=3, gpus=1))
     worlds.run(world, 30)
     return world, told

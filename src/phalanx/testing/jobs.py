@@ -121,5 +121,5 @@ def ward(chosen: Policy | None = None, *, nodes: int = 4, **offers: Any) -> Ward
     world = World(Mind(mind, catalogue_of(mind.family)), controllers=[controller])
     world.load([*(build.node(f"node-{number}", **offers) for number in range(nodes)), build.queue("default")])
     found = Ward(world, controller)
-    world.controllers.told.append(found.told.append)
+    world.controllers.pen.told.append(found.told.append)
     return found

@@ -27,7 +27,7 @@ class Stage:
         self.store = MemoryStore(lambda: self.kernel.now)
         self.problems: list[str] = []
         self.told: list[Tell] = []
-        Controllers(self.store, self.kernel, controllers, self.problems).told.append(self.told.append)
+        Controllers(self.store, self.kernel, controllers, self.problems).pen.told.append(self.told.append)
 
     def make(self, *documents: Document) -> Document:
         """Load objects as they are; return the last."""

@@ -1,24 +1,21 @@
 """What a session leaves on objects: phase, conditions and stamps of groups, promises on pods; written only when they change."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
-from typing import Any
 
-from phalanx.controllers.base import Tell
+from phalanx.controllers.base import Patch, Tell, View, Write
 from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.dialects.words import words_of
-from phalanx.errors import Missing
 from phalanx.explain.answer import group_status
 from phalanx.explain.aside import SET_ASIDE, aside
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.gang import Condition, Gang
-from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.status import Status
-from phalanx.store.memory import MemoryStore
 
 SET_ASIDE_NOTE = "phalanx.dev/set-aside"
 """Annotation that stands for the condition `SetAside` on groups that have no conditions."""
@@ -27,82 +24,80 @@ UNSCHEDULABLE = "Unschedulable"
 
 
 class StatusWriter:
-    """Writes statuses to a store."""
+    """Says which statuses a session leaves."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, view: View) -> None:
         """Know nothing of what was written before."""
-        self._store = store
+        self._view = view
         self._written: dict[str, GroupStatus] = {}
         self._said: dict[str, str] = {}
         """What pods of gangs without an object were told, by key."""
-        self.told: list[Callable[[Tell], None]] = []
-        """Told of every gang that is set aside, for a reason that is new."""
+        self.has_admitted = False
+        """Whether the last session admitted a group, which the next one builds on."""
 
-    def write(self, snapshot: Snapshot, decisions: Decisions) -> bool:
-        """Write the outcome of a session; tell whether a group was admitted."""
-        has_admitted = False
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Write]:
+        """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
+        self.has_admitted = False
         for outcome in decisions.outcomes:
-            has_admitted |= self._write_group(snapshot, outcome)
-            self._write_promises(snapshot, outcome)
-            self._write_stamps(outcome.state.gang, decisions)
-        return has_admitted
+            yield from self._group(snapshot, outcome)
+            yield from _promises(snapshot, outcome)
+            yield from _stamps(outcome.state.gang, decisions)
 
-    def _write_group(self, snapshot: Snapshot, outcome: Outcome) -> bool:
+    def forget(self) -> None:
+        """Know nothing of what was written before: somebody else may have written since."""
+        self._written, self._said = {}, {}
+
+    def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
         gang, found = outcome.state.gang, aside(outcome, snapshot)
         status = _with(group_status(snapshot, outcome), found, outcome)
         if not gang.has_object:
-            self._write_on_pods(outcome, found)
+            yield from self._on_pods(outcome, found)
         before = self._written.get(gang.uid)
         if before == status:
-            return False
+            return
         self._written[gang.uid] = status
+        self.has_admitted |= status.phase == "Inqueue" != gang.phase
         note = _note(gang, found, before)
         for item in words_of(gang).writes(gang, status, outcome):
             place, texts = (item.namespace, item.name), {**item.annotations, **note}
-            self._patch(item.kind, place, {"status": item.status})
+            yield Patch(item.kind, *place, {"status": item.status}, is_status=True)
             if texts:
-                self._patch(item.kind, place, {"metadata": {"annotations": texts}}, is_status=False)
+                yield Patch(item.kind, *place, {"metadata": {"annotations": texts}})
             if found is not None and found.message not in _messages(gang, before):
-                self._tell(self._store.find(item.kind, *place), found)
-        return status.phase == "Inqueue" != gang.phase
+                yield from _told(self._view.find(item.kind, *place), found)
 
-    def _write_on_pods(self, outcome: Outcome, found: Condition | None) -> None:
+    def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Write]:
         """Let the pods that make a gang say that it is set aside, or not any more."""
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
             text = "" if found is None else found.message
             if self._said.get(task.key, "") == text:
                 continue
             self._said[task.key] = text
-            pod = self._store.find(POD, *split_key(task.key))
+            pod = self._view.find(POD, *split_key(task.key))
             if pod is not None and _said(pod) != text:
-                self._patch(POD, split_key(task.key), {"status": {"conditions": _conditions(pod, text, outcome.now)}})
-                self._tell(pod, found)
+                conditions = _conditions(pod, text, outcome.now)
+                yield Patch(POD, *split_key(task.key), {"status": {"conditions": conditions}}, is_status=True)
+                yield from _told(pod, found)
 
-    def _tell(self, about: Document | None, found: Condition | None) -> None:
-        """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
-        if about is None or found is None:
-            return
-        for listener in self.told:
-            listener(Tell(about, SET_ASIDE, found.message, is_warning=True, is_expected=True))
 
-    def _write_promises(self, snapshot: Snapshot, outcome: Outcome) -> None:
-        for state in outcome.state.tasks:
-            task = state.task
-            node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
-            if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
-                self._patch(POD, split_key(task.key), {"status": {"nominatedNodeName": node or None}})
+def _told(about: Document | None, found: Condition | None) -> Iterator[Write]:
+    """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
+    if about is not None and found is not None:
+        yield Tell(about, SET_ASIDE, found.message, is_warning=True, is_expected=True)
 
-    def _write_stamps(self, gang: Gang, decisions: Decisions) -> None:
-        texts = decisions.stamps.get(gang.key)
-        if texts and gang.dialect in GROUP_BY_DIALECT:
-            place = (gang.namespace, gang.name)
-            self._patch(GROUP_BY_DIALECT[gang.dialect], place, {"metadata": {"annotations": texts}}, is_status=False)
 
-    def _patch(self, kind: Kind, place: tuple[str, str], patch: dict[str, Any], *, is_status: bool = True) -> None:
-        try:
-            self._store.patch(kind, *place, patch, is_status=is_status)
-        except Missing:
-            return  # gone meanwhile: another one of that name has another uid
+def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
+    for state in outcome.state.tasks:
+        task = state.task
+        node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
+        if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
+            yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
+
+
+def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Write]:
+    texts = decisions.stamps.get(gang.key)
+    if texts and gang.dialect in GROUP_BY_DIALECT:
+        yield Patch(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name, {"metadata": {"annotations": texts}})
 
 
 def _with(status: GroupStatus, found: Condition | None, outcome: Outcome) -> GroupStatus:
