@@ -23,6 +23,8 @@ class Kind:
     has_status: bool = True
     """Its status is written through the status subresource alone."""
     short: tuple[str, ...] = ()
+    other_versions: tuple[str, ...] = ()
+    """Versions that are read besides, the best first."""
 
     @property
     def api_version(self) -> str:
@@ -96,8 +98,8 @@ KINDS = (
     Kind("coordination.k8s.io", "v1", "Lease", "leases", has_status=False),
     Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", short=("pdb",)),
     _wide("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "pc"),
-    Kind("scheduling.k8s.io", "v1alpha2", "Workload", "workloads", has_status=False),
-    Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups"),
+    Kind("scheduling.k8s.io", "v1alpha2", "Workload", "workloads", has_status=False, other_versions=("v1beta1",)),
+    Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups", other_versions=("v1beta1",)),
     _wide("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc"),
     _wide("storage.k8s.io", "v1", "CSINode", "csinodes"),
     _wide("storage.k8s.io", "v1", "CSIDriver", "csidrivers"),

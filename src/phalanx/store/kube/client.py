@@ -105,11 +105,15 @@ class Client:
 
     async def version(self) -> Document:
         """Return what the server says it is."""
-        return await self._send("GET", "/version", {})
+        return await self.document("/version")
+
+    async def document(self, path: str) -> Document:
+        """Return what is at a path that names no object of ours, such as /apis."""
+        return await self._send("GET", path, {})
 
     async def gangs(self) -> Sequence[Document]:
         """Return the gangs as an embedded cluster tells them; a plain API server has none."""
-        answer = await self._send("GET", GANGS, {})
+        answer = await self.document(GANGS)
         return tuple(answer["items"])
 
     # --- writing -----------------------------------------------------------------------------------------------------

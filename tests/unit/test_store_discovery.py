@@ -1,0 +1,110 @@
+"""Which kinds a server serves: asked of the embedded API, and of servers that serve less or other versions."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from phalanx.errors import Unreachable
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Kind, kind_at
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.discovery import served_kinds
+from phalanx.store.memory import MemoryStore
+from phalanx.testing.api import served
+from phalanx.web.serving import serving
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+METRICS = kind_at("metrics.k8s.io", "nodes")
+
+
+def resources(*names: str) -> dict[str, Any]:
+    return {"kind": "APIResourceList", "resources": [{"name": name} for name in names]}
+
+
+def groups(*names: str) -> dict[str, Any]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        group, _, version = name.partition("/")
+        found.setdefault(group, []).append(version)
+    return {"groups": [{"name": name, "versions": [{"version": item} for item in items]} for name, items in found.items()]}
+
+
+def answering(documents: Mapping[str, Any]) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        found = documents.get(request.path)
+        return web.Response(status=503, text="service unavailable") if found is None else web.json_response(found)
+
+    return answer
+
+
+def kinds_of(handler: Handler) -> frozenset[Kind]:
+    async def asked() -> frozenset[Kind]:
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", handler)
+        async with serving(application) as address, Client(address) as client:
+            return await served_kinds(client)
+
+    return asyncio.run(asked())
+
+
+def test_the_embedded_cluster_serves_every_kind() -> None:
+    async def asked(address: str) -> frozenset[Kind]:
+        async with Client(address) as client:
+            return await served_kinds(client)
+
+    with served(MemoryStore(lambda: 0.0)) as connection:
+        assert asyncio.run(asked(connection.server)) == frozenset(KINDS)
+
+
+def test_a_kind_is_served_in_the_version_that_the_server_has() -> None:
+    found = kinds_of(
+        answering({
+            "/api/v1": resources("pods", "pods/binding"),
+            "/apis": groups("scheduling.k8s.io/v1", "scheduling.k8s.io/v1beta1", "scheduling.x-k8s.io/v1alpha1"),
+            "/apis/scheduling.k8s.io/v1": resources("priorityclasses"),
+            "/apis/scheduling.k8s.io/v1beta1": resources("podgroups"),
+            "/apis/scheduling.x-k8s.io/v1alpha1": resources("podgroups", "elasticquotas"),
+        })
+    )  # fmt: skip
+    assert {f"{kind.plural}.{kind.api_version}" for kind in found} == {
+        "pods.v1",
+        "priorityclasses.scheduling.k8s.io/v1",
+        "podgroups.scheduling.k8s.io/v1beta1",
+        "podgroups.scheduling.x-k8s.io/v1alpha1",
+    }
+
+
+def test_our_version_comes_first_where_the_server_has_several() -> None:
+    found = kinds_of(
+        answering({
+            "/api/v1": resources(),
+            "/apis": groups("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha2"),
+            "/apis/scheduling.k8s.io/v1beta1": resources("podgroups"),
+            "/apis/scheduling.k8s.io/v1alpha2": resources("podgroups"),
+        })
+    )  # fmt: skip
+    assert found == {GROUP_BY_DIALECT["native"]}
+
+
+def test_a_version_that_we_do_not_read_is_not_served() -> None:
+    found = kinds_of(
+        answering({
+            "/api/v1": resources(),
+            "/apis": groups("scheduling.volcano.sh/v7"),
+            "/apis/scheduling.volcano.sh/v7": resources("podgroups", "queues"),
+        })
+    )  # fmt: skip
+    assert found == frozenset()
+
+
+def test_a_group_that_does_not_answer_is_left_out_alone() -> None:
+    found = kinds_of(answering({"/api/v1": resources("pods"), "/apis": groups("metrics.k8s.io/v1beta1"), "/version": {}}))
+    assert found == {POD}
+    assert METRICS not in found
+
+
+def test_a_server_that_goes_away_meanwhile_is_an_error() -> None:
+    with pytest.raises(Unreachable):
+        kinds_of(answering({"/api/v1": resources("pods"), "/apis": groups("metrics.k8s.io/v1beta1")}))
