@@ -9,6 +9,7 @@
         ├── Conflict       the object has changed since it was read: read it again
         ├── Exists         there is an object of that name already
         ├── Invalid        the object is wrong, or changes what may not change
+        ├── Unauthorized   the server does not know who asks: credentials are missing, wrong or over
         ├── Forbidden      a rule of the cluster says no
         ├── NotAllowed     this cannot be done to that, whatever the object
         ├── WrongForm      the body of a request is in a form that the server does not read
@@ -71,6 +72,12 @@ class Invalid(ClusterError):
     """The object is wrong, or changes what may not change."""
 
     code, reason = 422, "Invalid"
+
+
+class Unauthorized(ClusterError):
+    """The server does not know who asks: credentials are missing, wrong or over."""
+
+    code, reason = 401, "Unauthorized"
 
 
 class Forbidden(ClusterError):

@@ -1,10 +1,9 @@
 """A client of the Kubernetes API: a few verbs, answers as plain documents, refusals as errors of our own tree.
 
-Commands use it for the embedded cluster; a real API server speaks the same language and asks for a token and TLS besides.
+Commands use it for the embedded cluster; a real API server speaks the same language and asks besides who we are.
 """
 
-import ssl
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
@@ -15,12 +14,14 @@ import msgspec
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.store import patches
+from phalanx.store.kube.credentials import Credential, Credentials, Fixed
 from phalanx.store.paths import Target
 from phalanx.store.status import problem_of
 
 PAGE = 500
 GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
 CONNECT_SECONDS = 5.0
+UNAUTHORIZED = 401
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
 
@@ -44,21 +45,19 @@ class Change:
 class Client:
     """One API server; use it in ``async with``."""
 
-    def __init__(self, server: str, *, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None) -> None:
-        """Name the server by its URL; `headers` go with every request, `tls` says whom to trust and who we are."""
+    def __init__(self, server: str, *, credentials: Credentials | None = None, server_name: str = "") -> None:
+        """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL."""
         self.server = server.rstrip("/")
-        self._headers, self._tls = dict(headers or {}), tls
+        self.credentials = credentials or Fixed()
+        self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
         self.now = 0.0
         """The server's clock at its last answer, in seconds since 1970."""
 
     async def __aenter__(self) -> Self:
         """Open the connections."""
-        connector = aiohttp.TCPConnector(ssl=self._tls if self._tls is not None else True)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        self._session = aiohttp.ClientSession(
-            connector=connector, headers=self._headers, timeout=timeout, read_bufsize=LONGEST_LINE, trust_env=False
-        )
+        self._session = aiohttp.ClientSession(timeout=timeout, read_bufsize=LONGEST_LINE, trust_env=False)
         return self
 
     async def __aexit__(self, *problem: object) -> None:
@@ -181,11 +180,20 @@ class Client:
     def _open(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json"
     ) -> "_Answer":
-        assert self._session is not None, "use the client in 'async with'"
+        session = self._session
+        assert session is not None, "use the client in 'async with'"
         data = None if body is None else msgspec.json.encode(body)
         asked = {key: value for key, value in query.items() if value}
-        headers = {"Accept": "application/json", **({"Content-Type": form} if data is not None else {})}
-        return _Answer(self, self._session.request(method, f"{self.server}{path}", params=asked, data=data, headers=headers))
+        own = {"Accept": "application/json", **({"Content-Type": form} if data is not None else {})}
+
+        def request(credential: Credential) -> Any:  # Any: aiohttp's type of it is private
+            tls = True if credential.tls is None else credential.tls
+            return session.request(
+                method, f"{self.server}{path}", params=asked, data=data, headers={**own, **credential.headers},
+                ssl=tls, server_hostname=self._server_name,
+            )  # fmt: skip
+
+        return _Answer(self, request)
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
         """Raise what the server says is wrong; note its clock."""
@@ -209,19 +217,31 @@ class Client:
 class _Answer:
     """An answer of the server in ``async with``; nobody there is an error of our own."""
 
-    def __init__(self, client: Client, request: Any) -> None:  # Any: aiohttp's type of it is private
+    def __init__(self, client: Client, request: Callable[[Credential], Any]) -> None:  # Any: as above
         self._client, self._request = client, request
+        self._asked: Any = None
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
+        """Ask; if the server does not believe who we are, ask once more with a new credential."""
+        credentials = self._client.credentials
+        credential = await credentials.current()
+        answer = await self._answer(credential)
+        if answer.status == UNAUTHORIZED and await credentials.renew(credential):
+            answer.release()
+            answer = await self._answer(await credentials.current())
+        return answer
+
+    async def _answer(self, credential: Credential) -> aiohttp.ClientResponse:
+        self._asked = self._request(credential)
         try:
-            answer = await self._request.__aenter__()
+            answer = await self._asked.__aenter__()
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
             raise self._unreachable(problem) from problem
         assert isinstance(answer, aiohttp.ClientResponse)
         return answer
 
     async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
-        await self._request.__aexit__(kind, problem, trace)
+        await self._asked.__aexit__(kind, problem, trace)
         if isinstance(problem, aiohttp.ClientError):
             raise self._unreachable(problem) from problem
 

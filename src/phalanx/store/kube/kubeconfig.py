@@ -1,0 +1,185 @@
+"""Kubeconfig files: which cluster and which user a context names.
+
+Several files count as one: of two entries with the same name the first one is taken. Only the entries of the chosen context are
+read closely, so that a fault elsewhere in a file disturbs nobody. Paths in a file are relative to its folder.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from phalanx.dialects.cluster import readable
+from phalanx.errors import ConfigError
+
+Entry = Mapping[str, Any]
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+class NamedValue(msgspec.Struct):
+    """One variable of the environment of a command."""
+
+    name: str
+    value: str
+
+
+class Exec(msgspec.Struct, rename="camel"):
+    """A command that prints credentials."""
+
+    command: str
+    api_version: str = ""
+    args: list[str] | None = None
+    env: list[NamedValue] | None = None
+    install_hint: str = ""
+    interactive_mode: str = "IfAvailable"
+    provide_cluster_info: bool = False
+
+
+class Extension(msgspec.Struct):
+    """Something that a cluster says to one program only."""
+
+    name: str = ""
+    extension: Any = None  # Any: passed on to that program unread
+
+
+class Cluster(msgspec.Struct, rename="kebab"):
+    """Where an API server is and whom to trust."""
+
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+    extensions: list[Extension] | None = None
+
+
+class User(msgspec.Struct, rename="kebab"):
+    """Who asks, and how that is proved."""
+
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(name="tokenFile", default="")
+    username: str = ""
+    password: str = ""
+    exec: Exec | None = None
+    auth_provider: Any = None  # Any: refused, whatever it says
+    act_as: str = msgspec.field(name="as", default="")
+    as_groups: list[str] | None = None
+    as_uid: str = ""
+
+
+class Context(msgspec.Struct):
+    """Which user asks which cluster, and in which namespace if a command names none."""
+
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a context stands for; `place` names it in messages."""
+
+    place: str
+    cluster: Cluster
+    user: User
+    namespace: str
+
+
+def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) -> Choice:
+    """Return what a context of some files says, or the current one; `may_miss` passes over files that are not there."""
+    files = [_File(path, _read(path)) for path in paths if not may_miss or path.exists()]
+    where = " and ".join(map(str, paths))
+    name = context or next((file.current for file in files if file.current), "")
+    if not name:
+        known = ", ".join(_names(files, "contexts")) or "none"
+        raise ConfigError(f"{where}: no current-context; name a context with --context (known: {known})")
+    file, entry = _find(files, "contexts", name, where)
+    place = f"{file.path}: context {name!r}"
+    chosen = _read_as(entry, Context, place)
+    return Choice(place, *_sides(files, chosen, place), chosen.namespace or "default")
+
+
+def _sides(files: Sequence["_File"], context: Context, place: str) -> tuple[Cluster, User]:
+    if not context.cluster:
+        raise ConfigError(f"{place}: cluster: missing; name one of {', '.join(_names(files, 'clusters')) or 'the clusters'}")
+    file, entry = _find(files, "clusters", context.cluster, place)
+    cluster = _at_home(_read_as(entry, Cluster, f"{file.path}: cluster {context.cluster!r}"), file.path)
+    if not context.user:
+        return cluster, User()
+    file, entry = _find(files, "users", context.user, place)
+    return cluster, _at_home(_read_as(entry, User, f"{file.path}: user {context.user!r}"), file.path)
+
+
+# --- files ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file, as it is written."""
+
+    path: Path
+    document: Entry
+
+    @property
+    def current(self) -> str:
+        return str(self.document.get("current-context") or "")
+
+    def entries(self, section: str) -> Iterator[Entry]:
+        listed = self.document.get(section)
+        yield from (item for item in (listed if isinstance(listed, list) else ()) if isinstance(item, Mapping))
+
+
+def _read(path: Path) -> Entry:
+    try:
+        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except OSError as problem:
+        raise ConfigError(f"{path}: {problem.strerror}; name another file with --kubeconfig or $KUBECONFIG") from problem
+    except yaml.YAMLError as problem:
+        raise ConfigError(f"{path}: no YAML: {' '.join(str(problem).split())}; write it anew, or name another file") from problem
+    if not isinstance(document, Mapping) and document is not None:
+        raise ConfigError(f"{path}: not a kubeconfig; it has to say clusters, users and contexts")
+    return document or {}
+
+
+def _names(files: Sequence[_File], section: str) -> list[str]:
+    return list(dict.fromkeys(str(item["name"]) for file in files for item in file.entries(section) if item.get("name")))
+
+
+def _find(files: Sequence[_File], section: str, name: str, place: str) -> tuple[_File, object]:
+    """Return the file that has the first entry of a name, and the entry, whatever it is."""
+    noun = section.removesuffix("s")
+    for file in files:
+        for item in file.entries(section):
+            if item.get("name") == name:
+                return file, item.get(noun) or {}
+    known = _names(files, section)
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+    raise ConfigError(f"{place}: no {noun} {name!r}; {hint}")
+
+
+def _read_as(entry: object, kind: type[Struct], place: str) -> Struct:
+    """Read an entry; a field that says null says nothing."""
+    said = {key: value for key, value in entry.items() if value is not None} if isinstance(entry, Mapping) else entry
+    try:
+        return msgspec.convert(said, kind)
+    except msgspec.ValidationError as problem:
+        raise ConfigError(f"{place}: {readable(problem)}") from problem
+
+
+def _at_home(read: Struct, file: Path) -> Struct:
+    """Return an entry whose paths no longer depend on where the file is."""
+    fields = ("certificate_authority", "client_certificate", "client_key", "token_file")
+    found: dict[str, object] = {field: str(file.parent / path) for field in fields if (path := getattr(read, field, ""))}
+    if isinstance(read, User) and read.exec is not None and "/" in read.exec.command:
+        found["exec"] = msgspec.structs.replace(read.exec, command=str(file.parent / read.exec.command))
+    return msgspec.structs.replace(read, **found)
