@@ -31,6 +31,7 @@ class Entry(NamedTuple):
 ENTRIES_BY_NAME = {
     "schedule": Entry("phalanx.cli.schedule:command", "Run one session on a snapshot and show what it decides."),
     "simulate": Entry("phalanx.cli.simulate:command", "Simulate in virtual time what becomes of gangs on a cluster."),
+    "run": Entry("phalanx.cli.run:command", "Schedule the gangs of a real cluster."),
     "up": Entry("phalanx.cli.up:command", "Start a cluster on this machine and keep it running."),
     "apply": Entry("phalanx.cli.apply:command", "Bring the objects of manifests into a running cluster."),
     "get": Entry("phalanx.cli.get:command", "Show objects of a running cluster, or its gangs."),

@@ -36,9 +36,10 @@ from phalanx.dialects.pods import Home, PodReader, own_role
 from phalanx.dialects.sayings import Sayings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
-from phalanx.model.kinds import object_key
+from phalanx.model.kinds import Kind, object_key
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import Resources
+from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.usage import QueueHistory
 
@@ -53,8 +54,9 @@ IGNORED = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ConfigMap"
 class ObjectCluster:
     """Objects in, snapshots out."""
 
-    def __init__(self, *, ignored_provisioners: frozenset[str] = frozenset()) -> None:
-        """Start with the two queues that always exist."""
+    def __init__(self, *, ignored_provisioners: frozenset[str] = frozenset(), schedulers: frozenset[str] = frozenset()) -> None:
+        """Start with the two queues that always exist; pods of other `schedulers` than these, if any, are left to them."""
+        self._schedulers = schedulers
         self.state = ClusterState()
         self._ignored_provisioners = ignored_provisioners
         self.groups = Groups(self.state)
@@ -111,7 +113,7 @@ class ObjectCluster:
 
     def put_pod(self, document: Document) -> None:
         """Enter a pod; one of which two groups are claimed has its room, but no gang."""
-        task = self._read(document)
+        task = self._left_to_others(self._read(document))
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
@@ -122,6 +124,11 @@ class ObjectCluster:
             problem = problem or self._contested[task.key][1]
         if problem:
             raise SnapshotError(problem)
+
+    def _left_to_others(self, task: Task) -> Task:
+        """Hold a pod back that waits for another scheduler."""
+        is_ours = not self._schedulers or task.status is not Status.PENDING or task.scheduler in self._schedulers
+        return task if is_ours else replace(task, is_gated=True)
 
     def _read(self, document: Document) -> Task:
         """Read a pod; one that cannot be read is as contested as it was before."""
@@ -429,6 +436,11 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("", "Service"): _table("service_selectors", schema.Service, surroundings.service_selector, is_namespaced=True),
 }
 """By API group and kind; the version does not matter for the fields we read."""
+
+
+def is_read(kind: Kind) -> bool:
+    """Tell whether sessions read objects of a kind."""
+    return (kind.group, kind.kind) in _HANDLERS
 
 
 def known_kinds() -> list[str]:

@@ -4,7 +4,7 @@ Commands use it for the embedded cluster; a real API server speaks the same lang
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
 
@@ -20,17 +20,21 @@ from phalanx.store.status import problem_of
 
 PAGE = 500
 GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
+SILENCE_SECONDS = 120.0
+"""After which a watch is taken for dead; a server sends a bookmark every minute."""
 UNAUTHORIZED = 401
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
+BRIEF = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
+ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Objects, and the version from which to watch on."""
 
-    items: list[Document]
+    items: list[dict[str, Any]]
     version: str
 
 
@@ -39,7 +43,7 @@ class Change:
     """One event of a watch."""
 
     type: str
-    object: Document
+    object: dict[str, Any]
 
 
 class Client:
@@ -51,13 +55,16 @@ class Client:
         self.credentials = credentials or Fixed()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
+        self.served: Mapping[Kind, Kind] = {}
+        """Kinds that are served in another version than the one we name."""
         self.now = 0.0
         """The server's clock at its last answer, in seconds since 1970."""
 
     async def __aenter__(self) -> Self:
         """Open the connections."""
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        self._session = aiohttp.ClientSession(timeout=timeout, read_bufsize=LONGEST_LINE, trust_env=False)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=BRIEF, read_bufsize=LONGEST_LINE, trust_env=False
+        )
         return self
 
     async def __aexit__(self, *problem: object) -> None:
@@ -74,10 +81,10 @@ class Client:
     async def list(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE) -> Listing:
         """Return the objects of a kind, in one namespace or in all; asked for in parts of so many."""
         query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
-        items: list[Document] = []
+        items: list[dict[str, Any]] = []
         while True:
             answer = await self._ask("GET", Target(kind, namespace), query=query)
-            own = {"apiVersion": kind.api_version, "kind": kind.kind}
+            own = {"apiVersion": self.served.get(kind, kind).api_version, "kind": kind.kind}
             items += [{**own, **item} for item in answer.get("items") or ()]
             query["continue"] = answer["metadata"].get("continue", "")
             if not query["continue"]:
@@ -94,13 +101,23 @@ class Client:
             "labelSelector": labels,
             "fieldSelector": fields,
         }
-        async with self._open("GET", Target(kind, namespace).path, query) as answer:
+        async for changes in self._changes(Target(kind, namespace), query):
+            for change in changes:
+                yield change
+
+    async def changes(self, kind: Kind, *, since: str, seconds: int) -> AsyncGenerator[Sequence[Change], None]:
+        """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds."""
+        query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": since, "timeoutSeconds": str(seconds)}
+        async for changes in self._changes(Target(kind), query):
+            yield changes
+
+    async def _changes(self, target: Target, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
+        async with self._open("GET", self._path(target), query, timeout=ENDLESS) as answer:
             await self._refuse(answer)
-            async for line in answer.content:
-                event = msgspec.json.decode(line)
-                if event["type"] == "ERROR":
-                    raise problem_of(event["object"], answer.status)
-                yield Change(event["type"], event["object"])
+            rest = b""
+            async for chunk in answer.content.iter_any():
+                *lines, rest = (rest + chunk if rest else chunk).split(b"\n")
+                yield [_change(line, answer.status) for line in lines if line]
 
     async def version(self) -> Document:
         """Return what the server says it is."""
@@ -140,9 +157,13 @@ class Client:
         """Remove an object; what it owns follows as `spread` says."""
         return await self._ask("DELETE", Target(kind, namespace, name), {"propagationPolicy": spread, **_leaving(grace, uid)})
 
-    async def bind(self, namespace: str, name: str, node: str, *, uid: str = "") -> None:
-        """Give a pod a node."""
-        meta = {"name": name, "namespace": namespace, **({"uid": uid} if uid else {})}
+    async def bind(
+        self, namespace: str, name: str, node: str, *, uid: str = "", annotations: Mapping[str, str] | None = None
+    ) -> None:
+        """Give a pod a node, and annotations with it."""
+        meta: dict[str, Any] = {"name": name, "namespace": namespace, **({"uid": uid} if uid else {})}
+        if annotations:
+            meta["annotations"] = dict(annotations)
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -168,7 +189,11 @@ class Client:
         query: Mapping[str, str] | None = None,
         form: str = "application/json",
     ) -> dict[str, Any]:
-        return await self._send(method, target.path, query or {}, body, form)
+        return await self._send(method, self._path(target), query or {}, body, form)
+
+    def _path(self, target: Target) -> str:
+        kind = self.served.get(target.kind)
+        return target.path if kind is None else replace(target, kind=kind).path
 
     async def _send(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json"
@@ -178,8 +203,9 @@ class Client:
             return self._decoded(await answer.read())
 
     def _open(
-        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json"
-    ) -> "_Answer":
+        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json",
+        timeout: aiohttp.ClientTimeout = BRIEF,
+    ) -> "_Answer":  # fmt: skip
         session = self._session
         assert session is not None, "use the client in 'async with'"
         data = None if body is None else msgspec.json.encode(body)
@@ -190,7 +216,7 @@ class Client:
             tls = True if credential.tls is None else credential.tls
             return session.request(
                 method, f"{self.server}{path}", params=asked, data=data, headers={**own, **credential.headers},
-                ssl=tls, server_hostname=self._server_name,
+                ssl=tls, server_hostname=self._server_name, timeout=timeout,
             )  # fmt: skip
 
         return _Answer(self, request)
@@ -242,11 +268,18 @@ class _Answer:
 
     async def __aexit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
         await self._asked.__aexit__(kind, problem, trace)
-        if isinstance(problem, aiohttp.ClientError):
+        if isinstance(problem, aiohttp.ClientError | TimeoutError):
             raise self._unreachable(problem) from problem
 
     def _unreachable(self, problem: Exception) -> Unreachable:
         return Unreachable(f"no cluster at {self._client.server}: {str(problem) or type(problem).__name__}")
+
+
+def _change(line: bytes, code: int) -> Change:
+    event = msgspec.json.decode(line)
+    if event["type"] == "ERROR":
+        raise problem_of(event["object"], code)
+    return Change(event["type"], event["object"])
 
 
 def _list_of(document: Document) -> Target:

@@ -1,0 +1,1 @@
+"""Phalanx on a real cluster: watches in, sessions and controllers, writes out."""

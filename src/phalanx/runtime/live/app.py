@@ -1,0 +1,200 @@
+"""One scheduler on one cluster: what it follows, who leads, and the end."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import time
+
+from phalanx.controllers.base import Controller, Tell
+from phalanx.controllers.sessions.plans import GatePlanner
+from phalanx.core.decision import Decisions
+from phalanx.core.snapshot import Snapshot
+from phalanx.dialects.cluster import ObjectCluster, is_read
+from phalanx.errors import ClusterError
+from phalanx.explain.news import news
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Kind, kind_of, split_key
+from phalanx.model.task import Task
+from phalanx.runtime.gangs import GangBook
+from phalanx.runtime.live.agenda import Agenda
+from phalanx.runtime.live.binding import Hands
+from phalanx.runtime.live.controlling import Controlling
+from phalanx.runtime.live.election import Election, Terms
+from phalanx.runtime.live.events import EventSender
+from phalanx.runtime.live.outbox import Outbox
+from phalanx.runtime.live.picture import Picture, Urgency
+from phalanx.runtime.live.sessions import Mind, Sessions
+from phalanx.runtime.live.writing import Writer
+from phalanx.store.history import DELETED, Event
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.discovery import served_kinds
+from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.reflector import Reflector
+
+UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
+"""Nobody has to show us these; of those that we write ourselves we know from the answers."""
+BETWEEN_DISCOVERIES_SECONDS = 30.0
+LAST_WORDS_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How a scheduler runs."""
+
+    mind: Mind
+    gates: Mind
+    controllers: Sequence[Controller]
+    schedulers: frozenset[str]
+    terms: Terms | None
+    """None: nobody else schedules here, and no lease is needed."""
+    identity: str = "phalanx"
+    has_pod_events: bool = True
+
+
+class Live:
+    """Follows a cluster, and schedules while it leads."""
+
+    def __init__(self, client: Client, setup: Setup, *, report: Callable[[str], None]) -> None:
+        """Begin with nothing known; `report` is told what goes wrong and who leads."""
+        self.client, self._setup, self._report = client, setup, report
+        self.mirror = Mirror(time)
+        self.picture = Picture(ObjectCluster(schedulers=setup.schedulers), report=report)
+        self.outbox = Outbox(report=report)
+        self._events = EventSender(client, self.outbox, self.mirror, instance=setup.identity)
+        self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
+        self.sessions = Sessions(Hands(client, self.outbox, self._writer, self.picture, self.mirror), setup.mind, report=report)
+        self.book = GangBook()
+        self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
+        self._gate_bell = asyncio.Event()
+        self._agenda: Agenda | None = None
+        self._controlling: Controlling | None = None
+        self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
+        self.reflectors: dict[Kind, Reflector] = {}
+        self.has_synced = asyncio.Event()
+        self.is_stopping = False
+        self.sessions.decided.append(self._tell_session)
+        self.sessions.binding.bound.append(self._tell_bound)
+        self.mirror.listen(self._hear)
+
+    @property
+    def is_leader(self) -> bool:
+        """Tell whether this one decides."""
+        return not self.is_stopping and (self.election is None or self.election.is_leader)
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def _hear(self, event: Event) -> None:
+        urgency = self.picture.hear(event)
+        if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
+            self._gate_bell.set()
+        if self._agenda is not None and self._controlling is not None:
+            self._agenda.hear(event.kind, event.object)
+            self._controlling.wake()
+        if urgency is not Urgency.NEVER:
+            self.sessions.wake(urgency)
+
+    def _tell_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        for key, text in self.book.note(snapshot, decisions, self._planner.waits).items():
+            gang = snapshot.gangs[key]
+            self._tell_group(gang.dialect, gang.namespace, gang.name, "FailedScheduling", text, is_warning=True)
+        for item in news(decisions):
+            group = item.group
+            self._tell_group(group.dialect, group.namespace, group.name, item.reason, item.message, is_warning=item.is_warning)
+
+    def _tell_group(self, dialect: str, namespace: str, name: str, reason: str, text: str, *, is_warning: bool) -> None:
+        kind = GROUP_BY_DIALECT.get(dialect)
+        group = None if kind is None else self.mirror.find(kind, namespace, name)
+        if group is not None:
+            self._events.tell(Tell(group, reason, text, is_warning=is_warning))
+
+    def _tell_bound(self, task: Task, node: str, seconds: float) -> None:
+        pod = self.mirror.find(POD, task.namespace, task.name) if self._setup.has_pod_events else None
+        if pod is not None:
+            self._events.tell(Tell(pod, "Scheduled", f"Successfully assigned {task.key} to {node}"))
+
+    # --- following ---------------------------------------------------------------------------------------------------
+
+    async def _follow(self, tasks: asyncio.TaskGroup) -> None:
+        """Follow every kind that is served and that somebody looks at, also those that are served later."""
+        wanted = {kind for controller in self._setup.controllers for kind in controller.watches}
+        kinds = [kind for kind in KINDS if (is_read(kind) or kind in wanted) and kind.kind not in UNWATCHED]
+        by_resource = {kind.resource: kind for kind in kinds}
+        while True:
+            try:
+                served = await served_kinds(self.client, kinds)
+            except ClusterError as problem:
+                self._report(f"discovery: {problem}")
+                await asyncio.sleep(1.0)
+                continue
+            self.client.served = {by_resource[kind.resource]: kind for kind in served if by_resource[kind.resource] != kind}
+            found = [by_resource[kind.resource] for kind in served]
+            for kind in sorted((kind for kind in found if kind not in self.reflectors), key=KINDS.index):
+                reflector = self.reflectors[kind] = Reflector(self.client, self.mirror, kind, report=self._report)
+                tasks.create_task(reflector.run())
+            self.sessions.followed = frozenset(self.reflectors)
+            await self._sync()
+            await asyncio.sleep(BETWEEN_DISCOVERIES_SECONDS)
+
+    async def _sync(self) -> None:
+        await asyncio.gather(*(reflector.is_synced.wait() for reflector in self.reflectors.values()))
+        if not self.has_synced.is_set():
+            gc.collect()
+            gc.freeze()
+            self.has_synced.set()
+
+    # --- leading -----------------------------------------------------------------------------------------------------
+
+    async def run(self, is_over: asyncio.Event) -> None:
+        """Follow and, when it is our turn, lead, until it is over; then what was decided is finished, and the lease given back."""
+        work, end = asyncio.create_task(self._work()), asyncio.create_task(is_over.wait())
+        await asyncio.wait({work, end}, return_when=asyncio.FIRST_COMPLETED)
+        self.is_stopping = True
+        if not work.done():
+            await self.outbox.drain(LAST_WORDS_SECONDS)
+        for task in (work, end):
+            task.cancel()
+        await asyncio.wait({work, end})
+        if self.election is not None:
+            await self.election.release()
+        if not work.cancelled() and (problem := work.exception()) is not None:
+            raise problem
+
+    async def _work(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow(tasks))
+            tasks.create_task(self._lead() if self.election is None else self.election.run(self._lead))
+
+    async def _lead(self) -> None:
+        await self.has_synced.wait()
+        agenda = Agenda(self.mirror, self._setup.controllers)
+        controlling = Controlling(self.mirror, agenda, self._writer, report=self._report)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.sessions.run(lambda: self.is_leader))
+                tasks.create_task(self._plan_behind_gates())
+                self._agenda, self._controlling = agenda, controlling
+                await self._ask_about_everything(agenda)
+                tasks.create_task(controlling.run())
+        finally:
+            self._agenda = self._controlling = None
+            self.outbox.drop()
+            self._writer.forget()
+            self.picture.give_up_all(lambda key: self.mirror.find(POD, *split_key(key)))
+
+    async def _ask_about_everything(self, agenda: Agenda) -> None:
+        for number, document in enumerate(list(self.mirror.everything())):
+            agenda.hear(kind_of(document), document)
+            if number % 100 == 0:
+                await asyncio.sleep(0)
+
+    async def _plan_behind_gates(self) -> None:
+        while True:
+            await self._gate_bell.wait()
+            self._gate_bell.clear()
+            try:
+                await asyncio.gather(*map(self._writer.write, self._planner.plan(self.mirror.now)))
+                await asyncio.sleep(0.2)
+            except ClusterError as problem:
+                self._report(f"a plan behind gates could not be written: {problem}")
+                await asyncio.sleep(5.0)
+                self._gate_bell.set()

@@ -1,0 +1,78 @@
+"""Controllers on a real cluster: asked when something that concerns them has changed, about several keys at once."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from phalanx.controllers.base import Result, View
+from phalanx.errors import ClusterError
+from phalanx.runtime.live.agenda import Agenda, Place, Question
+from phalanx.runtime.live.writing import Writer
+
+WORKERS = 16
+SLICE_SECONDS = 0.01
+"""For so long controllers may think before sessions and answers have their turn."""
+
+
+class Controlling:
+    """Asks controllers and sends what they say."""
+
+    def __init__(self, view: View, agenda: Agenda, writer: Writer, *, report: Callable[[str], None]) -> None:
+        """Ask nobody yet; `report` is told what goes wrong, and the rest goes on."""
+        self._view, self._agenda, self._writer, self._report = view, agenda, writer, report
+        self._busy: dict[Place, asyncio.Task[None]] = {}
+        self._bell = asyncio.Event()
+
+    def wake(self) -> None:
+        """Something has changed."""
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Work until cancelled; what is being written then is cut off, and done anew by whoever comes next."""
+        try:
+            while True:
+                self._bell.clear()
+                await self._work()
+                await self._rest()
+        finally:
+            for task in self._busy.values():
+                task.cancel()
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + SLICE_SECONDS
+        while len(self._busy) < WORKERS and (question := self._agenda.take(self._busy)) is not None:
+            self._look(question)
+            if loop.time() > until:
+                await asyncio.sleep(0)
+                until = loop.time() + SLICE_SECONDS
+
+    async def _rest(self) -> None:
+        due = self._agenda.next_time() if len(self._busy) < WORKERS else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if due is None else max(due - self._view.now, SLICE_SECONDS)):
+                await self._bell.wait()
+
+    def _look(self, question: Question) -> None:
+        controller, key = question
+        try:
+            result = controller.reconcile(self._view, key)
+        except Exception as problem:  # one object that a controller cannot deal with stops nobody else
+            self._report(f"{controller.name}, {key.namespace}/{key.name}: {type(problem).__name__}: {problem}")
+            return
+        if not result.writes:
+            self._agenda.settle(question, result.again)
+            return
+        place = (controller.name, key)
+        self._busy[place] = asyncio.get_running_loop().create_task(self._write(place, question, result))
+
+    async def _write(self, place: Place, question: Question, result: Result) -> None:
+        try:
+            await self._writer.write_all(result.writes)
+            self._agenda.settle(question, result.again)
+        except ClusterError as problem:
+            wait = self._agenda.postpone(question)
+            self._report(f"{place[0]}, {place[1].namespace}/{place[1].name}: {problem}; tried again in {wait:g} s")
+        finally:
+            self._busy.pop(place, None)
+            self.wake()

@@ -1,0 +1,151 @@
+"""Who leads: the holder of a Lease, as other components of Kubernetes elect theirs.
+
+Whether a lease has run out is judged by our own clock, from the moment we saw its last change: clocks of machines differ.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import monotonic, time
+from typing import Any
+
+from phalanx.errors import ClusterError, Conflict, Exists, Missing
+from phalanx.model.kinds import kind_at
+from phalanx.model.moment import moment_text
+from phalanx.store.kube.client import Client
+
+LEASE = kind_at("coordination.k8s.io", "leases")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a leader is elected."""
+
+    name: str
+    namespace: str
+    identity: str
+    lease_seconds: float = 15.0
+    """For so long nobody else takes over after the leader was last heard of."""
+    renew_seconds: float = 10.0
+    """A leader that could not renew its lease for so long gives up."""
+    retry_seconds: float = 2.0
+
+
+class Election:
+    """Takes part in an election, over and over."""
+
+    def __init__(self, client: Client, terms: Terms, *, report: Callable[[str], None]) -> None:
+        """Lead nothing yet; `report` is told who leads and what goes wrong."""
+        self._client, self._terms, self._report = client, terms, report
+        self._renewed = float("-inf")
+        self._seen: tuple[str, float] = ("", 0.0)
+        """The version of the lease that we saw last, and when it was new to us."""
+        self.holder = ""
+        """Who leads, as far as we know."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Tell whether nobody else can be the leader now."""
+        return monotonic() < self._renewed + self._terms.renew_seconds
+
+    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Take part until cancelled; `lead` is run while we lead, and cancelled when we do not any more."""
+        while True:
+            while not await self._try():
+                await asyncio.sleep(self._terms.retry_seconds * random.uniform(1.0, 1.2))
+            self._report(f"{self._terms.identity} leads")
+            await self._lead(lead)
+            self._report(f"{self._terms.identity} does not lead any more")
+
+    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
+        term = asyncio.ensure_future(lead())
+        try:
+            while self.is_leader and not term.done():
+                await asyncio.wait({term}, timeout=self._terms.retry_seconds)
+                await self._try()
+        finally:
+            term.cancel()
+            await asyncio.wait({term})
+        if not term.cancelled() and (problem := term.exception()) is not None:
+            raise problem
+
+    async def release(self) -> None:
+        """Let the next one lead at once."""
+        if not self.is_leader:
+            return
+        self._renewed = float("-inf")
+        try:
+            lease = await self._client.get(LEASE, self._terms.namespace, self._terms.name)
+            if lease["spec"].get("holderIdentity") == self._terms.identity:
+                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
+                await self._client.replace({**lease, "spec": spec})
+        except ClusterError as problem:
+            self._report(f"the lease {self._terms.name} was not released: {problem}")
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    async def _try(self) -> bool:
+        """Take or renew the lease if that is possible; tell whether we have it."""
+        begun = monotonic()
+        try:
+            has_it = await asyncio.wait_for(self._take(), self._terms.renew_seconds / 2)
+        except (ClusterError, TimeoutError) as problem:
+            self._report(f"lease {self._terms.namespace}/{self._terms.name}: {str(problem) or 'no answer'}")
+            return False
+        if has_it:
+            self._renewed, self.holder = begun, self._terms.identity
+        return has_it
+
+    async def _take(self) -> bool:
+        terms = self._terms
+        try:
+            lease = await self._client.get(LEASE, terms.namespace, terms.name)
+        except Missing:
+            return await self._create()
+        spec = lease.get("spec") or {}
+        self._look(lease, spec)
+        if self.holder not in ("", terms.identity) and not self._has_run_out(spec):
+            return False
+        return await self._replace(lease, spec)
+
+    def _look(self, lease: Any, spec: Any) -> None:  # Any: parts of a JSON document
+        version = lease["metadata"]["resourceVersion"]
+        if version != self._seen[0]:
+            self._seen = (version, monotonic())
+        self.holder = str(spec.get("holderIdentity") or "")
+
+    def _has_run_out(self, spec: Any) -> bool:  # Any: a part of a JSON document
+        return monotonic() >= self._seen[1] + float(spec.get("leaseDurationSeconds") or self._terms.lease_seconds)
+
+    async def _create(self) -> bool:
+        meta = {"name": self._terms.name, "namespace": self._terms.namespace}
+        document = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": meta, "spec": self._spec(0)}
+        try:
+            await self._client.create(document)
+        except Exists:
+            return False
+        return True
+
+    async def _replace(self, lease: Any, spec: Any) -> bool:  # Any: parts of a JSON document
+        is_mine = spec.get("holderIdentity") == self._terms.identity
+        changes = int(spec.get("leaseTransitions") or 0)
+        new = self._spec(changes if is_mine else changes + 1)
+        if is_mine:
+            new["acquireTime"] = spec.get("acquireTime") or new["acquireTime"]
+        try:
+            await self._client.replace({**lease, "apiVersion": LEASE.api_version, "kind": LEASE.kind, "spec": new})
+        except Conflict:
+            return False
+        return True
+
+    def _spec(self, changes: int) -> dict[str, Any]:
+        return {
+            "holderIdentity": self._terms.identity, "leaseDurationSeconds": int(self._terms.lease_seconds),
+            "acquireTime": _micro_time(), "renewTime": _micro_time(), "leaseTransitions": changes,
+        }  # fmt: skip
+
+
+def _micro_time() -> str:
+    now = time()
+    return f"{moment_text(int(now)).removesuffix('Z')}.{int(now % 1 * 1e6):06d}Z"

@@ -1,0 +1,101 @@
+"""Events on a real cluster: in the words that kube-scheduler uses, counted when they come again, and never in the way of a bind."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.controllers.base import Tell
+from phalanx.errors import ClusterError, Missing
+from phalanx.model.kinds import EVENT, kind_of
+from phalanx.model.moment import moment_text
+from phalanx.runtime.live.outbox import Outbox, Rank
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.mirror import Mirror
+
+REPORTER = "phalanx"
+ACTIONS = {"Scheduled": "Binding", "FailedScheduling": "Scheduling", "Preempted": "Preempting"}
+MOST_WAITING, MOST_KNOWN = 2000, 4096
+"""Events that wait to be sent, and those of which we know that they were; beyond that new ones are left out, old ones forgotten."""
+BETWEEN_COUNTS_SECONDS = 60.0
+LONGEST_NOTE = 1024
+
+
+@dataclass(slots=True)
+class _Known:
+    """An event that was written."""
+
+    name: str
+    namespace: str
+    count: int
+    written: float
+
+
+class EventSender:
+    """Writes events."""
+
+    def __init__(self, client: Client, outbox: Outbox, mirror: Mirror, *, instance: str) -> None:
+        """Begin with nothing told; `instance` names the one who tells, among several."""
+        self._client, self._outbox, self._mirror, self._instance = client, outbox, mirror, instance
+        self._known: OrderedDict[tuple[str, str, str], _Known] = OrderedDict()
+        self._waiting = 0
+        self._numbers = 0
+
+    def tell(self, event: Tell) -> None:
+        """Write an event, or count it if it was written before; when too many wait it is left out."""
+        key = (str(event.about["metadata"].get("uid", "")), event.reason, event.message)
+        known, now = self._known.get(key), self._mirror.now
+        if known is None:
+            self._create(key, event, now)
+            return
+        known.count += 1
+        if now - known.written >= BETWEEN_COUNTS_SECONDS:
+            known.written = now
+            self._put(known.name, known.namespace, lambda: self._count(known, now))
+
+    def _create(self, key: tuple[str, str, str], event: Tell, now: float) -> None:
+        if self._waiting >= MOST_WAITING:
+            return
+        self._numbers += 1
+        document = _document(event, now, self._instance, self._numbers)
+        meta = document["metadata"]
+        self._known[key] = _Known(meta["name"], meta["namespace"], 1, now)
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+        self._put(meta["name"], meta["namespace"], lambda: self._client.create(document))
+
+    def _put(self, name: str, namespace: str, send: Any) -> None:  # Any: a request of the client, whatever it answers
+        self._waiting += 1
+        self._outbox.put(Rank.NOTE, (EVENT, namespace, name), send, self._done, is_patient=False)
+
+    def _done(self, problem: ClusterError | None) -> None:
+        """An event that is refused is lost: its namespace is going, or it is not worth a second request."""
+        self._waiting -= 1
+
+    async def _count(self, known: _Known, now: float) -> None:
+        series = {"count": known.count, "lastObservedTime": _micro(now)}
+        try:
+            await self._client.patch(EVENT, known.namespace, known.name, {"series": series, "lastTimestamp": moment_text(int(now))})
+        except Missing:
+            return  # the server forgets events after an hour
+
+
+def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, Any]:
+    kind, meta = kind_of(event.about), event.about["metadata"]
+    namespace = meta.get("namespace") or "default"
+    about = {
+        "apiVersion": event.about.get("apiVersion", kind.api_version), "kind": kind.kind, "name": meta["name"],
+        "uid": meta.get("uid", ""), **({"namespace": meta["namespace"]} if meta.get("namespace") else {}),
+    }  # fmt: skip
+    stamp = moment_text(int(now))
+    return {
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": f"{meta['name']}.{int(now * 1e6):x}{number % 4096:03x}", "namespace": namespace},
+        "involvedObject": about, "reason": event.reason, "message": event.message[:LONGEST_NOTE],
+        "type": "Warning" if event.is_warning else "Normal", "action": ACTIONS.get(event.reason, event.reason),
+        "eventTime": _micro(now), "firstTimestamp": stamp, "lastTimestamp": stamp, "count": 1,
+        "source": {"component": REPORTER}, "reportingComponent": REPORTER, "reportingInstance": instance,
+    }  # fmt: skip
+
+
+def _micro(now: float) -> str:
+    return f"{moment_text(int(now)).removesuffix('Z')}.{int(now % 1 * 1e6):06d}Z"

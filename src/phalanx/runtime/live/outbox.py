@@ -1,0 +1,159 @@
+"""Requests that wait to be sent: important ones first, those about one object in order, as many at once as there are connections.
+
+What the server could not take just now is sent again a little later; what it refused is told to whoever asked for it.
+"""
+
+import asyncio
+import heapq
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from phalanx.errors import Busy, ClusterError, ServerError, Unreachable
+
+CONNECTIONS = 32
+FIRST_WAIT, LONGEST_WAIT = 0.1, 10.0
+MOST_ATTEMPTS = 6
+"""Of a request that a server which answers could not serve; one that nobody answers is tried for as long as we may write."""
+
+Send = Callable[[], Awaitable[object]]
+Done = Callable[[ClusterError | None], None]
+
+
+class Rank(IntEnum):
+    """How important a request is."""
+
+    BIND = 0
+    EVICT = 1
+    WRITE = 2
+    NOTE = 3
+
+
+@dataclass(slots=True)
+class Job:
+    """One request."""
+
+    rank: Rank
+    send: Send
+    done: Done | None
+    is_patient: bool
+    """A busy server is asked again; otherwise that is an answer like others."""
+    attempts: int = 0
+
+
+class Outbox:
+    """Sends requests."""
+
+    def __init__(self, *, connections: int = CONNECTIONS, report: Callable[[str], None]) -> None:
+        """Send nothing yet; `report` is told what nobody else is told."""
+        self._connections, self._report = connections, report
+        self._lines: dict[Hashable, deque[Job]] = {}
+        """Requests by object; the first of a line is under way or next."""
+        self._ready: list[tuple[int, int, Hashable]] = []
+        self._numbers = 0
+        self._workers: set[asyncio.Task[None]] = set()
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    def put(self, rank: Rank, place: Hashable, send: Send, done: Done | None = None, *, is_patient: bool = True) -> None:
+        """Send a request about an object, after those about it that wait already."""
+        line = self._lines.setdefault(place, deque())
+        line.append(Job(rank, send, done, is_patient))
+        if len(line) == 1:
+            self._push(place)
+
+    async def send(self, rank: Rank, place: Hashable, send: Send) -> None:
+        """Send a request and wait until it is through; a refusal is raised."""
+        answer: asyncio.Future[ClusterError | None] = asyncio.get_running_loop().create_future()
+        self.put(rank, place, send, lambda problem: None if answer.done() else answer.set_result(problem))
+        problem = await answer
+        if problem is not None:
+            raise problem
+
+    def waiting(self, rank: Rank = Rank.NOTE) -> int:
+        """Return how many requests are not through, of some importance at least."""
+        return sum(job.rank <= rank for line in self._lines.values() for job in line)
+
+    async def drain(self, seconds: float, rank: Rank = Rank.WRITE) -> bool:
+        """Wait until everything important is through, for so long at most; tell whether it is."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self.waiting(rank) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.02)
+        return not self.waiting(rank)
+
+    def drop(self) -> None:
+        """Forget everything that was not sent: somebody else decides now."""
+        for timer in self._timers:
+            timer.cancel()
+        for worker in self._workers:
+            worker.cancel()
+        lines, self._lines, self._ready = self._lines, {}, []
+        self._timers.clear()
+        for job in (job for line in lines.values() for job in line):
+            if job.done is not None:
+                job.done(Unreachable("not sent: another scheduler has taken over"))
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _push(self, place: Hashable) -> None:
+        self._numbers += 1
+        heapq.heappush(self._ready, (self._lines[place][0].rank, self._numbers, place))
+        if len(self._workers) < self._connections:
+            worker = asyncio.get_running_loop().create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    async def _work(self) -> None:
+        while self._ready:
+            _, _, place = heapq.heappop(self._ready)
+            line = self._lines.get(place)
+            if line:
+                await self._try(place, line)
+
+    async def _try(self, place: Hashable, line: deque[Job]) -> None:
+        job, problem = line[0], None
+        job.attempts += 1
+        try:
+            await job.send()
+        except ClusterError as refusal:
+            problem = refusal
+        except Exception as fault:  # one request that cannot be made stops no other
+            problem = ClusterError(f"{type(fault).__name__}: {fault}")
+        if self._lines.get(place) is not line:
+            return  # dropped meanwhile
+        if problem is not None and _may_pass(problem, job):
+            self._later(place, job)
+        else:
+            self._finish(place, line, problem)
+
+    def _later(self, place: Hashable, job: Job) -> None:
+        wait = min(FIRST_WAIT * 2 ** min(job.attempts - 1, 10), LONGEST_WAIT) * random.uniform(0.75, 1.25)
+        timer: asyncio.TimerHandle | None = None
+
+        def again() -> None:
+            assert timer is not None
+            self._timers.discard(timer)
+            if place in self._lines:
+                self._push(place)
+
+        timer = asyncio.get_running_loop().call_later(wait, again)
+        self._timers.add(timer)
+
+    def _finish(self, place: Hashable, line: deque[Job], problem: ClusterError | None) -> None:
+        job = line.popleft()
+        if line:
+            self._push(place)
+        else:
+            del self._lines[place]
+        if job.done is not None:
+            job.done(problem)
+        elif problem is not None:
+            self._report(f"{problem}")
+
+
+def _may_pass(problem: ClusterError, job: Job) -> bool:
+    """Tell whether it makes sense to send a request again."""
+    if isinstance(problem, Unreachable):
+        return True
+    return isinstance(problem, Busy | ServerError) and job.is_patient and job.attempts < MOST_ATTEMPTS

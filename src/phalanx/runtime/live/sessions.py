@@ -1,0 +1,153 @@
+"""Sessions on a real cluster: one after every change that matters, with a gap between them, and what they decide is sent."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic, time
+
+from phalanx.controllers.sessions.requests import request_writes
+from phalanx.controllers.sessions.statuses import StatusWriter
+from phalanx.core.cycle import Catalogue, quiet_cycle, run_cycle
+from phalanx.core.decision import Decisions
+from phalanx.core.policy import Policy
+from phalanx.core.shards import seen_by
+from phalanx.core.snapshot import Snapshot
+from phalanx.model.kinds import BIND_REQUEST, Kind
+from phalanx.model.task import TaskKey
+from phalanx.runtime.live.binding import Binding, Hands
+from phalanx.runtime.live.conditions import PodConditions
+from phalanx.runtime.live.evicting import Evicting
+from phalanx.runtime.live.outbox import Rank
+from phalanx.runtime.live.picture import Urgency
+
+SHORTEST_GAP = 0.02
+"""Between two sessions; or as long as the last one took, if that is longer, so that a storm of events leaves time for answers."""
+LATER_SECONDS = 1.0
+HEARTBEAT_SECONDS = 60.0
+"""Between two sessions, at most, while gangs wait: some decisions depend on time alone."""
+AFTER_FAULT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """Who decides: a policy, and what it chooses from."""
+
+    policy: Policy
+    catalogue: Catalogue
+
+
+class Sessions:
+    """Holds sessions while we lead."""
+
+    def __init__(self, hands: Hands, mind: Mind, *, report: Callable[[str], None]) -> None:
+        """Hold none yet; `report` is told of sessions that failed."""
+        self._hands, self.mind, self._report = hands, mind, report
+        self.binding = Binding(hands, wake=lambda: self.wake(Urgency.LATER))
+        self.evicting = Evicting(hands, wake=lambda: self.wake(Urgency.LATER))
+        self._statuses, self._conditions = StatusWriter(hands.mirror), PodConditions(hands.mirror)
+        self._bell = asyncio.Event()
+        self._due = 0.0
+        """When the next session is due, by the monotonic clock."""
+        self._is_guarded: bool | None = None
+        self.followed: frozenset[Kind] = frozenset()
+        """The kinds that the server serves and we watch."""
+        self.count = 0
+        self.decided: list[Callable[[Snapshot, Decisions], None]] = []
+        """Told of every session, before it is carried out."""
+        self.timed: list[Callable[[float, float], None]] = []
+        """Told how long every session took, and the snapshot of it."""
+
+    def wake(self, urgency: Urgency) -> None:
+        """Something has changed: decide soon, or a while later."""
+        if urgency is not Urgency.NEVER:
+            self._plan(monotonic() + (LATER_SECONDS if urgency is Urgency.LATER else 0.0))
+
+    def _plan(self, moment: float) -> None:
+        if moment < self._due:
+            self._due = moment
+            self._bell.set()
+
+    async def run(self, may_decide: Callable[[], bool]) -> None:
+        """Hold sessions until cancelled, while `may_decide` says yes."""
+        self._statuses.forget()
+        self._due = monotonic()
+        while True:
+            await self._until_due()
+            begun = monotonic()
+            self._due = begun + HEARTBEAT_SECONDS
+            if may_decide():
+                self._hold()
+            await asyncio.sleep(max(SHORTEST_GAP, monotonic() - begun))
+
+    async def _until_due(self) -> None:
+        while (wait := self._due - monotonic()) > 0:
+            self._bell.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._bell.wait()
+
+    def _hold(self) -> None:
+        self.count += 1
+        try:
+            snapshot, decisions = self._decide()
+            for listener in self.decided:
+                listener(snapshot, decisions)
+            self._carry_out(snapshot, decisions)
+            self._plan_next(snapshot.now, decisions)
+        except Exception as problem:  # the scheduler stays up, whatever one session ran into
+            self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
+            self._plan(monotonic() + AFTER_FAULT_SECONDS)
+
+    def _decide(self) -> tuple[Snapshot, Decisions]:
+        begun = monotonic()
+        snapshot = seen_by(self.mind.policy, self._hands.picture.snapshot(time()))
+        taken = monotonic()
+        decisions = self._decisions(snapshot)
+        for listener in self.timed:
+            listener(monotonic() - begun, taken - begun)
+        return snapshot, decisions
+
+    def _decisions(self, snapshot: Snapshot) -> Decisions:
+        """Run a session, unless it is plain that it would have nothing to decide."""
+        policy, is_guarded = self.mind.policy, self._is_guarded
+        quiet = None if is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=is_guarded)
+        if quiet is not None:
+            return quiet
+        decisions = run_cycle(snapshot, policy, self.mind.catalogue)
+        if decisions.outcomes:
+            self._is_guarded = decisions.outcomes[0].is_guarded
+        return decisions
+
+    # --- carrying out ------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        for eviction in decisions.evictions.values():
+            self.evicting.start(eviction)
+        prepared = self._to_prepare(decisions)
+        self.binding.start(snapshot, decisions, prepared)
+        writer = self._hands.writer
+        for write in self._statuses.writes(snapshot, decisions):
+            writer.leave(write)
+        for write in request_writes(snapshot, decisions, prepared):
+            writer.leave(write)
+        for write in self._conditions.writes(snapshot, decisions):
+            writer.leave(write, Rank.NOTE)
+
+    def _to_prepare(self, decisions: Decisions) -> frozenset[TaskKey]:
+        """Return the pods that a binder has to prepare something for: volumes, claims, shared GPUs."""
+        if BIND_REQUEST not in self.followed:
+            return frozenset()
+        if self.mind.policy.family == "kai":
+            return frozenset(decisions.binds)
+        tasks = ((key, self._hands.picture.cluster.state.task(key)) for key in decisions.binds)
+        return frozenset(
+            key for key, task in tasks if task is not None and (task.shape.volume_claims or task.shape.resource_claims)
+        )
+
+    def _plan_next(self, now: float, decisions: Decisions) -> None:
+        if decisions.again is not None:
+            self._plan(monotonic() + max(decisions.again - now, SHORTEST_GAP))
+        waits = [verdict for outcome in decisions.outcomes for verdict in outcome.state.verdicts if verdict.reason == "BindBackoff"]
+        if waits:
+            self._plan(monotonic() + min(float(verdict.numbers["seconds"]) for verdict in waits))

@@ -1,0 +1,163 @@
+"""Writes of sessions and controllers, sent to an API server."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try, Write
+from phalanx.errors import ClusterError, Conflict, Exists, Missing
+from phalanx.model.kinds import POD, Document, Kind, kind_of
+from phalanx.runtime.live.outbox import Outbox, Rank
+from phalanx.store import patches
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.mirror import Mirror
+
+Spot = tuple[Kind, str, str]
+
+
+@dataclass(slots=True)
+class _Letter:
+    """A patch that waits."""
+
+    spot: Spot
+    patch: Mapping[str, Any]
+    is_status: bool
+
+    @property
+    def place(self) -> tuple[Spot, bool]:
+        return self.spot, self.is_status
+
+
+class Writer:
+    """Sends writes through the outbox; what the server answers is entered into the mirror at once."""
+
+    def __init__(self, client: Client, outbox: Outbox, mirror: Mirror, tell: Callable[[Tell], None]) -> None:
+        """Send nothing yet; `tell` is handed every event."""
+        self._client, self._outbox, self._mirror, self._tell = client, outbox, mirror, tell
+        self._pending: dict[tuple[Spot, bool], _Letter] = {}
+        """Patches that nobody waits for and that were not sent yet, all for one object as one."""
+
+    # --- for controllers: one after the other, and what is refused is known ------------------------------------------
+
+    async def write_all(self, writes: Sequence[Write]) -> None:
+        """Write one after the other, until one is refused that was only tried."""
+        for write in writes:
+            if not isinstance(write, Try):
+                await self.write(write)
+            elif not await self._try(write):
+                return
+
+    async def _try(self, trial: Try) -> bool:
+        try:
+            await self.write(trial.write)
+        except ClusterError as refusal:
+            await self.write_all(trial.refused(str(refusal)))
+            return False
+        return True
+
+    async def write(self, write: Write) -> None:
+        """Write and wait; a refusal is raised."""
+        match write:
+            case Tell():
+                self._tell(write)
+            case Create(document):
+                await self._outbox.send(Rank.WRITE, _spot_of(document), lambda: self._create(document))
+            case Patch(kind, namespace, name, patch, is_status):
+                await self._outbox.send(
+                    Rank.WRITE, (kind, namespace, name), lambda: self._patch((kind, namespace, name), patch, is_status=is_status)
+                )
+            case Delete(kind, namespace, name):
+                await self._outbox.send(Rank.WRITE, (kind, namespace, name), lambda: self._delete(write))
+            case Evict(namespace, name):
+                await self._outbox.send(Rank.EVICT, (POD, namespace, name), lambda: self.evict(write))
+            case Bind(namespace, name):
+                await self._outbox.send(Rank.BIND, (POD, namespace, name), lambda: self._bind(write))
+
+    # --- for sessions: soon, and a refusal is left to the next session -----------------------------------------------
+
+    def leave(self, write: Write, rank: Rank = Rank.WRITE) -> None:
+        """Write when there is time; patches of one object that wait are joined."""
+        match write:
+            case Tell():
+                self._tell(write)
+            case Patch(kind, namespace, name, patch, is_status):
+                self._leave_patch(_Letter((kind, namespace, name), dict(patch), is_status), rank)
+            case Create(document):
+                self._outbox.put(rank, _spot_of(document), lambda: self._create(document))
+            case Delete(kind, namespace, name):
+                self._outbox.put(rank, (kind, namespace, name), lambda: self._delete(write))
+
+    def _leave_patch(self, letter: "_Letter", rank: Rank) -> None:
+        known = self._pending.get(letter.place)
+        if known is not None:
+            known.patch = joined(known.patch, letter.patch)
+            return
+        self._pending[letter.place] = letter
+        self._outbox.put(rank, letter.spot, lambda: self._post(letter))
+
+    async def _post(self, letter: "_Letter") -> None:
+        if self._pending.get(letter.place) is letter:
+            del self._pending[letter.place]
+        with suppress(Missing):  # gone meanwhile: another one of that name has another uid
+            await self._patch(letter.spot, letter.patch, is_status=letter.is_status)
+
+    def forget(self) -> None:
+        """Somebody else writes now."""
+        self._pending.clear()
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def _create(self, document: Document) -> None:
+        try:
+            made = await self._client.create(document)
+        except Exists:
+            kind, namespace, name = _spot_of(document)
+            if self._mirror.find(kind, namespace, name) is None:
+                made = await self._client.get(kind, namespace, name)
+            else:
+                return
+        self._mirror.put(kind_of(document), {"apiVersion": document["apiVersion"], "kind": document["kind"], **made})
+
+    async def _patch(self, spot: Spot, patch: Mapping[str, Any], *, is_status: bool) -> None:
+        kind = spot[0]
+        form = patches.STRATEGIC if is_status and kind.is_built_in else patches.MERGE
+        answer = await self._client.patch(*spot, patch, form=form, is_status=is_status and kind.has_status)
+        if answer.get("kind") == kind.kind:
+            self._mirror.put(kind, dict(answer))
+
+    async def _delete(self, write: Delete) -> None:
+        with suppress(Missing):
+            await self._client.delete(write.kind, write.namespace, write.name, uid=write.uid)
+
+    async def evict(self, write: Evict) -> None:
+        """Ask a pod to go, as far as disruption budgets allow; one that is gone is no fault."""
+        with suppress(Missing):
+            await self._client.evict(write.namespace, write.name, uid=write.uid)
+
+    async def _bind(self, write: Bind) -> None:
+        try:
+            await self._client.bind(write.namespace, write.name, write.node, uid=write.uid)
+        except Conflict as refusal:
+            if not is_bound_to(refusal, write.node):
+                raise
+
+
+def joined(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one patch that does what two do, one after the other."""
+    found = dict(first)
+    for name, value in then.items():
+        old = found.get(name)
+        found[name] = joined(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return found
+
+
+def is_bound_to(refusal: Conflict, node: str) -> bool:
+    """Tell whether a bind was refused because an earlier attempt of the same one has come through."""
+    return f'is already assigned to node "{node}"' in str(refusal)
+
+
+def _spot_of(document: Document) -> Spot:
+    kind, meta = kind_of(document), document["metadata"]
+    namespace = str(meta.get("namespace") or "default") if kind.is_namespaced else ""
+    return kind, namespace, str(meta.get("name") or meta.get("generateName", ""))

@@ -1,0 +1,135 @@
+"""The objects of an API server as its watches tell them: what controllers and sessions look at.
+
+Nothing is asked of the server here. An answer to a write of our own may be entered before the watch tells the same; whoever is
+older loses, so that nobody sees an object go back in time.
+"""
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from phalanx.model.kinds import BIND_REQUEST, Document, Kind
+from phalanx.store.history import ADDED, DELETED, MODIFIED, Event
+
+Place = tuple[str, str]
+Listener = Callable[[Event], None]
+
+
+class Mirror:
+    """Objects by kind, namespace and name, with their owners."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin with nothing; the clock tells seconds since 1970."""
+        self._clock = clock
+        self._objects: dict[Kind, dict[Place, Document]] = {}
+        self._names: dict[Kind, dict[str, list[str]]] = {}
+        """The names of a kind in each namespace, in order."""
+        self._owned: dict[tuple[str, Kind], dict[Place, None]] = {}
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> None:
+        """Tell someone of every change from now on."""
+        self._listeners.append(listener)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._clock()
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Document | None:
+        """Return one object, or None."""
+        return self._objects.get(kind, {}).get((namespace if kind.is_namespaced else "", name))
+
+    def within(self, kind: Kind, namespace: str = "") -> list[Document]:
+        """Return the objects of a kind in a namespace, or everywhere, in the order of their keys."""
+        objects, names = self._objects.get(kind, {}), self._names.get(kind, {})
+        spaces = [namespace] if namespace and kind.is_namespaced else sorted(names)
+        return [objects[space, name] for space in spaces for name in names.get(space, ())]
+
+    def owned(self, uid: str, kind: Kind) -> list[Document]:
+        """Return the objects of a kind that name this owner, in the order of their keys."""
+        objects = self._objects.get(kind, {})
+        return [objects[place] for place in sorted(self._owned.get((uid, kind), ()))]
+
+    def everything(self) -> Iterable[Document]:
+        """Yield every object."""
+        for objects in self._objects.values():
+            yield from objects.values()
+
+    def count(self, kind: Kind) -> int:
+        """Return how many objects of a kind there are."""
+        return len(self._objects.get(kind, ()))
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def put(self, kind: Kind, document: dict[str, Any]) -> None:
+        """Enter an object as it is now, unless a newer one is known."""
+        meta = document["metadata"]
+        if kind is not BIND_REQUEST:  # whose times are read from them
+            meta.pop("managedFields", None)
+        place = (meta.get("namespace", "") if kind.is_namespaced else "", meta["name"])
+        before = self._objects.setdefault(kind, {}).get(place)
+        if before is not None and _version(before) >= _version(document):
+            return
+        self._enter(kind, place, document, before)
+        self._tell(ADDED if before is None else MODIFIED, kind, document, before)
+
+    def remove(self, kind: Kind, document: Document) -> None:
+        """Take an object away, unless another one of its name is there meanwhile."""
+        meta = document["metadata"]
+        place = (meta.get("namespace", "") if kind.is_namespaced else "", meta["name"])
+        before = self._objects.get(kind, {}).get(place)
+        if before is None or before["metadata"].get("uid") != meta.get("uid"):
+            return
+        self._leave(kind, place, before)
+        self._tell(DELETED, kind, document, before)
+
+    def replace(self, kind: Kind, documents: Iterable[dict[str, Any]]) -> None:
+        """Enter all objects of a kind; those that are not among them are gone."""
+        seen = set()
+        for document in documents:
+            seen.add(document["metadata"].get("uid"))
+            self.put(kind, document)
+        for before in [item for item in self._objects.get(kind, {}).values() if item["metadata"].get("uid") not in seen]:
+            self.remove(kind, before)
+
+    def _enter(self, kind: Kind, place: Place, document: Document, before: Document | None) -> None:
+        if before is None:
+            insort(self._names.setdefault(kind, {}).setdefault(place[0], []), place[1])
+        else:
+            self._disown(kind, place, before)
+        self._objects[kind][place] = document
+        for uid in _owners(document):
+            self._owned.setdefault((uid, kind), {})[place] = None
+
+    def _leave(self, kind: Kind, place: Place, before: Document) -> None:
+        del self._objects[kind][place]
+        names = self._names[kind][place[0]]
+        names.remove(place[1])
+        if not names:
+            del self._names[kind][place[0]]
+        self._disown(kind, place, before)
+
+    def _disown(self, kind: Kind, place: Place, before: Document) -> None:
+        for uid in _owners(before):
+            places = self._owned[uid, kind]
+            del places[place]
+            if not places:
+                del self._owned[uid, kind]
+
+    def _tell(self, type_: str, kind: Kind, document: Document, before: Document | None) -> None:
+        event = Event(_version(document), type_, kind, document, before)
+        for listener in self._listeners:
+            listener(event)
+
+
+def _owners(document: Document) -> list[str]:
+    references: Iterable[Mapping[str, Any]] = document["metadata"].get("ownerReferences") or ()
+    return list(dict.fromkeys(str(reference.get("uid", "")) for reference in references))
+
+
+def _version(document: Document) -> int:
+    text = document["metadata"].get("resourceVersion") or ""
+    return int(text) if text.isdigit() else 0

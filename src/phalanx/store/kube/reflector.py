@@ -1,0 +1,67 @@
+"""Keeps a mirror in line with an API server: one list, then a watch; a new list when the server has forgotten where we were."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from phalanx.errors import ClusterError, Gone
+from phalanx.model.kinds import Kind
+from phalanx.store.history import BOOKMARK, DELETED
+from phalanx.store.kube.client import Change, Client
+from phalanx.store.kube.mirror import Mirror
+
+SHORTEST_WATCH_SECONDS = 300
+FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
+POLLED, BETWEEN_POLLS_SECONDS = "metrics.k8s.io", 15.0
+"""A group whose objects nobody can watch."""
+
+
+class Reflector:
+    """Follows one kind."""
+
+    def __init__(self, client: Client, mirror: Mirror, kind: Kind, *, report: Callable[[str], None]) -> None:
+        """Follow nothing yet; `report` is told what goes wrong."""
+        self._client, self._mirror, self.kind, self._report = client, mirror, kind, report
+        self.is_synced = asyncio.Event()
+        self.lists = 0
+        """How often everything was listed."""
+        self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
+        """Told of the kind and type of every event."""
+        self._version = ""
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        wait = FIRST_WAIT
+        while True:
+            try:
+                await self._step()
+                wait = FIRST_WAIT
+            except Gone:
+                self._version = ""
+            except ClusterError as problem:
+                self._report(f"watch of {self.kind.resource}: {problem}; tried again in {wait:.1f} s")
+                await asyncio.sleep(wait * random.uniform(0.5, 1.5))
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _step(self) -> None:
+        if not self._version:
+            listing = await self._client.list(self.kind)
+            self._mirror.replace(self.kind, listing.items)
+            self._version, self.lists = listing.version, self.lists + 1
+            self.is_synced.set()
+        if self.kind.group == POLLED:
+            self._version = ""
+            await asyncio.sleep(BETWEEN_POLLS_SECONDS)
+            return
+        seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
+        async for changes in self._client.changes(self.kind, since=self._version, seconds=seconds):
+            for change in changes:
+                self._hear(change)
+
+    def _hear(self, change: Change) -> None:
+        if change.type == DELETED:
+            self._mirror.remove(self.kind, change.object)
+        elif change.type != BOOKMARK:
+            self._mirror.put(self.kind, change.object)
+        self._version = change.object["metadata"]["resourceVersion"]
+        self.heard(self.kind, change.type)
