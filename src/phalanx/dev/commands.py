@@ -20,7 +20,7 @@ NATIVE_GROUPS = "scheduling.k8s.io/v1alpha2=true"
 NOT_ADMITTED_BY = "ServiceAccount,TaintNodesByCondition"
 """Pods need no account, and nodes are ready as soon as they are there, even where no controller would lift the taint."""
 RATE = 5000
-"""Requests per second that clients of Kubernetes allow themselves; their own default, 20 to 50, is for clusters that others share."""
+"""Requests per second that clients of Kubernetes allow themselves; their default of 20 to 50 is for clusters that others share."""
 
 
 @dataclass(frozen=True, slots=True)
