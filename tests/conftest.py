@@ -1,9 +1,35 @@
-"""Properties are tried on the same examples in every run; `make fuzz` looks for new ones."""
+"""What several folders of tests share: how properties are tried, and the one real control plane.
+
+Properties are tried on the same examples in every run; `make fuzz` looks for new ones. Tests that talk to the control plane bear
+the mark below: pytest-xdist gives all of them to one worker (`--dist loadgroup`), so that it is started once. What they need is
+built before the first test, where no time limit counts.
+"""
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from phalanx.dev.build import build
+from phalanx.dev.plane import ControlPlane
 
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.register_profile("fuzz", derandomize=False)
 settings.load_profile("fuzz" if os.environ.get("PHALANX_FUZZ") else "repeatable")
+
+GROUP = "controlplane"
+"""Tests with ``pytest.mark.xdist_group("controlplane")`` talk to it."""
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    is_needed = any(mark.args == (GROUP,) for item in session.items for mark in item.iter_markers("xdist_group"))
+    if is_needed and not session.config.option.collectonly:
+        build()
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A real API server with its controllers; kwok plays the nodes that tests make, and nobody schedules."""
+    with ControlPlane(tmp_path_factory.mktemp("plane")) as plane:
+        yield plane

@@ -1,7 +1,6 @@
-"""The stores that keep the contract: the embedded one behind its HTTP API, and a real API server when one is named.
+"""The stores that keep the contract: the embedded one behind its HTTP API, and a real API server.
 
-PHALANX_CONTRACT_SERVER names it, by a kubeconfig or a URL; its controller manager has to run. Without it the real one is no case
-at all, and nothing is skipped.
+PHALANX_CONTRACT_SERVER names another one, by a kubeconfig or a URL; its controller manager has to run.
 """
 
 import os
@@ -16,13 +15,12 @@ from phalanx.testing.api import Connection, connection_to, served
 from phalanx.testing.contract import Api
 
 SERVER = "PHALANX_CONTRACT_SERVER"
-PLACES = ["memory", *(["real"] if os.environ.get(SERVER) else [])]
 
 
-@pytest.fixture(scope="session", params=PLACES)
+@pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.xdist_group("controlplane"))])
 def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
     if request.param == "real":
-        yield connection_to(os.environ[SERVER])
+        yield connection_to(os.environ.get(SERVER) or str(request.getfixturevalue("plane").kubeconfig))
         return
     store = MemoryStore(time.time)
     store.history.compact(store.history.version)  # as a server that has been up for a while

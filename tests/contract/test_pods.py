@@ -63,7 +63,7 @@ def test_a_gated_pod_says_so(api: Api) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    [{"nodeName": "node-1"}, {"schedulerName": "other"}, {"nodeSelector": {"a": "b"}}, {"priority": 3}],
+    [{"nodeName": "nowhere-1"}, {"schedulerName": "other"}, {"nodeSelector": {"a": "b"}}, {"priority": 3}],
     ids=lambda spec: next(iter(spec)),
 )
 def test_most_of_a_pod_is_fixed(api: Api, spec: dict[str, Any]) -> None:
@@ -85,12 +85,12 @@ def test_a_gated_pod_is_pinned_and_let_go_in_one_write(api: Api) -> None:
     zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [zone]}}
     made = api.pod("a", schedulingGates=[{"name": GATE}], affinity={"nodeAffinity": required})
-    plan = plans({TaskKey("x/a"): "node-1"}, 0.0)[TaskKey("x/a")]
+    plan = plans({TaskKey("x/a"): "nowhere-1"}, 0.0)[TaskKey("x/a")]
     found = api.patch("pods/a", lifted(made, plan))
     assert found.code == 200, found
     assert not found.body["spec"].get("schedulingGates")
     terms = found.body["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    assert terms == [{**zone, "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
+    assert terms == [{**zone, "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["nowhere-1"]}]}]
 
 
 def test_labels_and_annotations_are_free(api: Api) -> None:
@@ -111,7 +111,7 @@ def test_a_binding_gives_a_pod_its_node_and_says_so(api: Api) -> None:
         {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201},
     )
     found = api.read("pods/a").body
-    assert found["spec"]["nodeName"] == "node-1"
+    assert found["spec"]["nodeName"] == "nowhere-1"
     scheduled = condition(found, "PodScheduled")
     assert (scheduled["status"], scheduled.get("reason"), scheduled.get("message")) == ("True", None, None)
     assert condition(found, "Own")["status"] == "True"
@@ -127,15 +127,15 @@ def test_a_binding_brings_labels_and_annotations(api: Api) -> None:
 
 def test_bindings_of_the_namespace_are_bindings_too(api: Api) -> None:
     api.pod("a")
-    assert api.make("bindings", binding("a", {"kind": "Node", "name": "node-1"})).code == 201
-    assert api.read("pods/a").body["spec"]["nodeName"] == "node-1"
+    assert api.make("bindings", binding("a", {"kind": "Node", "name": "nowhere-1"})).code == 201
+    assert api.read("pods/a").body["spec"]["nodeName"] == "nowhere-1"
 
 
-@pytest.mark.parametrize("node", ["node-1", "node-2"])
+@pytest.mark.parametrize("node", ["nowhere-1", "nowhere-2"])
 def test_a_pod_is_bound_once(api: Api, node: str) -> None:
     api.bound_pod("a")
     refused = api.bind("a", node)
-    assert refused.refusal == (409, "Conflict", f'{ON_BINDING}is already assigned to node "node-1"')
+    assert refused.refusal == (409, "Conflict", f'{ON_BINDING}is already assigned to node "nowhere-1"')
     assert refused.body["details"] == {"name": "a", "kind": "pods/binding"}
 
 

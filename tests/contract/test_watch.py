@@ -31,7 +31,7 @@ def test_a_watch_tells_what_happens_while_it_is_open(api: Api) -> None:
     assert told([next(events)]) == [("ADDED", "a")]
     api.bind("a")
     event = next(events)
-    assert (event["type"], event["object"]["spec"]["nodeName"]) == ("MODIFIED", "node-1")
+    assert (event["type"], event["object"]["spec"]["nodeName"]) == ("MODIFIED", "nowhere-1")
 
 
 def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:

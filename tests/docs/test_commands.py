@@ -24,9 +24,11 @@ from typing import Self
 
 import pytest
 import yaml
+from _pytest.mark import ParameterSet
 
 from phalanx.cli import ENTRIES_BY_NAME
 from phalanx.cli.policies import policy_of
+from phalanx.dev.plane import stop_all
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -45,6 +47,7 @@ NOT_RUN = {
     "deviceclasses": "needs a cluster",
     "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
     "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
+    "make controlplane": "is what runs before the tests",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
 }
@@ -121,6 +124,7 @@ class Desk:
         for process in self._beside:
             process.terminate()
             process.communicate(timeout=PATIENCE_SECONDS)
+        stop_all(self._folder / "lab")
 
     def type(self, command: Command) -> None:
         """Run a command; it shows what it should and ends as it should."""
@@ -192,7 +196,13 @@ def commands_of(page: Path) -> list[Command]:
     return [command for block in blocks(page) if block.language == "console" for command in block.commands()]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands_of(page)], ids=title)
+def case(page: Path) -> ParameterSet:
+    """Return a page, with the mark of tests that need a control plane if it starts one."""
+    needs_it = any(command.text.startswith("phalanx dev cluster up") for command in commands_of(page))
+    return pytest.param(page, id=title(page), marks=[pytest.mark.xdist_group("controlplane")] if needs_it else [])
+
+
+@pytest.mark.parametrize("page", [case(page) for page in PAGES if commands_of(page)])
 def test_the_commands_of_a_page_show_what_it_says(page: Path, tmp_path: Path) -> None:
     with Desk(tmp_path) as desk:
         for command in commands_of(page):

@@ -72,7 +72,7 @@ class Api:
         assert self.patch(f"pods/{name}/status", {"status": status}).code == 200
         return self.read(f"pods/{name}").body
 
-    def bind(self, name: str, node: str = "node-1", *, meta: dict[str, Any] | None = None, **query: Any) -> Answer:
+    def bind(self, name: str, node: str = "nowhere-1", *, meta: dict[str, Any] | None = None, **query: Any) -> Answer:
         """Bind a pod."""
         return self.make(f"pods/{name}/binding", binding(name, {"kind": "Node", "name": node}, meta or {}), **query)
 

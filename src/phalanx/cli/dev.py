@@ -1,0 +1,89 @@
+"""`phalanx dev`: a real Kubernetes control plane on this machine, without containers."""
+
+from pathlib import Path
+
+import click
+
+NODES, GPUS = 8, 8
+FOLDER = click.option(
+    "--dir", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+    help="Where its files are; ~/.cache/phalanx/cluster unless said otherwise.",
+)  # fmt: skip
+
+
+@click.group(
+    epilog="\b\nExamples:\n  phalanx dev cluster up --nodes 100\n  phalanx dev build", no_args_is_help=True,
+)  # fmt: skip
+def command() -> None:
+    """Run a real Kubernetes control plane on this machine, to try things on.
+
+    etcd, kube-apiserver and kube-controller-manager are built from source and run on ports of this machine that other machines
+    cannot reach; kwok plays the kubelets. No containers are needed.
+    """
+
+
+@command.command(
+    short_help="Build the programs of a control plane.",
+    epilog="\b\nExamples:\n  phalanx dev build\n  phalanx dev build kubectl helm",
+)
+@click.argument("names", nargs=-1, metavar="[PROGRAM]...")
+def build(names: tuple[str, ...]) -> None:
+    """Build the programs of a control plane that are not there yet: all, or those named.
+
+    It works in a clone of Phalanx and needs Go; 'make controlplane' brings Go along.
+    """
+    from phalanx.dev.build import build
+    from phalanx.dev.programs import PROGRAMS, folder
+
+    for name in names:
+        if name not in PROGRAMS:
+            raise click.UsageError(f"PROGRAM: there is no {name!r}; write one of {', '.join(PROGRAMS)}")
+    build(names or tuple(PROGRAMS), lambda line: click.echo(line, err=True))
+    click.echo(folder())
+
+
+@command.group(
+    epilog="\b\nExamples:\n  phalanx dev cluster up --nodes 100\n  phalanx dev cluster down", no_args_is_help=True,
+)  # fmt: skip
+def cluster() -> None:
+    """Start and stop a control plane."""
+
+
+@cluster.command(
+    short_help="Start a control plane and leave it running.",
+    epilog="\b\nExamples:\n  phalanx dev cluster up --nodes 100 --gpus 4\n  phalanx dev cluster up --dir /tmp/lab --with-scheduler",
+)
+@click.option("--nodes", type=click.IntRange(min=0), default=NODES, show_default=True, metavar="N", help="Make so many nodes.")
+@click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each node.")
+@click.option("--with-scheduler", is_flag=True, help="Run kube-scheduler too, with Kubernetes' own gangs.")
+@FOLDER
+def up(nodes: int, gpus: int, with_scheduler: bool, folder: Path | None) -> None:
+    """Start a control plane with nodes, our definitions and policies, and leave it running; it begins empty each time."""
+    import time
+
+    from phalanx.dev.commands import SCHEDULER
+    from phalanx.dev.nodes import Machines
+    from phalanx.dev.plane import USUAL, ControlPlane, usual_folder
+
+    parts = (*USUAL, SCHEDULER) if with_scheduler else USUAL
+    start = time.monotonic()
+    plane = ControlPlane((folder or usual_folder()).absolute(), nodes=nodes, machines=Machines(gpus=gpus), parts=parts)
+    plane.__enter__()
+    click.echo(f"control plane with {nodes} nodes at {plane.server}, started in {time.monotonic() - start:.0f} s", err=True)
+    click.echo("now type:", err=True)
+    click.echo(f"export KUBECONFIG={plane.kubeconfig} PATH={plane.folder / 'bin'}:$PATH")
+    click.echo("kubectl get nodes")
+
+
+@cluster.command(
+    short_help="Stop a control plane.",
+    epilog="\b\nExamples:\n  phalanx dev cluster down\n  phalanx dev cluster down --dir /tmp/lab",
+)
+@FOLDER
+def down(folder: Path | None) -> None:
+    """Stop the programs that 'phalanx dev cluster up' has started; logs stay."""
+    from phalanx.dev.plane import stop_all, usual_folder
+
+    place = (folder or usual_folder()).absolute()
+    stopped = stop_all(place)
+    click.echo(f"stopped {', '.join(stopped)}" if stopped else f"nothing runs in {place}", err=True)

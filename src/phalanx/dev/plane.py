@@ -1,0 +1,221 @@
+"""A control plane that runs on this machine: etcd, the API server, and those of the other programs that are asked for.
+
+    with ControlPlane(folder, nodes=8) as plane:
+        plane.kubectl("get", "nodes")
+        plane.stop("kube-apiserver")
+        plane.start("kube-apiserver")
+
+Tests use it so; `phalanx dev cluster` leaves it running between two commands.
+"""
+
+import asyncio
+import base64
+import json
+import shutil
+import signal
+import ssl
+import subprocess
+import urllib.request
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
+from phalanx.dev.nodes import Machines
+from phalanx.dev.processes import Process, wait_until
+from phalanx.dev.programs import folder as programs_folder
+from phalanx.dev.programs import path_of, require
+from phalanx.errors import ConfigError, PhalanxError
+from phalanx.manifests.definitions import definition_documents
+from phalanx.manifests.policies import policy_documents
+from phalanx.model.kinds import Document
+from phalanx.store.kube.client import Client
+
+ORDER = (ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER)
+"""In which programs start; they stop in the other direction."""
+USUAL = (CONTROLLERS, KWOK)
+START_SECONDS = 90.0
+ASK_SECONDS = 5.0
+AT_ONCE = 32
+"""Requests at the same time while nodes are made."""
+
+
+def usual_folder() -> Path:
+    """Return where `phalanx dev cluster` keeps its control plane unless it is told otherwise."""
+    return programs_folder().parent / "cluster"
+
+
+class ControlPlane:
+    """A real Kubernetes API server with etcd beneath it, and what else is asked for."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        nodes: int = 0,
+        machines: Machines | None = None,
+        parts: Iterable[str] = USUAL,
+        flags: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Keep everything in a folder; `parts` are the programs besides etcd and the API server, `flags` more flags for some."""
+        self.folder, self._nodes, self._machines = folder, nodes, machines or Machines()
+        self._parts, self._flags = frozenset(parts), dict(flags or {})
+        self._layout = Layout(folder)
+
+    # --- from start to end -------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        """Start everything anew and wait until it is ready."""
+        require(*self._programs(), "kubectl")
+        self._refuse_a_second()
+        try:
+            self._bring_up()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        """Stop everything."""
+        stop_all(self.folder)
+
+    def _refuse_a_second(self) -> None:
+        if running(self.folder):
+            raise ConfigError(
+                f"{self.folder}: a control plane runs there already; end it with 'phalanx dev cluster down', or name another --dir"
+            )
+
+    def _bring_up(self) -> None:
+        shutil.rmtree(self.folder / "etcd", ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._layout.write()
+        self.start(ETCD)
+        self.start(SERVER)
+        self._layout.write_kubeconfig(self.kubeconfig, self.token)
+        for name in self._programs()[2:]:
+            self.start(name)
+        self.apply([*definition_documents(), *policy_documents()])
+        self.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", f"--timeout={START_SECONDS:.0f}s")
+        self.add_nodes(self._nodes)
+
+    def _programs(self) -> list[str]:
+        return [name for name in ORDER if name in (ETCD, SERVER) or name in self._parts]
+
+    # --- single programs ---------------------------------------------------------------------------------------------
+
+    def process(self, name: str) -> Process:
+        """Return one of the programs, to look at its log or to kill it."""
+        return Process(name, self.folder)
+
+    def start(self, name: str) -> None:
+        """Start one program and wait until it is ready; one that runs is left alone."""
+        process = self.process(name)
+        process.start([*self._layout.command(name), *self._flags.get(name, ())], {"KWOK_WORKDIR": str(self.folder)})
+        process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
+
+    def stop(self, name: str, *, is_kill: bool = False) -> None:
+        """Stop one program: in order, or as if the power had failed."""
+        self.process(name).stop(signal.SIGKILL if is_kill else signal.SIGTERM)
+
+    def _etcd_is_ready(self) -> bool:
+        return self._answers(f"{self._layout.etcd}/health")
+
+    def _server_is_ready(self) -> bool:
+        return self._layout.certificate.exists() and self._answers(f"{self.server}/readyz", self.tls)
+
+    def _answers(self, address: str, tls: ssl.SSLContext | None = None) -> bool:
+        try:
+            with urllib.request.urlopen(address, timeout=ASK_SECONDS, context=tls) as answer:
+                return bool(answer.status == 200)
+        except (OSError, ValueError):
+            return False
+
+    # --- how to get in -----------------------------------------------------------------------------------------------
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig of somebody who may do everything."""
+        return self._layout.kubeconfig
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self._layout.server
+
+    @property
+    def token(self) -> str:
+        """The token of somebody who may do everything."""
+        return self._layout.token
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        """Whom to trust."""
+        return ssl.create_default_context(cafile=self._layout.certificate)
+
+    def kubeconfig_of(self, namespace: str, account: str) -> Path:
+        """Write a kubeconfig of a service account, which may do what its roles allow and no more."""
+        path = self.folder / f"kubeconfig-{namespace}-{account}"
+        self._layout.write_kubeconfig(path, self.kubectl("create", "token", account, "-n", namespace, "--duration=24h").strip())
+        return path
+
+    # --- what is in it -----------------------------------------------------------------------------------------------
+
+    def kubectl(self, *arguments: str, text: str = "") -> str:
+        """Run kubectl with some input and return what it prints; a refusal is an error."""
+        command = [str(path_of("kubectl")), f"--kubeconfig={self.kubeconfig}", *arguments]
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
+        if done.returncode:
+            raise PhalanxError(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+        return done.stdout
+
+    def apply(self, documents: Iterable[Document]) -> None:
+        """Bring objects in by server-side apply."""
+        self.kubectl(
+            "apply", "--server-side", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(documents)})
+        )
+
+    def add_nodes(self, count: int, machines: Machines | None = None, *, first: int = 1) -> None:
+        """Make nodes, numbered from the first on, and wait until they are ready."""
+        if not count:
+            return
+        asyncio.run(self._make((machines or self._machines).documents(count, first)))
+        if KWOK in self._parts and not wait_until(lambda: self._ready_nodes() >= count, START_SECONDS):
+            raise PhalanxError(f"nodes are not ready; the end of {self.process(KWOK).log}:\n{self.process(KWOK).last_lines()}")
+
+    async def _make(self, documents: Sequence[Document]) -> None:
+        at_once = asyncio.Semaphore(AT_ONCE)
+
+        async def make(document: Document) -> None:
+            async with at_once:
+                await client.create(document)
+
+        async with Client(self.server, headers={"Authorization": f"Bearer {self.token}"}, tls=self.tls) as client:
+            await asyncio.gather(*map(make, documents))
+
+    def _ready_nodes(self) -> int:
+        path = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
+        return self.kubectl("get", "nodes", f"-o=jsonpath={path}").split().count("True")
+
+    def compact(self) -> None:
+        """Make etcd forget everything but the present, as it does by itself after five minutes."""
+        latest = self._etcd("kv/range", {"key": base64.b64encode(b"/").decode()})["header"]["revision"]
+        self._etcd("kv/compaction", {"revision": latest, "physical": True})
+
+    def _etcd(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self._layout.etcd}/v3/{verb}", json.dumps(body).encode(), ASK_SECONDS) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def running(folder: Path) -> list[str]:
+    """Return the programs of a folder's control plane that run."""
+    return [name for name in ORDER if Process(name, folder).is_running()]
+
+
+def stop_all(folder: Path) -> list[str]:
+    """Stop what runs of a folder's control plane, the last started first, and return its names."""
+    found = running(folder)
+    for name in reversed(found):
+        Process(name, folder).stop()
+    return found

@@ -1,0 +1,79 @@
+"""The programs of a control plane: which versions, from which Go module, and where their binaries are kept.
+
+Binaries are kept by version outside of the clone, in ``$XDG_CACHE_HOME/phalanx/bin``, so that every clone and every run shares
+them. The modules that pin everything each program is made of are in tests/controlplane; a test holds their versions against these.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from phalanx.errors import ConfigError
+
+KUBERNETES, ETCD, KWOK, HELM = "v1.36.3", "v3.6.8", "v0.8.0", "v3.19.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program: its Go package, the folder of the module that pins it, and the variables its version is written to."""
+
+    name: str
+    version: str
+    module: str
+    package: str
+    stamps: tuple[tuple[str, str], ...] = ()
+    files: tuple[str, ...] = ()
+    """Files of the package's own module that are kept beside the binary."""
+
+
+def _kubernetes(name: str) -> Program:
+    major, minor, _ = KUBERNETES.removeprefix("v").split(".")
+    values = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    stamps = tuple((f"k8s.io/component-base/version.{key}", value) for key, value in values.items())
+    return Program(name, KUBERNETES, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", stamps)
+
+
+STAGES = (
+    "kustomize/stage/node/fast/node-initialize.yaml",
+    "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+    "kustomize/stage/pod/fast/pod-ready.yaml",
+    "kustomize/stage/pod/fast/pod-delete.yaml",
+)
+_BUILT = (
+    Program("etcd", ETCD, "etcd", "go.etcd.io/etcd/server/v3"),
+    _kubernetes("kube-apiserver"),
+    _kubernetes("kube-controller-manager"),
+    _kubernetes("kube-scheduler"),
+    _kubernetes("kubectl"),
+    Program("kwok", KWOK, "kwok", "sigs.k8s.io/kwok/cmd/kwok", files=STAGES),
+    Program("helm", HELM, "helm", "helm.sh/helm/v3/cmd/helm", (("helm.sh/helm/v3/internal/version.version", HELM),)),
+)
+PROGRAMS = {program.name: program for program in _BUILT}
+
+
+def folder() -> Path:
+    """Return where binaries are kept."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "phalanx" / "bin"
+
+
+def path_of(name: str) -> Path:
+    """Return where the binary of a program is, or will be."""
+    return folder() / f"{name}-{PROGRAMS[name].version}"
+
+
+def files_of(name: str) -> Path:
+    """Return the folder of the files that are kept beside a binary."""
+    return folder() / f"{name}-{PROGRAMS[name].version}.files"
+
+
+def is_built(name: str) -> bool:
+    """Tell whether a binary is there, and what belongs to it."""
+    return path_of(name).exists() and all((files_of(name) / Path(file).name).exists() for file in PROGRAMS[name].files)
+
+
+def require(*names: str) -> None:
+    """Refuse to go on without the binaries of some programs."""
+    missing = [name for name in names if not is_built(name)]
+    if missing:
+        raise ConfigError(f"{folder()}: no {', '.join(missing)} yet; run 'make controlplane' in a clone of Phalanx, once")
