@@ -31,6 +31,7 @@ from phalanx.manifests.definitions import definition_documents
 from phalanx.manifests.policies import policy_documents
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
+from phalanx.store.kube.credentials import Fixed, bearer
 
 ORDER = (ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER)
 """In which programs start; they stop in the other direction."""
@@ -190,7 +191,7 @@ class ControlPlane:
             async with at_once:
                 await client.create(document)
 
-        async with Client(self.server, headers={"Authorization": f"Bearer {self.token}"}, tls=self.tls) as client:
+        async with Client(self.server, credentials=Fixed(bearer(self.token), self.tls)) as client:
             await asyncio.gather(*map(make, documents))
 
     def _ready_nodes(self) -> int:
