@@ -19,9 +19,7 @@ PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
-@click.option(
-    "--kubeconfig", metavar="FILE", help="How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own."
-)
+@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own.")
 @click.option("--context", metavar="NAME", help="Use this context of the kubeconfig.")
 @click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")

@@ -9,7 +9,7 @@ from time import monotonic, time
 from phalanx.controllers.sessions.requests import request_writes
 from phalanx.controllers.sessions.statuses import StatusWriter
 from phalanx.core.cycle import Catalogue, quiet_cycle, run_cycle
-from phalanx.core.decision import Decisions
+from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.policy import Policy
 from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
@@ -27,6 +27,8 @@ LATER_SECONDS = 1.0
 HEARTBEAT_SECONDS = 60.0
 """Between two sessions, at most, while gangs wait: some decisions depend on time alone."""
 AFTER_FAULT_SECONDS = 1.0
+ARRIVAL_SECONDS = 3.0
+"""After the last pod of a gang that lacks some has come, nobody is told for so long that they are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,10 @@ class Sessions:
         self.count += 1
         try:
             snapshot, decisions = self._decide()
+            arriving = [outcome for outcome in decisions.outcomes if _is_arriving(outcome)]
+            if arriving:
+                decisions.outcomes = [outcome for outcome in decisions.outcomes if outcome not in arriving]
+                self._plan(monotonic() + ARRIVAL_SECONDS)
             for listener in self.decided:
                 listener(snapshot, decisions)
             self._carry_out(snapshot, decisions)
@@ -151,3 +157,12 @@ class Sessions:
         waits = [verdict for outcome in decisions.outcomes for verdict in outcome.state.verdicts if verdict.reason == "BindBackoff"]
         if waits:
             self._plan(monotonic() + min(float(verdict.numbers["seconds"]) for verdict in waits))
+
+
+def _is_arriving(outcome: Outcome) -> bool:
+    """Tell whether pods of a gang are being made: it lacks some, and the last one has only just come."""
+    state = outcome.state
+    if len(state.tasks) >= state.gang.min_member:
+        return False
+    newest = max([state.gang.created, *(task.task.created for task in state.tasks)])
+    return outcome.now - newest < ARRIVAL_SECONDS

@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try, Write
 from phalanx.errors import ClusterError, Conflict, Exists, Missing
+from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.store import patches
@@ -121,7 +122,9 @@ class Writer:
 
     async def _patch(self, spot: Spot, patch: Mapping[str, Any], *, is_status: bool) -> None:
         kind = spot[0]
-        form = patches.STRATEGIC if is_status and kind.is_built_in else patches.MERGE
+        form = patches.MERGE
+        if kind is POD and is_status:  # others write conditions of pods too
+            form, patch = patches.STRATEGIC, _by_type(patch, self._mirror.find(*spot))
         answer = await self._client.patch(*spot, patch, form=form, is_status=is_status and kind.has_status)
         if answer.get("kind") == kind.kind:
             self._mirror.put(kind, dict(answer))
@@ -150,6 +153,17 @@ def joined(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
         old = found.get(name)
         found[name] = joined(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return found
+
+
+def _by_type(patch: Mapping[str, Any], pod: Document | None) -> Mapping[str, Any]:
+    """Return a patch that changes the conditions of a pod one by one; PodScheduled goes if it is not among them."""
+    conditions = patch.get("status", {}).get("conditions")
+    known = ((pod or {}).get("status") or {}).get("conditions") or ()
+    has_it = any(item.get("type") == POD_SCHEDULED for item in known)
+    if conditions is None or not has_it or any(item.get("type") == POD_SCHEDULED for item in conditions):
+        return patch
+    gone = {"$patch": "delete", "type": POD_SCHEDULED}
+    return {**patch, "status": {**patch["status"], "conditions": [*conditions, gone]}}
 
 
 def is_bound_to(refusal: Conflict, node: str) -> bool:
