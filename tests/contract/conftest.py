@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from phalanx.dev.plane import ControlPlane
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.api import Connection, connection_to, served
 from phalanx.testing.contract import Api
@@ -19,13 +20,21 @@ SERVER = "PHALANX_CONTRACT_SERVER"
 
 @pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.xdist_group("controlplane"))])
 def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """A server that has been up for a while: it has forgotten how everything began."""
     if request.param == "real":
-        yield connection_to(os.environ.get(SERVER) or str(request.getfixturevalue("plane").kubeconfig))
+        yield connection_to(os.environ.get(SERVER) or _kubeconfig(request.getfixturevalue("plane")))
         return
     store = MemoryStore(time.time)
-    store.history.compact(store.history.version)  # as a server that has been up for a while
+    store.history.compact(store.history.version)
     with served(store) as connection:
         yield connection
+
+
+def _kubeconfig(plane: ControlPlane) -> str:
+    plane.stop("kube-apiserver")
+    plane.compact()
+    plane.start("kube-apiserver")
+    return str(plane.kubeconfig)
 
 
 @pytest.fixture

@@ -78,6 +78,12 @@ def test_a_finalizer_removed_in_time_leaves_a_pod_its_grace(api: Api) -> None:
     assert api.read("pods/a").code == 200
 
 
+def test_leaving_is_a_new_generation(api: Api) -> None:
+    before = api.bound_pod("a")["metadata"]["generation"]
+    after = [api.remove("pods/a", {"gracePeriodSeconds": seconds}).body["metadata"]["generation"] for seconds in (20, 10)]
+    assert after == [before + 1, before + 1]
+
+
 def test_a_name_is_taken_until_its_owner_has_left(api: Api) -> None:
     api.settings("a", finalizers=[HOLD])
     api.remove("configmaps/a")

@@ -154,8 +154,9 @@ def test_a_pod_that_leaves_is_not_bound(api: Api) -> None:
 def test_a_binding_with_a_uid_means_that_pod(api: Api) -> None:
     uid = api.pod("a")["metadata"]["uid"]
     refused = api.bind("a", meta={"uid": "other"})
-    text = f"Precondition failed: UID in precondition: other, UID in object meta: {uid}"
-    assert refused.refusal == (409, "Conflict", f'Operation cannot be fulfilled on pods "a": {text}')
+    storage = f"StorageError: invalid object, Code: 4, Key: /registry/pods/{api.namespace}/a, ResourceVersion: 0"
+    text = f"AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: {uid}"
+    assert refused.refusal == (409, "Conflict", f'Operation cannot be fulfilled on pods "a": {storage}, {text}')
     assert refused.body["details"]["kind"] == "pods"
     assert api.bind("a", meta={"uid": uid}).code == 201
 

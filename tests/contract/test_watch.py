@@ -18,11 +18,28 @@ def test_a_watch_tells_what_happened_since_a_list(api: Api) -> None:
     since = version(api)
     api.pod("a")
     api.patch("pods/a", {"metadata": {"labels": {"x": "y"}}})
+    api.bind("a")
+    events = list(api.watch("pods", resourceVersion=since, seconds=1))
+    assert told(events) == [("ADDED", "a"), ("MODIFIED", "a"), ("MODIFIED", "a")]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+    assert versions == sorted(set(versions))
+
+
+def test_a_watch_tells_that_a_pod_leaves_before_it_is_gone(api: Api) -> None:
+    since = version(api)
+    api.pod("a")
     api.remove("pods/a")
     events = list(api.watch("pods", resourceVersion=since, seconds=1))
     assert told(events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
-    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
-    assert versions == sorted(set(versions))
+    assert [event["object"]["metadata"].get("deletionGracePeriodSeconds") for event in events] == [None, 0, 0]
+
+
+def test_a_watch_tells_that_other_objects_are_gone_at_once(api: Api) -> None:
+    since = version(api)
+    api.settings("a")
+    api.remove("configmaps/a")
+    events = [event for event in api.watch("configmaps", resourceVersion=since, seconds=1, fieldSelector="metadata.name=a")]
+    assert told(events) == [("ADDED", "a"), ("DELETED", "a")]
 
 
 def test_a_watch_tells_what_happens_while_it_is_open(api: Api) -> None:
@@ -70,12 +87,13 @@ def test_a_watch_of_fields_follows_a_pod_to_its_node(api: Api) -> None:
 
 def test_bookmarks_say_how_far_a_quiet_watch_has_come(api: Api) -> None:
     since = version(api)
-    api.settings("a")
-    events = list(api.watch("pods", resourceVersion=since, seconds=4, allowWatchBookmarks="true"))
+    api.pod("a")
+    quiet = {"resourceVersion": since, "labelSelector": "colour=red", "allowWatchBookmarks": "true"}
+    events = list(api.watch("pods", seconds=4, **quiet))
     marks = [event["object"] for event in events if event["type"] == "BOOKMARK"]
     assert marks
     assert (marks[-1]["kind"], marks[-1]["apiVersion"]) == ("Pod", "v1")
-    assert int(marks[-1]["metadata"]["resourceVersion"]) >= int(since)
+    assert int(marks[-1]["metadata"]["resourceVersion"]) > int(since)
 
 
 def test_no_bookmarks_come_unasked(api: Api) -> None:

@@ -120,7 +120,7 @@ def test_a_service_account_may_do_what_its_roles_allow_and_no_more(plane: Contro
 
 
 def test_what_kubectl_is_refused_is_an_error_that_says_so(plane: ControlPlane) -> None:
-    with pytest.raises(PhalanxError, match='kubectl get pod nobody: .*pods "nobody" not found'):
+    with pytest.raises(PhalanxError, match=r'kubectl get pod nobody: .*pods "nobody" not found'):
         plane.kubectl("get", "pod", "nobody")
 
 

@@ -215,8 +215,8 @@ def running(folder: Path) -> list[str]:
 
 
 def stop_all(folder: Path) -> list[str]:
-    """Stop what runs of a folder's control plane, the last started first, and return its names."""
-    found = running(folder)
-    for name in reversed(found):
+    """Stop what runs of a folder's control plane, the last started first, and return its names in that order."""
+    found = running(folder)[::-1]
+    for name in found:
         Process(name, folder).stop()
     return found

@@ -37,7 +37,7 @@ class Kubelets:
             del self._known[uid]
         elif state == "bound":
             self._kernel.after(self._starting_time(), Rank.KUBELET, lambda: self._start(pod))
-        elif state == "leaving":
+        elif state == "leaving" and pod["metadata"].get("deletionGracePeriodSeconds") != 0:
             self._kernel.after(self._stopping_time(pod), Rank.KUBELET, lambda: self._stop(pod))
 
     def _starting_time(self) -> float:

@@ -216,9 +216,9 @@ class MemoryStore:
         if kind is NAMESPACE:
             return self._close(old)
         seconds = _grace(kind, old, grace)
-        if not seconds and not old["metadata"].get("finalizers"):
-            return self._remove(kind, old)
-        return self._mark_leaving(kind, old, seconds)
+        if seconds or old["metadata"].get("finalizers"):
+            return self._mark_leaving(kind, old, seconds)
+        return self._remove(kind, self._mark_leaving(kind, old, 0) if kind is POD else old)
 
     def _mark_leaving(self, kind: Kind, old: Document, seconds: int) -> Document:
         meta = old["metadata"]
@@ -226,6 +226,8 @@ class MemoryStore:
         if "deletionTimestamp" in meta and known is not None and known <= seconds:
             return old
         leaving = {"deletionTimestamp": self._stamp(seconds), "deletionGracePeriodSeconds": seconds}
+        if "deletionTimestamp" not in meta and "generation" in meta:
+            leaving["generation"] = meta["generation"] + 1
         marked = self._put(kind, MODIFIED, {**old, "metadata": {**meta, **leaving}})
         if WAITS_FOR_DEPENDENTS in meta.get("finalizers", ()):
             self._remove_dependents(meta["uid"])

@@ -134,8 +134,6 @@ def _changed(value: Any, path: Sequence[str], operation: str, new: Any) -> Any:
         if head not in found:
             raise Invalid(f"a JSON patch removes {head!r}, which is not there")
         del found[head]
-    elif operation == "replace" and head not in found:
-        raise Invalid(f"a JSON patch replaces {head!r}, which is not there")
     else:
         found[head] = new
     return found

@@ -73,7 +73,10 @@ def refuse_binding(pod: Document, binding: Document) -> None:
 def _other_pod(pod: Document, asked: Document) -> str:
     for field, word in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if asked.get(field) and asked[field] != pod["metadata"][field]:
-            return f"Precondition failed: {word} in precondition: {asked[field]}, {word} in object meta: {pod['metadata'][field]}"
+            meta = pod["metadata"]
+            place = f"Code: 4, Key: /registry/pods/{meta['namespace']}/{meta['name']}, ResourceVersion: 0"
+            problem = f"Precondition failed: {word} in precondition: {asked[field]}, {word} in object meta: {meta[field]}"
+            return f"StorageError: invalid object, {place}, AdditionalErrorMsg: {problem}"
     return ""
 
 

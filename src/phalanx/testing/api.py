@@ -50,7 +50,8 @@ class Connection:
     def ask(self, method: str, path: str, body: Any = None, *, form: str = "application/json", **query: object) -> Answer:
         """Send one request."""
         with self._opened(method, path, body, form, query) as answer:
-            return Answer(answer.status, json.loads(answer.read() or b"{}"))
+            is_json = answer.headers.get_content_type() == "application/json"
+            return Answer(answer.status, json.loads(answer.read() or b"{}") if is_json else {})
 
     def watch(self, path: str, *, seconds: int = 3, **query: object) -> Iterator[dict[str, Any]]:
         """Yield the events of a watch until the server ends it after some seconds."""
