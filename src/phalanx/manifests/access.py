@@ -62,6 +62,8 @@ _READ_OTHERWISE = {NODE_METRICS: ("get", "list"), SECRET: ()}
 _GROUPS = tuple(GROUP_BY_DIALECT.values())
 _VOLCANO, _NATIVE = GROUP_BY_DIALECT["volcano"], GROUP_BY_DIALECT["native"]
 _MADE = GROUP_BY_DIALECT[GrouperSettings().dialect]
+_OWNERS = (*owner_kinds(), VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
+"""Whose pods are grouped, and who stands above those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +127,10 @@ TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
         *_may("create", POD, part="eviction"), *_may("create", POD, NAMESPACE),
     ),
     GpuReservations.name: (*_reads(*GpuReservations.watches), *_may("delete", POD)),
-    PodGrouper.name: (*_reads(*read_kinds(), _MADE), *_may("create patch", _MADE), *_may("patch", POD)),
+    PodGrouper.name: (*_reads(*read_kinds(), *_OWNERS, _MADE), *_may("create patch", _MADE), *_may("patch", POD)),
     PodGroupController.name: (
-        *_reads(*PodGroupController.watches, *owner_kinds(), _VOLCANO, NAMESPACE), *_may("create", _VOLCANO), *_may("patch", POD),
-        *_owns(POD, *owner_kinds()),
+        *_reads(*PodGroupController.watches, *_OWNERS, _VOLCANO, NAMESPACE), *_may("create", _VOLCANO), *_may("patch", POD),
+        *_owns(POD, *_OWNERS),
     ),
     OwnedGroupController.name: (*_reads(*OwnedGroupController.watches, _VOLCANO, POD), *_may("patch delete", _VOLCANO)),
     QueueController.name: (
