@@ -104,7 +104,7 @@ def test_a_configuration_takes_the_place_of_the_profile(tmp_path: Path) -> None:
 
 def test_a_release_of_another_name_names_its_objects_after_itself() -> None:
     found = rendered(CHART, "--set", "fullnameOverride=night", *values(*WATCHED))
-    shared = {"CustomResourceDefinition", *kinds(policy_documents())}  # type: ignore[arg-type]  # a list of mappings
+    shared = {"CustomResourceDefinition", *kinds(policy_documents())}
     assert {item["metadata"]["name"] for item in found if item["kind"] not in shared} == {
         "night", "night-view", "night-edit", "night-dashboard",
     }  # fmt: skip
