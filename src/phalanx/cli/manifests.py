@@ -1,7 +1,6 @@
 """`phalanx manifests`: print what a cluster has to know of us, ready for kubectl apply."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +23,7 @@ NO_SSH = click.option("--no-ssh", is_flag=True, help="Allow no secrets; Volcano 
 
 def _command(name: str, short_help: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
     epilog = "\n".join(["\b", "Examples:", *(f"  phalanx manifests {example}" for example in examples)])
-    return partial(command.command, name, short_help=short_help, epilog=epilog)()
+    return command.command(name, short_help=short_help, epilog=epilog)
 
 
 @click.group(
