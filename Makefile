@@ -44,6 +44,7 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict src tests
 	$(BIN)/mypy --strict scripts/conformance
 	$(BIN)/mypy --strict scripts/demo
+	$(BIN)/mypy --strict scripts/manifests
 
 check-imports: $(TOOLS)
 	$(BIN)/lint-imports

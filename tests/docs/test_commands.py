@@ -48,6 +48,13 @@ NOT_RUN = {
     "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
     "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
     "make controlplane": "is what runs before the tests",
+    "helm install phalanx deploy/chart -n phalanx-system --create-namespace "
+    "--set image.repository=registry.example.com/phalanx": "needs a cluster",
+    "helm upgrade phalanx deploy/chart -n phalanx-system --set serviceMonitor.enabled=true "
+    "--set prometheusRule.enabled=true": "needs a cluster",
+    "kubectl apply --server-side -k deploy/kustomize/base": "needs a cluster",
+    "phalanx manifests all --image registry.example.com/phalanx:0.1.0 | kubectl apply --server-side -f -": "needs a cluster",
+    "kubectl -n phalanx-system rollout status deployment/phalanx": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
 }

@@ -1,17 +1,33 @@
 """`phalanx manifests`: print what a cluster has to know of us, ready for kubectl apply."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from phalanx.model.kinds import Document
 
+if TYPE_CHECKING:
+    from phalanx.manifests.settings import InstallSettings
+
+SETS = ("volcano", "kai", "coscheduling")
 OUTPUT = click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
                       help="Several YAML documents, or one JSON list.")  # fmt: skip
+OF = click.option("--of", "sets", type=click.Choice(SETS), multiple=True,
+                  help="Only the kinds of this scheduler; may be repeated.")  # fmt: skip
+NAMESPACE = click.option("-n", "--namespace", help="The namespace of the installation; phalanx-system unless said otherwise.")
+IMAGE = click.option("--image", help="The image of the program.")
+PROFILE = click.option("--profile", metavar="NAME", help="The profile that the scheduler begins with.")
+NO_SSH = click.option("--no-ssh", is_flag=True, help="Allow no secrets; Volcano Jobs with the plugin ssh do not start then.")
+
+
+def _command(name: str, short_help: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
+    epilog = "\n".join(["\b", "Examples:", *(f"  phalanx manifests {example}" for example in examples)])
+    return command.command(name, short_help=short_help, epilog=epilog)
 
 
 @click.group(
-    epilog="\b\nExamples:\n  phalanx manifests crds | kubectl apply --server-side -f -\n"
+    epilog="\b\nExamples:\n  phalanx manifests all | kubectl apply --server-side -f -\n"
     "  phalanx manifests policies > policies.yaml",
     no_args_is_help=True,
 )
@@ -19,22 +35,17 @@ def command() -> None:
     """Print what a cluster has to know of us, ready for kubectl apply."""
 
 
-@command.command(
-    short_help="Print the definitions of the kinds.",
-    epilog="\b\nExamples:\n  phalanx manifests crds | kubectl apply --server-side -f -\n  phalanx manifests crds -o json",
-)
+@_command("crds", "Print the definitions of the kinds.", "crds | kubectl apply --server-side -f -", "crds --of kai -o json")
+@OF
 @OUTPUT
-def crds(form: str) -> None:
+def crds(sets: tuple[str, ...], form: str) -> None:
     """Print the CustomResourceDefinitions of Volcano's, KAI's and Coscheduling's kinds, with their defaults and rules."""
     from phalanx.manifests.definitions import definition_documents
 
-    _print(definition_documents(), form)
+    _print(definition_documents(*sets), form)
 
 
-@command.command(
-    short_help="Print the admission policies.",
-    epilog="\b\nExamples:\n  phalanx manifests policies | kubectl apply --server-side -f -\n  phalanx manifests policies -o json",
-)
+@_command("policies", "Print the admission policies.", "policies | kubectl apply --server-side -f -", "policies -o json")
 @OUTPUT
 def policies(form: str) -> None:
     """Print the admission policies: rules and defaults that a definition cannot hold. They need Kubernetes 1.36 or newer."""
@@ -43,24 +54,75 @@ def policies(form: str) -> None:
     _print(policy_documents(), form)
 
 
+@_command("rbac", "Print the account and its roles.", "rbac | kubectl apply --server-side -f -", "rbac -n batch --no-ssh")
+@NAMESPACE
+@NO_SSH
+@OUTPUT
+def rbac(form: str, **said: Any) -> None:
+    """Print the namespace, the account of the scheduler and the roles that allow it what it does, and no more.
+
+    The roles phalanx-view and phalanx-edit are for people, and become part of the roles view, edit and admin.
+    """
+    from phalanx.manifests.roles import role_documents
+
+    _print(role_documents(_settings(**said)), form)
+
+
+@_command(
+    "deployment", "Print what runs on the cluster.", "deployment --image phalanx:0.1.0", "deployment --profile volcano -o json"
+)
+@NAMESPACE
+@IMAGE
+@PROFILE
+@OUTPUT
+def deployment(form: str, **said: Any) -> None:
+    """Print what runs on the cluster: configuration, deployment, service and disruption budget. It needs what `rbac` prints."""
+    from phalanx.manifests.install import install_documents
+
+    _print(install_documents(_settings(**said)), form)
+
+
+@_command("monitoring", "Print alerts and a board.", "monitoring | kubectl apply --server-side -f -", "monitoring -n batch -o json")
+@NAMESPACE
+@OUTPUT
+def monitoring(form: str, **said: Any) -> None:
+    """Print where Prometheus finds our figures, the alerts, and the board of Grafana. They need the Prometheus operator."""
+    from phalanx.manifests.monitoring import monitoring_documents
+
+    _print(monitoring_documents(_settings(**said)), form)
+
+
+@_command("all", "Print all that an installation needs.", "all | kubectl apply --server-side -f -", "all --of kai --profile kai")
+@OF
+@NAMESPACE
+@NO_SSH
+@IMAGE
+@PROFILE
+@OUTPUT
+def everything(sets: tuple[str, ...], form: str, **said: Any) -> None:
+    """Print definitions, policies, account and roles, and what runs on the cluster, in this order."""
+    from phalanx.manifests.definitions import definition_documents
+    from phalanx.manifests.install import install_documents
+    from phalanx.manifests.policies import policy_documents
+    from phalanx.manifests.roles import role_documents
+
+    settings = _settings(**said)
+    _print([*definition_documents(*sets), *policy_documents(), *role_documents(settings), *install_documents(settings)], form)
+
+
+def _settings(
+    namespace: str | None = None, image: str | None = None, profile: str | None = None, no_ssh: bool = False
+) -> "InstallSettings":
+    """Return what was said, and defaults for the rest."""
+    from phalanx.cli.policies import DEFAULT_PROFILE, profile_text
+    from phalanx.manifests.settings import InstallSettings
+
+    said = {"namespace": namespace, "image": image}
+    texts = {name: text for name, text in said.items() if text}
+    return InstallSettings(config=profile_text(profile or DEFAULT_PROFILE), has_ssh=not no_ssh, **texts)
+
+
 def _print(documents: Iterable[Document], form: str) -> None:
-    """Print objects; the same ones give the same bytes."""
-    if form == "json":
-        import msgspec
+    from phalanx.manifests.text import documents_text, list_text
 
-        listed = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
-        click.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2))
-        return
-    click.echo("---\n".join(_yaml(document) for document in documents), nl=False)
-
-
-def _yaml(document: Document) -> str:
-    import yaml
-
-    class Plain(yaml.SafeDumper):
-        """Writes the same part twice rather than once with a reference to it."""
-
-        def ignore_aliases(self, data: object) -> bool:
-            return True
-
-    return yaml.dump(document, Dumper=Plain, sort_keys=False, allow_unicode=True, width=1 << 16)
+    click.echo((list_text if form == "json" else documents_text)(documents), nl=False)

@@ -36,7 +36,7 @@ from phalanx.dialects.pods import Home, PodReader, own_role
 from phalanx.dialects.sayings import Sayings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
-from phalanx.model.kinds import Kind, object_key
+from phalanx.model.kinds import KINDS, Kind, object_key
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import Resources
 from phalanx.model.status import Status
@@ -446,3 +446,8 @@ def is_read(kind: Kind) -> bool:
 def known_kinds() -> list[str]:
     """Return the kinds that are read, for a message."""
     return sorted({kind for _, kind in _HANDLERS})
+
+
+def kinds_read() -> tuple[Kind, ...]:
+    """Return the kinds that are read, in the order of all kinds."""
+    return tuple(kind for kind in KINDS if (kind.group, kind.kind) in _HANDLERS)

@@ -76,11 +76,18 @@ DEFINITIONS = (
     _defined("scheduling.sigs.k8s.io/v1alpha1", coscheduling.OlderPodGroup, _PHASE, _MINIMUM, _RUNNING, kind="PodGroup"),
 )  # fmt: skip
 DEFINITION_BY_KIND = {definition.kind: definition for definition in DEFINITIONS}
+SETS = {
+    "volcano": ("volcano.sh",),
+    "kai": ("run.ai", "kai.scheduler"),
+    "coscheduling": ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io"),
+}
+"""How groups end that are installed together; a cluster may have some of them already."""
 
 
-def definition_documents() -> list[Document]:
-    """Return the CustomResourceDefinitions, always in the same order."""
-    return [_document(definition) for definition in DEFINITIONS]
+def definition_documents(*sets: str) -> list[Document]:
+    """Return the CustomResourceDefinitions of some sets, or all, always in the same order."""
+    ends = tuple(end for name in sets or SETS for end in SETS[name])
+    return [_document(definition) for definition in DEFINITIONS if definition.kind.group.endswith(ends)]
 
 
 def _document(definition: Definition) -> Document:

@@ -1,0 +1,104 @@
+"""Roles: what the program may do on a cluster, made from the table of accesses, and what people may do with our kinds."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from phalanx.manifests.access import LEASE, READ, SSH, Access, accesses
+from phalanx.manifests.definitions import DEFINITIONS
+from phalanx.manifests.settings import NAME, InstallSettings
+from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
+
+Rule = dict[str, Any]
+VERBS = (*READ, "create", "update", "patch", "delete")
+"""In the order in which rules name them."""
+CHANGE = ("create", "update", "patch", "delete")
+AGGREGATED = "rbac.authorization.k8s.io/aggregate-to-"
+"""Label of a role whose rules become part of a role that every cluster has."""
+_API = "rbac.authorization.k8s.io/v1"
+_AUTHORITY = "rbac.authorization.k8s.io"
+_NATIVE = (GROUP_BY_DIALECT["native"], kind_of({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "Workload"}))
+
+
+# --- rules ---------------------------------------------------------------------------------------------------------------
+
+
+def rules_of(found: Iterable[Access]) -> list[Rule]:
+    """Return the fewest rules that allow this and nothing else, always in the same order."""
+    verbs: dict[tuple[str, str], set[str]] = {}
+    for access in found:
+        verbs.setdefault((access.kind.group, access.resource), set()).update(access.verbs)
+    resources: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (group, resource), allowed in sorted(verbs.items()):
+        resources.setdefault((group, tuple(verb for verb in VERBS if verb in allowed)), []).append(resource)
+    return [_rule(group, names, allowed) for (group, allowed), names in resources.items()]
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+def scheduler_rules() -> list[Rule]:
+    """Return what sessions and controllers always need."""
+    return rules_of(accesses())
+
+
+def ssh_rules() -> list[Rule]:
+    """Return what the plugin `ssh` of Volcano's Jobs needs besides."""
+    return rules_of(accesses(SSH))
+
+
+def lease_rules() -> list[Rule]:
+    """Return what it takes to be the leader; who makes an object cannot be held to a name."""
+    return [
+        _rule(LEASE.group, [LEASE.plural], ["create"]),
+        {**_rule(LEASE.group, [LEASE.plural], ["get", "update"]), "resourceNames": [NAME]},
+    ]
+
+
+def view_rules() -> list[Rule]:
+    """Return what it takes to look at gangs, queues and jobs."""
+    return rules_of(Access(kind, READ) for kind in (*_kinds(), *_NATIVE))
+
+
+def edit_rules() -> list[Rule]:
+    """Return what it takes to submit and change gangs and jobs; queues are a matter of those who run the cluster."""
+    kinds = (kind for kind in (*_kinds(), *_NATIVE) if kind.is_namespaced and kind is not BIND_REQUEST)
+    return rules_of(Access(kind, CHANGE) for kind in kinds)
+
+
+def _kinds() -> tuple[Kind, ...]:
+    return tuple(definition.kind for definition in DEFINITIONS)
+
+
+# --- documents -----------------------------------------------------------------------------------------------------------
+
+
+def role_documents(settings: InstallSettings) -> list[Document]:
+    """Return the namespace, the account, its roles, and the roles for people, always in the same order."""
+    rules = scheduler_rules() + (ssh_rules() if settings.has_ssh else [])
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace, "labels": settings.labels}},
+        settings.document("v1", "ServiceAccount", automountServiceAccountToken=False),
+        _wide(settings, "ClusterRole", rules=rules),
+        _wide(settings, "ClusterRoleBinding", **_bound("ClusterRole", settings)),
+        settings.document(_API, "Role", rules=lease_rules()),
+        settings.document(_API, "RoleBinding", **_bound("Role", settings)),
+        _for_people(settings, "view", view_rules(), ("view", "edit", "admin")),
+        _for_people(settings, "edit", edit_rules(), ("edit", "admin")),
+    ]
+
+
+def _wide(settings: InstallSettings, kind: str, **more: object) -> Document:
+    return {"apiVersion": _API, "kind": kind, "metadata": {"name": NAME, "labels": settings.labels}, **more}
+
+
+def _bound(kind: str, settings: InstallSettings) -> dict[str, Any]:
+    return {
+        "roleRef": {"apiGroup": _AUTHORITY, "kind": kind, "name": NAME},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": settings.namespace}],
+    }
+
+
+def _for_people(settings: InstallSettings, word: str, rules: list[Rule], into: Sequence[str]) -> Document:
+    labels = settings.labels | {f"{AGGREGATED}{role}": "true" for role in into}
+    return {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": f"{NAME}-{word}", "labels": labels}, "rules": rules}

@@ -1,0 +1,125 @@
+"""The chart, as Helm renders it: the same objects as `phalanx manifests`, and values that are checked."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from phalanx.cli.policies import DEFAULT_PROFILE, policy_of, profile_text
+from phalanx.manifests.definitions import SETS, definition_documents
+from phalanx.manifests.files import KEEP
+from phalanx.manifests.install import install_documents
+from phalanx.manifests.monitoring import monitoring_documents
+from phalanx.manifests.policies import policy_documents
+from phalanx.manifests.roles import role_documents
+from phalanx.manifests.settings import InstallSettings
+from phalanx.testing.helm import CACHED, helm, rendered, run_helm
+
+CHART = Path(__file__).resolve().parents[2] / "deploy" / "chart"
+SETTINGS = InstallSettings(config=profile_text(DEFAULT_PROFILE))
+OF_HELM = ("app.kubernetes.io/managed-by", "helm.sh/")
+WATCHED = ("serviceMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true")
+pytestmark = pytest.mark.skipif(helm() is None, reason=f"there is no {CACHED}, and no helm in PATH")
+
+
+def values(*said: str) -> list[str]:
+    return [word for each in said for word in ("--set", each)]
+
+
+def plain(document: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without what only Helm writes."""
+    meta = dict(document["metadata"])
+    for table in ("labels", "annotations"):
+        meta[table] = {key: text for key, text in meta.get(table, {}).items() if not key.startswith(OF_HELM)}
+    return {**document, "metadata": {key: value for key, value in meta.items() if value}}
+
+
+def keyed(documents: list[Any]) -> dict[tuple[str, str], Any]:
+    return {(item["kind"], item["metadata"]["name"]): plain(item) for item in documents}
+
+
+def kinds(documents: list[Any]) -> set[str]:
+    return {item["kind"] for item in documents}
+
+
+def test_the_chart_has_no_faults() -> None:
+    answer = run_helm("lint", "--strict", str(CHART))
+    assert (answer.returncode, "[WARNING]" in answer.stdout, "[ERROR]" in answer.stdout) == (0, False, False), answer.stdout
+
+
+def test_the_chart_holds_what_the_command_prints() -> None:
+    expected = [*definition_documents(), *policy_documents(), *role_documents(SETTINGS), *install_documents(SETTINGS)]
+    assert keyed(rendered(CHART)) == keyed([item for item in expected if item["kind"] != "Namespace"])
+
+
+def test_alerts_and_the_board_come_when_they_are_asked_for() -> None:
+    without, found = keyed(rendered(CHART)), keyed(rendered(CHART, *values(*WATCHED)))
+    assert {key: item for key, item in found.items() if key not in without} == keyed(monitoring_documents(SETTINGS))
+
+
+def test_definitions_stay_when_the_release_goes() -> None:
+    found = [item for item in rendered(CHART) if item["kind"] == "CustomResourceDefinition"]
+    assert len(found) == len(definition_documents())
+    assert [item["metadata"]["name"] for item in found if not KEEP.items() <= item["metadata"]["annotations"].items()] == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_definitions_that_are_there_already_can_be_left_out(name: str) -> None:
+    left = {item["metadata"]["name"] for item in rendered(CHART) if item["kind"] == "CustomResourceDefinition"}
+    found = {item["metadata"]["name"] for item in rendered(CHART, *values(f"crds.{name}=false"))}
+    assert left - found == {item["metadata"]["name"] for item in definition_documents(name)}
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("crds.install=false", "CustomResourceDefinition"),
+        ("policies.install=false", "ValidatingAdmissionPolicy"),
+        ("rbac.create=false", "ClusterRole"),
+        ("podDisruptionBudget.enabled=false", "PodDisruptionBudget"),
+    ],
+)
+def test_parts_can_be_left_out(said: str, kind: str) -> None:
+    assert kind in kinds(rendered(CHART))
+    assert kind not in kinds(rendered(CHART, *values(said)))
+
+
+def test_without_ssh_nobody_may_make_secrets() -> None:
+    def allows(documents: list[Any]) -> bool:
+        return any("secrets" in rule["resources"] for item in documents for rule in item.get("rules", ()))
+
+    assert allows(rendered(CHART))
+    assert not allows(rendered(CHART, *values("controllers.volcanoJob.ssh=false")))
+
+
+def test_a_configuration_takes_the_place_of_the_profile(tmp_path: Path) -> None:
+    text = "profile: kai\n"
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump({"scheduler": {"config": text}}))
+    found = keyed(rendered(CHART, "--values", str(tmp_path / "values.yaml")))["ConfigMap", "phalanx"]
+    assert found["data"]["config.yaml"] == text
+    chosen = keyed(rendered(CHART, *values("scheduler.profile=volcano")))["ConfigMap", "phalanx"]
+    assert policy_of(yaml.safe_load(chosen["data"]["config.yaml"])) == policy_of({"profile": "volcano"})
+
+
+def test_a_release_of_another_name_names_its_objects_after_itself() -> None:
+    found = rendered(CHART, "--set", "fullnameOverride=night", *values(*WATCHED))
+    shared = {"CustomResourceDefinition", *kinds(policy_documents())}
+    assert {item["metadata"]["name"] for item in found if item["kind"] not in shared} == {
+        "night", "night-view", "night-edit", "night-dashboard",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "said", ["replicas=3", "replicaCount=0", "scheduler.profile=volcan", "crds.koordinator=true", "image.pullPolicy=Sometimes"]
+)
+def test_a_wrong_value_is_refused(said: str) -> None:
+    answer = run_helm("template", "phalanx", str(CHART), *values(said))
+    assert (answer.returncode, "values" in answer.stderr) == (1, True)
+
+
+def test_an_account_of_somebody_else_has_to_be_named() -> None:
+    answer = run_helm("template", "phalanx", str(CHART), *values("serviceAccount.create=false"))
+    assert "serviceAccount.name: name an account that is there" in answer.stderr
+    found = rendered(CHART, *values("serviceAccount.create=false", "serviceAccount.name=robot"))
+    assert {subject["name"] for item in found for subject in item.get("subjects", ())} == {"robot"}
