@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from phalanx.cli.reaching import Reach, choose
-from phalanx.errors import ConfigError, Unreachable
+from phalanx.errors import Unreachable
 
 GONE = 2**22 + 1
 """A process id that no machine gives out."""
@@ -97,10 +97,11 @@ def test_then_the_kubeconfig_of_the_environment_or_of_the_home(desk: Desk) -> No
     assert desk.chosen() == "8"
 
 
-def test_then_the_cluster_around_us(desk: Desk) -> None:
+def test_then_the_cluster_around_us(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.environment["KUBERNETES_SERVICE_HOST"] = "10.0.0.1"
-    with pytest.raises(ConfigError, match="service account at .*: No such file or directory"):
-        desk.chosen()
+    monkeypatch.setattr("phalanx.store.kube.access.ACCOUNT", desk.folder)
+    (desk.folder / "ca.crt").touch()
+    assert desk.chosen() == "https://10.0.0.1:443"
 
 
 def test_under_kubectl_the_kubeconfig_comes_before_what_phalanx_left(desk: Desk) -> None:
