@@ -120,7 +120,7 @@ class Desk:
         _copy_project(folder)
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PHALANX_", "MAKE", "MFLAGS"))}
         environment |= {"PATH": f"{folder}/.venv/bin:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
-        environment |= {"XDG_RUNTIME_DIR": str(folder), "NO_COLOR": "1"}
+        environment |= {"XDG_RUNTIME_DIR": str(folder), "KUBECONFIG": str(folder / "none"), "NO_COLOR": "1"}
         self._environment = environment
         self._beside: list[subprocess.Popen[str]] = []
 

@@ -25,8 +25,9 @@ class Site:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.environment = {key: value for key, value in os.environ.items() if key != "PHALANX_SERVER"}
-        self.environment |= {"XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": str(ROOT / "src")}
+        others = ("PHALANX_SERVER", "KUBERNETES_SERVICE_HOST")
+        self.environment = {key: value for key, value in os.environ.items() if key not in others}
+        self.environment |= {"XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(folder / "none")}
         self._started: list[subprocess.Popen[str]] = []
 
     def up(self, *arguments: str) -> subprocess.Popen[str]:
@@ -98,7 +99,7 @@ def test_a_gang_runs_another_waits_and_is_told_why(site: Site) -> None:
     assert "node/gpu-1 unchanged" in lines
 
     table = site.until("get", "gangs", "-n", "research", shows=has_row("bert", r"Runs +3 +3 +3"))
-    assert re.search(r"^resnet +default +Waits +3 +0 +0 .* 0 of 3 tasks fit; 3 more places", table, re.MULTILINE)
+    assert re.search(r"^resnet +volcano +default +Waits +3 +0 +0 .* 0 of 3 tasks fit; 3 more places", table, re.MULTILINE)
 
     described = site.run("describe", "gang", "resnet", "-n", "research").stdout
     assert "Why:        0 of 3 tasks fit; 3 more places for 1 nvidia.com/gpu" in described
@@ -163,7 +164,9 @@ def test_the_address_is_taken_back_at_the_end(site: Site) -> None:
     assert site.stop(process)[0] == 0
     refused = site.run("get", "nodes")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert re.fullmatch(r"error: no cluster at .*: start one with 'phalanx up', or name one with --server\n", refused.stderr)
+    assert re.fullmatch(
+        r"error: no cluster at .*: start one with 'phalanx up', or name one with --server or --kubeconfig\n", refused.stderr
+    )
 
 
 def test_a_watch_shows_changes_until_it_is_interrupted(site: Site) -> None:

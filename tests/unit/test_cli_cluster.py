@@ -12,7 +12,9 @@ from phalanx.cli import main
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no cluster of the one who runs the tests be found."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.delenv("PHALANX_SERVER", raising=False)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    for name in ("PHALANX_SERVER", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def run(*arguments: str) -> Result:

@@ -3,6 +3,8 @@
 import importlib.metadata
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import click
 import pytest
@@ -12,6 +14,7 @@ import phalanx
 from phalanx import cli
 from phalanx.errors import ConfigError, SnapshotError
 
+ROOT = Path(__file__).resolve().parents[2]
 HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "aiohttp")
 
 
@@ -79,6 +82,12 @@ def test_usage_names_the_program_as_it_was_started(
     assert f"  {name} schedule -f examples/deadlock" in shown
 
 
+def test_help_of_a_command_names_the_program_too() -> None:
+    shown = CliRunner().invoke(cli.main, ["get", "--help"], prog_name="kubectl phalanx").stdout
+    assert "    kubectl phalanx get gangs -A\n" in shown
+    assert "    phalanx get gangs -A\n" in run("get", "--help").stdout
+
+
 def test_the_version_is_that_of_the_package() -> None:
     assert run("--version").stdout == f"phalanx {phalanx.__version__}\n"
     assert phalanx.__version__ == importlib.metadata.version("phalanx")
@@ -100,6 +109,25 @@ def test_completion_offers_the_commands_without_importing_them() -> None:
         ("completion", cli.ENTRIES_BY_NAME["completion"].summary),
     ]
     assert [item.value for item in cli.main.shell_complete(context, "--v")] == ["--version"]
+
+
+def kubectl_asks(*words: str) -> list[str]:
+    """Run the program by which kubectl completes our commands."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    module, _, function = project["scripts"]["kubectl_complete-phalanx"].partition(":")
+    return run_in_a_new_interpreter(f"from {module} import {function}; {function}()", *words).splitlines()
+
+
+def test_kubectl_completes_commands_options_and_kinds() -> None:
+    assert kubectl_asks("conv") == [f"convert\t{cli.ENTRIES_BY_NAME['convert'].summary}", ":4"]
+    assert kubectl_asks("get", "ga") == ["gangs", ":4"]
+    assert kubectl_asks("get", "gangs", "--all") == ["--all-namespaces\tLook in all namespaces.", ":4"]
+    assert kubectl_asks("describe", "podgr") == ["podgroups", ":4"]
+
+
+def test_kubectl_completes_files_where_files_are_wanted() -> None:
+    assert kubectl_asks("apply", "-f", "exam") == [":0"]
+    assert kubectl_asks("nothing", "like", "it") == [":4"]
 
 
 @pytest.mark.parametrize("arguments", [("unheard-of",), ("--frobnicate",), ("completion", "tcsh")])

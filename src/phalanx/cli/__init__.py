@@ -4,10 +4,12 @@ A command is imported when it is run, not before, so that `phalanx --help` and c
 What they show comes from the table below. To add a command, write `cli/<name>.py` with a click command called `command`
 and add its line to the table.
 
-The program has two names: `phalanx`, and `kubectl-phalanx`, which kubectl runs for `kubectl phalanx`.
+The program has two names: `phalanx`, and `kubectl-phalanx`, which kubectl runs for `kubectl phalanx`. `kubectl_complete-phalanx`
+completes the latter.
 """
 
 import sys
+from copy import copy
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -19,6 +21,7 @@ from phalanx import __version__
 from phalanx.errors import PhalanxError
 
 COMPLETE_VARIABLE = "_PHALANX_COMPLETE"
+PLUGIN = "kubectl phalanx"
 
 
 class Entry(NamedTuple):
@@ -59,7 +62,11 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = ENTRIES_BY_NAME.get(cmd_name)
-        return None if entry is None else _load(entry.target)
+        if entry is None:
+            return None
+        command = copy(_load(entry.target))
+        command.epilog = (command.epilog or "").replace("  phalanx ", f"  {ctx.find_root().info_name} ")
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -98,7 +105,7 @@ def _load(target: str) -> click.Command:
 
 
 def _program_name(started_as: str) -> str:
-    return "kubectl phalanx" if PurePath(started_as).name.startswith("kubectl-") else "phalanx"
+    return PLUGIN if PurePath(started_as).name.startswith("kubectl-") else "phalanx"
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.cli.server import server_option
+from phalanx.cli.reaching import Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.model.kinds import Kind
@@ -22,17 +22,15 @@ PATH = click.Path(allow_dash=True)
 @click.command(epilog=EXAMPLES)
 @click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Read files, folders, or - for stdin.")
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
-@click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME", help="For objects that name none.")
-@server_option
+@cluster_options("For objects that name none.")
 @click.pass_context
-def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, ...], namespace: str, server: str | None) -> None:
+def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, ...], reach: Reach) -> None:
     """Create the objects of manifests, or change those that are there so that they are as the manifests say.
 
     What a manifest said at an earlier apply and says no longer is removed; what others have set stays. Namespaces that are
     missing are created. An object that is refused does not keep the others from being applied.
     """
     from phalanx.cli.inputs import documents_of
-    from phalanx.cli.server import ask
     from phalanx.store.applied import rank
 
     paths = (*files, *more_files)
@@ -40,13 +38,13 @@ def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, .
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
     documents = sorted(documents_of(paths), key=lambda found: rank(found[1]))
 
-    async def apply_all(client: "Client") -> int:
+    async def apply_all(client: "Client", namespace: str) -> int:
         applier = _Applier(client, namespace)
         for place, document in documents:
             await applier.apply(place, document)
         return applier.refused
 
-    if ask(server, apply_all):
+    if ask(reach, apply_all):
         ctx.exit(1)
 
 

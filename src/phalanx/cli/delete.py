@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phalanx.cli.server import namespace_option, server_option
+from phalanx.cli.reaching import KindName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -19,7 +19,7 @@ PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("kind", required=False, metavar="[KIND")
+@click.argument("kind", type=KindName(), required=False, metavar="[KIND")
 @click.argument("names", nargs=-1, metavar="NAME...]")
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Delete the objects of these manifests."
@@ -27,8 +27,7 @@ PATH = click.Path(allow_dash=True)
 @click.option(
     "--grace-period", "grace", type=click.IntRange(min=0), metavar="SECONDS", help="Time for pods to leave; 0 removes them at once."
 )
-@namespace_option
-@server_option
+@cluster_options("Look in this namespace.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -36,15 +35,14 @@ def command(
     names: tuple[str, ...],
     files: tuple[str, ...],
     grace: int | None,
-    namespace: str,
-    server: str | None,
+    reach: Reach,
 ) -> None:
     """Delete objects by kind and name, or those of manifests. A gang goes with its pods.
 
     Pods on a node get time to leave; so do objects that something still holds.
     """
     from phalanx.cli.deleting import Deleter, by_name, of_files
-    from phalanx.cli.server import ask, split_name
+    from phalanx.cli.server import split_name
 
     word, all_names = split_name(kind or "", names)
     if files and kind:
@@ -53,12 +51,12 @@ def command(
         raise click.UsageError("nothing to delete: write KIND NAME, or -f PATH")
     listed = of_files(files) if files else []
 
-    async def deleted(client: "Client") -> int:
+    async def deleted(client: "Client", namespace: str) -> int:
         targets = listed or await by_name(client, word, namespace, all_names)
         deleter = Deleter(client, namespace, grace)
         for kind, place, name in targets:
             await deleter.delete(kind, place, name)
         return deleter.refused
 
-    if ask(server, deleted):
+    if ask(reach, deleted):
         ctx.exit(1)

@@ -30,7 +30,7 @@ async def by_name(client: Client, word: str, namespace: str, names: Iterable[str
     for name in names:
         if is_gang(word):
             (gang,) = await gangs(client, namespace, [name])
-            kind = group_kind(gang)
+            kind = await group_kind(client, gang)
             found += ((POD, namespace, member["pod"]) for member in gang["members"])
             found += [] if kind is None else [(kind, namespace, name.partition("@")[0])]
         else:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phalanx.cli.server import namespace_option, server_option
+from phalanx.cli.reaching import KindName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -17,26 +17,27 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("kind", metavar="KIND")
+@click.argument("kind", type=KindName(), metavar="KIND")
 @click.argument("names", nargs=-1, metavar="NAME...")
-@namespace_option
-@server_option
-def command(kind: str, names: tuple[str, ...], namespace: str, server: str | None) -> None:
+@cluster_options("Look in this namespace.")
+def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
     """Show one object in full, and the events about it.
 
     For a gang: its members and their nodes, its conditions, and in a sentence why it waits.
     """
     from phalanx.cli.describing import describe
-    from phalanx.cli.server import ask, split_name
+    from phalanx.cli.server import split_name
 
     word, all_names = split_name(kind, names)
     if not all_names:
-        raise click.UsageError(f"which one? write for example: phalanx describe {word} NAME")
+        raise click.UsageError(
+            f"which one? write for example: {click.get_current_context().find_root().info_name} describe {word} NAME"
+        )
 
-    async def described(client: "Client") -> None:
+    async def described(client: "Client", namespace: str) -> None:
         for number, name in enumerate(all_names):
             if number:
                 click.echo()
             await describe(client, word, namespace, name)
 
-    ask(server, described)
+    ask(reach, described)

@@ -9,9 +9,10 @@ import yaml
 from phalanx.cli import output
 from phalanx.cli.getting import gangs, group_kind
 from phalanx.cli.server import find, is_gang
-from phalanx.model.kinds import EVENT
+from phalanx.explain.heard import event_order, event_time, pod_refusal
+from phalanx.model.kinds import EVENT, POD
 from phalanx.store.applied import LAST_APPLIED
-from phalanx.store.kube.client import Client
+from phalanx.store.kube.client import Client, Listing
 from phalanx.web.columns import Document, age
 
 MOST_EVENTS = 12
@@ -21,9 +22,11 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
     """Show one object and what happened to it."""
     if is_gang(word):
         (gang,) = await gangs(client, namespace, [name])
-        kind = group_kind(gang)
+        kind = await group_kind(client, gang)
         group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
         _show_gang(gang, group, client.now)
+        await _show_members(client, gang)
+        _show_conditions(gang["conditions"] if group is None else (group.get("status") or {}).get("conditions") or ())
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
         return
@@ -37,16 +40,32 @@ def _show_gang(gang: Document, group: Document | None, now: float) -> None:
     _fields(
         ("Gang", gang["metadata"]["name"]),
         ("Namespace", gang["metadata"]["namespace"]),
+        ("Dialect", gang["dialect"]),
         ("Group", _group(gang, group)),
         ("Queue", gang["queue"]),
         ("Age", age((group or gang)["metadata"].get("creationTimestamp", ""), now)),
         ("Status", gang["status"]),
         ("Phase", gang["phase"]),
         ("Placed", placed),
+        ("Reason", gang["reason"]),
         ("Why", gang["why"]),
     )
-    _section("Members", [("POD", "STATUS", "NODE"), *((item["pod"], item["status"], item["node"]) for item in gang["members"])])
-    _show_conditions(gang["conditions"] if group is None else group.get("status", {}).get("conditions") or ())
+
+
+async def _show_members(client: Client, gang: Document) -> None:
+    """Show the pods of a gang, each with what is written on it."""
+    listed = await client.list(POD, gang["metadata"]["namespace"]) if gang["members"] else Listing([], "")
+    pods = {pod["metadata"]["name"]: pod for pod in listed.items}
+    rows = [(item["pod"], item["status"], item["node"], _trouble(pods.get(item["pod"], {}))) for item in gang["members"]]
+    _section("Members", [("POD", "STATUS", "NODE", "REASON"), *rows])
+
+
+def _trouble(pod: Document) -> str:
+    """Return why a pod has no node, or why it does not run there; empty if all is well."""
+    status = pod.get("status") or {}
+    waiting = [(item.get("state") or {}).get("waiting") or {} for item in status.get("containerStatuses") or ()]
+    said = [pod_refusal(pod), *((item.get("reason"), item.get("message")) for item in (*waiting, status))]
+    return next((": ".join(filter(None, words)) for words in said if any(words)), "")
 
 
 def _group(gang: Document, group: Document | None) -> str:
@@ -96,9 +115,9 @@ def _show_conditions(conditions: Iterable[Document]) -> None:
 async def _show_events(client: Client, namespace: str, about: Iterable[str]) -> None:
     listed = await client.list(EVENT, namespace)
     found = [item for item in listed.items if item.get("involvedObject", {}).get("name") in about]
-    found.sort(key=lambda item: (str(item.get("lastTimestamp", "")), int(item["metadata"]["resourceVersion"])))
+    found.sort(key=event_order)
     rows = [
-        (age(str(item.get("lastTimestamp") or ""), client.now), item.get("type", ""), item.get("reason", ""),
+        (age(event_time(item), client.now), item.get("type", ""), item.get("reason", ""),
          f"{item['involvedObject']['kind'].lower()}/{item['involvedObject']['name']}", item.get("message", ""))
         for item in found[-MOST_EVENTS:]
     ]  # fmt: skip

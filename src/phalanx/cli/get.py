@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.cli.server import namespace_option, server_option
+from phalanx.cli.reaching import KindName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -17,34 +17,43 @@ Examples:
 """
 
 FORMS = ("table", "wide", "json", "yaml", "name")
+JSONPATH = "jsonpath="
+
+
+class Form(click.Choice[str]):
+    """A form of the answer: one of a few words, or jsonpath=TEMPLATE."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # Any: as click declares it
+        """Let templates pass; they are read when there is something to fill in."""
+        return value if str(value).startswith(JSONPATH) else super().convert(value, param, ctx)
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("kind", metavar="KIND")
+@click.argument("kind", type=KindName(), metavar="KIND")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@namespace_option
+@cluster_options("Look in this namespace.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Look in all namespaces.")
 @click.option("-l", "--selector", "labels", default="", metavar="SELECTOR", help="Only those with these labels, such as app=train.")
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
+@click.option(
+    "-o", "--output", "form", type=Form([*FORMS, f"{JSONPATH}TEMPLATE"]), default="table", show_default=True,
+    help="Form of the answer.",
+)  # fmt: skip
+@click.option("--no-headers", "has_headers", flag_value=False, default=True, help="Leave the titles of the columns out.")
 @click.option("-w", "--watch", "follows", is_flag=True, help="Go on and show every change, until Ctrl-C.")
-@server_option
-def command(server: str | None, **options: Any) -> None:  # Any: as click read them
+def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
     """Show objects of a running cluster: pods, nodes, podgroups, queues and the like, or gangs.
 
     A gang is a group with its pods: where it stands, and why it waits if it does.
     """
     from phalanx.cli.getting import show
-    from phalanx.cli.server import ask
 
-    asked = Options(**options)
-
-    async def shown(client: "Client") -> None:
-        await show(client, asked)
+    async def shown(client: "Client", namespace: str) -> None:
+        await show(client, Options(namespace=namespace, **options))
 
     try:
-        ask(server, shown)
+        ask(reach, shown)
     except KeyboardInterrupt:
-        if not asked.follows:
+        if not options["follows"]:
             raise
 
 
@@ -55,12 +64,18 @@ class Options:
     kind: str
     names: tuple[str, ...]
     namespace: str
-    everywhere: bool
-    labels: str
-    form: str
-    follows: bool
+    everywhere: bool = False
+    labels: str = ""
+    form: str = "table"
+    has_headers: bool = True
+    follows: bool = False
 
     @property
     def place(self) -> str:
         """The namespace to look in; empty for all."""
         return "" if self.everywhere else self.namespace
+
+    @property
+    def template(self) -> str:
+        """The template that the answer fills in; empty for other forms."""
+        return self.form.removeprefix(JSONPATH) if self.form.startswith(JSONPATH) else ""

@@ -9,11 +9,16 @@ import msgspec
 
 from phalanx.cli import output
 from phalanx.cli.get import Options
-from phalanx.cli.server import find, is_gang, kinds_of, split_name, title
-from phalanx.errors import Gone, Missing
-from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Kind, kind_of
+from phalanx.cli.jsonpath import filled
+from phalanx.cli.server import find, is_gang, kinds_here, split_name, title
+from phalanx.errors import Forbidden, Gone, Missing
+from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
+from phalanx.store.kube.discovery import served_kinds
 from phalanx.web.columns import Column, Document, columns_of
+
+BETWEEN_LOOKS_SECONDS = 0.5
+"""What changes together is shown together."""
 
 
 async def show(client: Client, asked: Options) -> None:
@@ -23,7 +28,7 @@ async def show(client: Client, asked: Options) -> None:
     if is_gang(word):
         await _show_gangs(client, asked, names, table)
         return
-    kinds = [kind for part in word.split(",") for kind in kinds_of(part)]
+    kinds = [kind for part in word.split(",") for kind in await kinds_here(client, part)]
     items = (
         [(await find(client, word, asked.namespace, name))[1] for name in names] if names else await _listed(client, asked, kinds)
     )
@@ -69,21 +74,43 @@ async def changes(client: Client, kind: Kind, namespace: str, labels: str = "") 
 # --- gangs ---------------------------------------------------------------------------------------------------------------
 
 
-def group_kind(gang: Document) -> Kind | None:
-    """Return the kind of a gang's group object; None where pods alone make it."""
-    return next((kind for kind in GROUP_BY_DIALECT.values() if kind.api_version == gang["group"]), None)
+async def group_kind(client: Client, gang: Document) -> Kind | None:
+    """Return the kind of a gang's group object, as the cluster serves it; None where pods alone make it."""
+    group = gang["group"].rpartition("/")[0]
+    kinds = [kind for kind in GROUP_KINDS if kind.group == group]
+    return next(iter(await served_kinds(client, kinds)), None) if kinds else None
 
 
 async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> list[Document]:
     """Return the gangs of a namespace, or of all; those that were named have to be there."""
-    everything = await client.gangs()
-    found = [item for item in everything if namespace in ("", item["metadata"]["namespace"])]
+    found = await _told(client, namespace)
     for name in names:
         if not any(item["metadata"]["name"] == name for item in found):
-            others = [item["metadata"]["namespace"] for item in everything if item["metadata"]["name"] == name]
-            hint = f" in this namespace; there is one with -n {others[0]}" if others else ""
-            raise Missing(f'gang "{name}" not found{hint}')
+            raise Missing(f'gang "{name}" not found{await _elsewhere(client, name)}')
     return [item for item in found if not names or item["metadata"]["name"] in names]
+
+
+async def _elsewhere(client: Client, name: str) -> str:
+    """Say in which namespace there is a gang of a name, if we may look there."""
+    try:
+        others = [item["metadata"]["namespace"] for item in await _told(client, "") if item["metadata"]["name"] == name]
+    except Forbidden:
+        return ""
+    return f" in this namespace; there is one with -n {others[0]}" if others else ""
+
+
+async def _told(client: Client, namespace: str) -> list[Document]:
+    """Return gangs as the cluster tells them, or, if it knows nothing of gangs, as its objects do."""
+    from phalanx.runtime.observed import Observer
+
+    try:
+        return [item for item in await client.gangs() if namespace in ("", item["metadata"]["namespace"])]
+    except (Missing, Forbidden):
+        observer = Observer()
+        found: list[Document] = (await observer.look(client, namespace))["items"]
+    for problem in observer.problems:
+        output.note(f"left out: {problem}")
+    return found
 
 
 async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], table: "_Table") -> None:
@@ -100,10 +127,11 @@ async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], ta
             bell.set()
 
     async with asyncio.TaskGroup() as tasks:
-        for kind in (POD, *GROUP_BY_DIALECT.values()):
+        for kind in (POD, *await served_kinds(client, GROUP_KINDS)):
             tasks.create_task(listen(kind))
         while True:
             await bell.wait()
+            await asyncio.sleep(BETWEEN_LOOKS_SECONDS)
             bell.clear()
             before, shown = shown, await gangs(client, asked.place)
             for item in shown:
@@ -123,16 +151,17 @@ class _Table:
 
     def write(self, items: Sequence[Document], *, is_one: bool) -> None:
         """Write all objects."""
-        if self._asked.form in ("json", "yaml"):
+        if self._asked.template and not self._asked.follows:
+            click.echo(filled(self._asked.template, items[0] if is_one else _whole(items)), nl=False)
+        elif self._asked.form in ("json", "yaml"):
             if not self._asked.follows:
-                whole = {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": list(items)}
-                output.write_data(items[0] if is_one else whole, self._asked.form)
+                output.write_data(items[0] if is_one else _whole(items), self._asked.form)
                 return
             for item in items:
                 self.write_more(item)
-        elif self._asked.form == "name":
+        elif self._asked.form == "name" or self._asked.template:
             for item in items:
-                click.echo(_name(item))
+                self.write_more(item)
         elif not items:
             where = "anywhere" if self._asked.everywhere else f"in namespace {self._asked.namespace}; -A shows all namespaces"
             click.echo(f"no {self._asked.kind} {where}", err=True)
@@ -148,6 +177,8 @@ class _Table:
             output.write_data(item, "yaml")
         elif self._asked.form == "name":
             click.echo(_name(item))
+        elif self._asked.template:
+            click.echo(filled(self._asked.template, item), nl=False)
         else:
             self._write_row(self._row(item))
 
@@ -161,7 +192,7 @@ class _Table:
             self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
             if number:
                 click.echo()
-            for row in rows:
+            for row in rows if self._asked.has_headers else rows[1:]:
                 self._write_row(row)
 
     def _write_row(self, row: Sequence[str]) -> None:
@@ -180,6 +211,10 @@ class _Table:
 
     def _columns(self, item: Document) -> list[Column]:
         return columns_of(item["kind"], self._client.now, is_wide=self._asked.form == "wide")
+
+
+def _whole(items: Sequence[Document]) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": list(items)}
 
 
 def _name(item: Document) -> str:

@@ -1,27 +1,15 @@
-"""Which cluster a command talks to, and how it does: the address that `phalanx up` left, or one that was named."""
+"""What commands ask of a cluster: the address that `phalanx up` left for them, and the objects that words mean."""
 
 import json
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from phalanx.model.kinds import Kind
     from phalanx.store.kube.client import Client
 
-VARIABLE = "PHALANX_SERVER"
-START = "start one with 'phalanx up', or name one with --server"
-Result = TypeVar("Result")
-
-server_option = click.option(
-    "--server", metavar="URL", help="The cluster to talk to; the one of 'phalanx up' unless said otherwise."
-)
-namespace_option = click.option(
-    "-n", "--namespace", default="default", show_default=True, metavar="NAME", help="Look in this namespace."
-)
+START = "start one with 'phalanx up', or name one with --server or --kubeconfig"
 
 
 def address_file() -> Path:
@@ -39,38 +27,32 @@ def leave_address(server: str) -> None:
 
 def take_address_back(server: str) -> None:
     """Remove the address, unless another cluster has left its own since."""
-    if _left_address() == server:
+    if _left()[0] == server:
         address_file().unlink(missing_ok=True)
 
 
-def _left_address() -> str:
+def running_address() -> str:
+    """Return the address that a running cluster left; that of one which died without a word does not count."""
+    server, pid = _left()
+    return server if _is_running(pid) else ""
+
+
+def _left() -> tuple[str, int]:
     try:
-        return str(json.loads(address_file().read_text())["server"])
+        left = json.loads(address_file().read_text())
+        return str(left["server"]), int(left["pid"])
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        return "", 0
 
 
-def ask(server: str | None, question: Callable[["Client"], Awaitable[Result]]) -> Result:
-    """Ask the cluster something and return the answer."""
-    import asyncio
-
-    from phalanx.errors import Unreachable
-    from phalanx.store.kube.client import Client
-
-    address = server or os.environ.get(VARIABLE) or _left_address()
-    if not address:
-        raise Unreachable(f"no cluster at {address_file()}: {START}")
-    if not address.startswith(("http://", "https://")):
-        raise Unreachable(f"no cluster at {address!r}: write a URL such as http://127.0.0.1:8001")
-
-    async def asked() -> Result:
-        async with Client(address) as client:
-            return await question(client)
-
+def _is_running(pid: int) -> bool:
     try:
-        return asyncio.run(asked())
-    except Unreachable as problem:
-        raise Unreachable(f"no cluster at {address}: {START}") from problem
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return pid > 0
 
 
 def kinds_of(word: str) -> list["Kind"]:
@@ -87,6 +69,22 @@ def kinds_of(word: str) -> list["Kind"]:
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
         raise ConfigError(f"unknown kind {word!r}; {hint}")
     return [kind for kind in found if not kind.group] or found
+
+
+async def kinds_here(client: "Client", word: str) -> list["Kind"]:
+    """Return the kinds that a word means and that the cluster serves, each in a version that it serves."""
+    from phalanx.errors import Missing
+    from phalanx.store.kube.discovery import served_kinds
+
+    kinds = kinds_of(word)
+    if not any(kind.group for kind in kinds):
+        return kinds
+    served = {kind.resource: kind for kind in await served_kinds(client, kinds)}
+    found = [served[kind.resource] for kind in kinds if kind.resource in served]
+    if not found:
+        groups = " or ".join(sorted({kind.group for kind in kinds}))
+        raise Missing(f"{client.server} serves no {word} ({groups}); 'phalanx manifests crds' prints definitions for it")
+    return found
 
 
 def is_gang(word: str) -> bool:
@@ -110,7 +108,7 @@ async def find(client: "Client", word: str, namespace: str, name: str) -> tuple[
     from phalanx.errors import Missing
 
     problem: Missing | None = None
-    for kind in kinds_of(word):
+    for kind in await kinds_here(client, word):
         try:
             return kind, dict(await client.get(kind, namespace, name))
         except Missing as missing:
@@ -120,8 +118,14 @@ async def find(client: "Client", word: str, namespace: str, name: str) -> tuple[
 
 
 async def _elsewhere(client: "Client", word: str, name: str) -> str:
-    for kind in kinds_of(word):
-        items = (await client.list(kind, fields=f"metadata.name={name}")).items if kind.is_namespaced else []
-        if items:
-            return f" in this namespace; there is one with -n {items[0]['metadata']['namespace']}"
+    """Say in which other namespace there is an object of a name, if we may look there."""
+    from contextlib import suppress
+
+    from phalanx.errors import Forbidden
+
+    for kind in await kinds_here(client, word):
+        with suppress(Forbidden):
+            items = (await client.list(kind, fields=f"metadata.name={name}")).items if kind.is_namespaced else []
+            if items:
+                return f" in this namespace; there is one with -n {items[0]['metadata']['namespace']}"
     return ""

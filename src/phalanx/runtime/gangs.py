@@ -1,9 +1,10 @@
 """The gangs of a running cluster as documents: what `phalanx get gangs` and `phalanx describe gang` show.
 
-They are read from the cluster as it is now; why one waits is what the last session that looked at it found.
+They are read from the cluster as it is now. Why one waits is what the last session that looked at it found, or, for those who run
+no session, what was written about it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from phalanx.core.decision import Decisions
@@ -11,6 +12,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.dialects.volcano_status import condition_document
 from phalanx.dialects.words import words_of
+from phalanx.explain.heard import refusal
 from phalanx.explain.membership import minimum_of
 from phalanx.explain.orphans import missing_groups
 from phalanx.explain.standing import Standing, standing_of
@@ -41,26 +43,37 @@ class GangBook:
         return news
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return all gangs as one list, by namespace and name; those that pods name and nobody describes come last."""
-        items = [self._document(snapshot, key) for key in sorted(snapshot.gangs)]
-        items += [_missing(snapshot, key, text) for key, text in missing_groups(snapshot).items()]
-        return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
+        """Return all gangs, each that waits with what was heard about it."""
+        return gang_list(snapshot, lambda state: self._why.get(GangKey(state.key), "no session has looked at it yet"))
 
-    def _document(self, snapshot: Snapshot, key: GangKey) -> dict[str, Any]:
-        gang = snapshot.gangs[key]
-        members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
-        state = GangState(gang, ((task, -1) for task in members))
-        namespace, name = split_key(key)
-        return {
-            "apiVersion": API_VERSION, "kind": "Gang",
-            "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
-            "group": _group_of(gang), "queue": gang.queue, "phase": words_of(gang).settled_phase(state),
-            "status": standing_of(state).value,
-            "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
-            "why": self._why.get(key, "no session has looked at it yet") if _waits(state) else "",
-            "conditions": [condition_document(item) for item in gang.conditions],
-            "members": [_member(task) for task in members],
-        }  # fmt: skip
+
+def gang_list(snapshot: Snapshot, why: Callable[[GangState], str]) -> dict[str, Any]:
+    """Return all gangs as one list, by namespace and name; those that pods name and nobody describes come last.
+
+    `why` is asked about gangs that wait, and those of which a part waits.
+    """
+    items = [_document(snapshot, key, why) for key in sorted(snapshot.gangs)]
+    items += [_missing(snapshot, key, text) for key, text in missing_groups(snapshot).items()]
+    return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
+
+
+def _document(snapshot: Snapshot, key: GangKey, why: Callable[[GangState], str]) -> dict[str, Any]:
+    gang = snapshot.gangs[key]
+    members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
+    state = GangState(gang, ((task, -1) for task in members))
+    namespace, name = split_key(key)
+    refused = refusal(gang)
+    return {
+        "apiVersion": API_VERSION, "kind": "Gang",
+        "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
+        "dialect": gang.dialect, "group": _group_of(gang), "queue": gang.queue, "phase": words_of(gang).settled_phase(state),
+        "status": standing_of(state).value,
+        "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
+        "reason": refused.reason if refused is not None and _waits(state) else "",
+        "why": why(state) if _waits(state) else "",
+        "conditions": [condition_document(item) for item in gang.conditions],
+        "members": [_member(task) for task in members],
+    }  # fmt: skip
 
 
 def _missing(snapshot: Snapshot, key: GangKey, text: str) -> dict[str, Any]:
@@ -69,7 +82,8 @@ def _missing(snapshot: Snapshot, key: GangKey, text: str) -> dict[str, Any]:
     namespace, name = split_key(key)
     return {
         "apiVersion": API_VERSION, "kind": "Gang", "metadata": {"name": name, "namespace": namespace},
-        "group": "", "queue": "", "phase": "Pending", "status": Standing.WAITS.value, "minimum": 0, "placed": 0, "running": 0,
+        "dialect": members[0].dialect, "group": "", "queue": "", "phase": "Pending", "reason": "",
+        "status": Standing.WAITS.value, "minimum": 0, "placed": 0, "running": 0,
         "why": text, "conditions": [], "members": [_member(task) for task in members],
     }  # fmt: skip
 

@@ -89,11 +89,13 @@ _GROUP = (
 )
 BY_KIND: dict[str, tuple[Column, ...]] = {
     "Gang": (
+        Column("DIALECT", at("dialect")),
         Column("QUEUE", at("queue")),
         Column("STATUS", at("status")),
         Column("MIN", at("minimum")),
         Column("PLACED", at("placed")),
         Column("RUNNING", at("running")),
+        Column("REASON", at("reason"), is_wide=True),
         Column("WHY", at("why"), is_sentence=True),
     ),
     "Pod": (

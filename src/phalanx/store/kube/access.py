@@ -109,8 +109,9 @@ def _certificate(user: User, place: str) -> tuple[str, str]:
 # --- inside a cluster ----------------------------------------------------------------------------------------------------
 
 
-def in_cluster(environment: Environment = os.environ, folder: Path = ACCOUNT) -> Access:
+def in_cluster(environment: Environment = os.environ, folder: Path | None = None) -> Access:
     """Reach the cluster that this pod runs in, as its service account."""
+    folder = folder or ACCOUNT
     place, host = f"service account at {folder}", environment.get(HOST, "")
     if not host:
         raise ConfigError(f"{place}: ${HOST} is not set; this works inside a pod only, outside name a file with --kubeconfig")

@@ -168,12 +168,18 @@ def _find(files: Sequence[_File], section: str, name: str, place: str) -> tuple[
 
 
 def _read_as(entry: object, kind: type[Struct], place: str) -> Struct:
-    """Read an entry; a field that says null says nothing."""
-    said = {key: value for key, value in entry.items() if value is not None} if isinstance(entry, Mapping) else entry
+    """Read an entry."""
     try:
-        return msgspec.convert(said, kind)
+        return msgspec.convert(_said(entry), kind)
     except msgspec.ValidationError as problem:
         raise ConfigError(f"{place}: {readable(problem)}") from problem
+
+
+def _said(entry: object) -> object:
+    """Return an entry without the fields that say null, which say nothing."""
+    if not isinstance(entry, Mapping):
+        return entry
+    return {key: _said(value) for key, value in entry.items() if value is not None}
 
 
 def _at_home(read: Struct, file: Path) -> Struct:
