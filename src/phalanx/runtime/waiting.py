@@ -1,0 +1,60 @@
+"""Which gangs wait for what, counted over all of them: a session tells only of those it looked at."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from phalanx.core.decision import Decisions
+from phalanx.core.snapshot import Snapshot
+from phalanx.core.states import GangState
+from phalanx.explain.cause import cause_of
+from phalanx.explain.membership import is_finished
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    queue: str
+    cause: str
+    """Why it lacks its minimum; empty when only more than that waits."""
+    pods: int
+
+
+@dataclass(slots=True)
+class WaitingRoom:
+    """Remembers what sessions said, and keeps the counts right."""
+
+    gangs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Gangs without their minimum, by queue and cause."""
+    pods: int = 0
+    """Members of all gangs that have no place."""
+    _entries: dict[GangKey, _Entry] = field(default_factory=dict)
+
+    def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        """Take over what a session found, and forget gangs that are gone."""
+        for key in [key for key in self._entries if key not in snapshot.gangs]:
+            self._leave(key)
+        for outcome in decisions.outcomes:
+            self._note_gang(outcome.state)
+
+    def _note_gang(self, gang: GangState) -> None:
+        key = GangKey(gang.key)
+        self._leave(key)
+        pods = 0 if is_finished(gang) else gang.tally.counts[Status.PENDING] + gang.tally.waiting
+        entry = _Entry(gang.gang.queue, cause_of(gang), pods)
+        if entry.cause or entry.pods:
+            self._entries[key] = entry
+            self._count(entry, 1)
+
+    def _leave(self, key: GangKey) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._count(entry, -1)
+
+    def _count(self, entry: _Entry, sign: int) -> None:
+        self.pods += sign * entry.pods
+        place = entry.queue, entry.cause
+        if entry.cause:
+            self.gangs[place] += sign
+            if not self.gangs[place]:
+                del self.gangs[place]
