@@ -90,8 +90,8 @@ class ProcessFamilies:
     def __init__(self, registry: CollectorRegistry) -> None:
         """Enter them."""
         self.queues = Picture(
-            registry, "phalanx_queue_resources", "What a queue has, asks for, should have and may have, in cores, bytes and devices.",
-            ["queue", "resource", "kind"],
+            registry, "phalanx_queue_resources",
+            "What a queue has, asks for, should have and may have, in cores, bytes and devices.", ["queue", "resource", "kind"],
         )  # fmt: skip
         self.leader = Gauge("phalanx_leader", "1 for the replica that decides, 0 for one that stands by.", registry=registry)
         self.reloads = Counter(
