@@ -16,8 +16,10 @@ def cause_of(gang: GangState) -> str:
     standing = standing_of(gang)
     if standing.has_minimum:
         return ""
-    if standing is not Standing.WAITS:
-        return PROMISED if standing is Standing.PROMISED else EVICTED
+    if standing is Standing.EVICTED:
+        return EVICTED
+    if standing is Standing.PROMISED and gang.is_pipelined:
+        return PROMISED
     return _cause_of_waiting(gang)
 
 
