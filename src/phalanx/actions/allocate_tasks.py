@@ -147,9 +147,9 @@ class _Run:
             text = f"{len(names)} node(s) refuse {first.key}, {reason}: {listed(names)}"
             course.note(5, "refused", text, task=first.key, reason=reason, nodes=names)
         best = outlook.best_scores(5)
-        names = {self._session.node_name(node): score for node, score in best}
-        text = ", ".join(f"{name} {score:g}" for name, score in names.items())
-        course.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=names)
+        scores = {self._session.node_name(node): score for node, score in best}
+        text = ", ".join(f"{name} {score:g}" for name, score in scores.items())
+        course.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=scores)
 
     def _names(self, nodes: list[int]) -> list[str]:
         return [self._session.node_name(node) for node in nodes]
