@@ -12,10 +12,14 @@ from phalanx.cli.policies import policy_of_text, profile_names, profile_text
 from phalanx.runtime.reload import ConfigSource, Reload
 
 GOOD = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
-SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.sampled_from(["gang", "allocate", "x", ""])
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.sampled_from(["gang", "allocate", "x", ""])
+)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["name", "plugins", "arguments", "x"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["name", "plugins", "arguments", "x"]), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 KEYS = ["profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule", "plugins", "options", "kind", "data"]

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from phalanx.explain.cause import cause_of
+from phalanx.core.states import GangState
+from phalanx.explain import cause
+from phalanx.explain.standing import standing_of
 from phalanx.model.status import Status
 from phalanx.testing import build
 from phalanx.testing.build import Document, policy
@@ -15,7 +17,11 @@ INQUEUE, TINY = build.pod_group("bert", min_member=1, phase="Inqueue"), build.qu
 GATE: Document = {"schedulingGates": [{"name": "example.com/wait"}]}
 
 
-def cause(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
+def cause_of(gang: GangState) -> str:
+    return cause.cause_of(gang, standing_of(gang))
+
+
+def cause_in(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
     cluster = build.cluster(nodes=2, policy=chosen, **offers).submit(*documents)
     return cause_of(cluster.run_cycle().decisions.outcomes[0].state)
 
@@ -34,13 +40,13 @@ def cause(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
     ],
 )  # fmt: skip
 def test_each_gang_waits_for_one_thing(gang: list[Document], chosen: Any, code: str) -> None:
-    assert cause(gang, chosen=chosen) == code
+    assert cause_in(gang, chosen=chosen) == code
 
 
 def test_a_gang_that_was_not_tried_says_so() -> None:
     group, pod = build.gang("bert", cpu=1)
     group["status"]["phase"] = "Inqueue"
-    assert cause(group, pod, chosen=policy([["gang"]], "backfill")) == "NotTried"
+    assert cause_in(group, pod, chosen=policy([["gang"]], "backfill")) == "NotTried"
 
 
 def test_a_gang_that_is_evicted_or_promised_says_so() -> None:

@@ -2,7 +2,7 @@
 
 from phalanx.core.states import GangState
 from phalanx.core.verdict import FitError
-from phalanx.explain.standing import Standing, standing_of
+from phalanx.explain.standing import Standing
 from phalanx.model.status import Status
 
 NO_PODS, EVICTED, PROMISED = "NoPods", "Evicted", "Promised"
@@ -11,9 +11,8 @@ OWN_CODES = (NO_PODS, EVICTED, PROMISED, NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_
 """Besides these, the code of a verdict."""
 
 
-def cause_of(gang: GangState) -> str:
-    """Return what keeps a gang from having its minimum; empty when it has it, or has ended."""
-    standing = standing_of(gang)
+def cause_of(gang: GangState, standing: Standing) -> str:
+    """Return what keeps a gang that stands so from having its minimum; empty when it has it, or has ended."""
     if standing.has_minimum:
         return ""
     if standing is Standing.EVICTED:

@@ -12,9 +12,10 @@ from prometheus_client import CollectorRegistry, ProcessCollector, disable_creat
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from phalanx import __version__
-from phalanx.core.decision import Decisions, Outcome
+from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
-from phalanx.explain.standing import Standing, standing_of
+from phalanx.core.states import GangState
+from phalanx.explain.standing import Standing, Stood, standing_of
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
 from phalanx.runtime.families import GangFamilies, ProcessFamilies, SessionFamilies, WriteFamilies
@@ -65,25 +66,26 @@ class Metrics:
 
     def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Count what a session decided, and show what waits and what queues have."""
-        self._count_attempts(snapshot, decisions)
+        found = [(outcome.state, standing_of(outcome.state)) for outcome in decisions.outcomes]
+        self._count_attempts(found)
+        for key in snapshot.gangs.keys() & decisions.errors.keys():
+            self.gang_attempted("error", queue=snapshot.gangs[key].queue)
         for count in Counter(item.preemptor for item in decisions.evictions.values() if item.preemptor).values():
             self.victims_chosen(count)
-        self._waiting.note(snapshot, decisions)
-        self._starting.note(snapshot, decisions)
+        self._waiting.note(snapshot, found)
+        self._starting.note(snapshot, found)
         self._gangs.pending.show(self._waiting.gangs.items())
         self._gangs.waiting_pods.set(self._waiting.pods)
         self._figures = decisions.queues or self._figures  # a quiet session counts none, and the last ones stand
         self._process.queues.show(queue_rows(snapshot, self._figures).items())
 
-    def _count_attempts(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        for outcome in decisions.outcomes:
-            result = _result(outcome)
+    def _count_attempts(self, found: list[Stood]) -> None:
+        for gang, standing in found:
+            result = _result(gang, standing)
             if result is not None:
-                self.gang_attempted(result, queue=outcome.state.gang.queue)
-            if any(verdict.reason == TIMEOUT for verdict in outcome.state.verdicts):
+                self.gang_attempted(result, queue=gang.gang.queue)
+            if any(verdict.reason == TIMEOUT for verdict in gang.verdicts):
                 self.gang_timed_out()
-        for key in snapshot.gangs.keys() & decisions.errors.keys():
-            self.gang_attempted("error", queue=snapshot.gangs[key].queue)
 
     # --- gangs -------------------------------------------------------------------------------------------------------
 
@@ -143,11 +145,10 @@ class Metrics:
         self._process.config_is_current.set(is_applied)
 
 
-def _result(outcome: Outcome) -> Attempt | None:
+def _result(gang: GangState, standing: Standing) -> Attempt | None:
     """Return how the attempt to place a gang ended; None if nothing of it could be placed."""
-    if not any(task.task.status is Status.PENDING and not task.task.is_gated for task in outcome.state.tasks):
+    if not any(task.task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks):
         return None
-    standing = standing_of(outcome.state)
     if standing in (Standing.STARTS, Standing.GROWS):
         return "scheduled"
     return None if standing is Standing.COMPLETED else "unschedulable"

@@ -1,10 +1,10 @@
 """Gangs whose binds are under way: a gang has started when the last of them is through."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
-from phalanx.explain.standing import Standing, standing_of
+from phalanx.explain.standing import Standing, Stood
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, TaskKey
 
@@ -22,14 +22,14 @@ class Starting:
     _starts: dict[GangKey, _Start] = field(default_factory=dict)
     _gang_by_task: dict[TaskKey, GangKey] = field(default_factory=dict)
 
-    def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
+    def note(self, snapshot: Snapshot, found: Iterable[Stood]) -> None:
         """Expect the binds of every gang that gets its minimum in this session, and no more of gangs that are gone."""
-        for gang in [gang for gang in self._starts if gang not in snapshot.gangs]:
-            self._forget(gang)
-        for outcome in decisions.outcomes:
-            if standing_of(outcome.state) is Standing.STARTS:
-                tasks = {state.task.key for state in outcome.state.tasks if state.status is Status.BINDING}
-                self._expect(GangKey(outcome.state.key), _Start(outcome.state.gang.created, tasks & decisions.binds.keys()))
+        for key in [key for key in self._starts if key not in snapshot.gangs]:
+            self._forget(key)
+        for gang, standing in found:
+            if standing is Standing.STARTS:
+                tasks = {task.task.key for task in gang.tasks if task.status is Status.BINDING is not task.task.status}
+                self._expect(GangKey(gang.key), _Start(gang.gang.created, tasks))
 
     def _expect(self, gang: GangKey, start: _Start) -> None:
         self._forget(gang)

@@ -1,13 +1,13 @@
 """Which gangs wait for what, counted over all of them: a session tells only of those it looked at."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.explain.cause import cause_of
-from phalanx.explain.membership import is_finished
+from phalanx.explain.standing import Standing, Stood
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
 
@@ -30,18 +30,17 @@ class WaitingRoom:
     """Members of all gangs that have no place."""
     _entries: dict[GangKey, _Entry] = field(default_factory=dict)
 
-    def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
+    def note(self, snapshot: Snapshot, found: Iterable[Stood]) -> None:
         """Take over what a session found, and forget gangs that are gone."""
         for key in [key for key in self._entries if key not in snapshot.gangs]:
             self._leave(key)
-        for outcome in decisions.outcomes:
-            self._note_gang(outcome.state)
+        for gang, standing in found:
+            self._note_gang(gang, standing)
 
-    def _note_gang(self, gang: GangState) -> None:
+    def _note_gang(self, gang: GangState, standing: Standing) -> None:
         key = GangKey(gang.key)
         self._leave(key)
-        pods = 0 if is_finished(gang) else gang.tally.counts[Status.PENDING] + gang.tally.waiting
-        entry = _Entry(gang.gang.queue, cause_of(gang), pods)
+        entry = _Entry(gang.gang.queue, cause_of(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.waiting)
         if entry.cause or entry.pods:
             self._entries[key] = entry
             self._count(entry, 1)
