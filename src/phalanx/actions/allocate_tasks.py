@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 
+from phalanx.core.course import listed
 from phalanx.core.hooks import Room
 from phalanx.core.order import pending_tasks
 from phalanx.core.outlook import Outlook
@@ -139,12 +140,19 @@ class _Run:
         if course.level < 5:
             return
         outlook = self._session.outlook(first.shape)
-        refused = outlook.error(within=self._within).counts
-        course.note(5, "filters", f"{int(outlook.feasible.sum())} node(s) fit {first.key}", task=first.key, refused=dict(refused))
+        refused = {reason: self._names(nodes) for reason, nodes in outlook.refused_nodes(within=self._within).items()}
+        counts = {reason: len(names) for reason, names in refused.items()}
+        course.note(5, "filters", f"{int(outlook.feasible.sum())} node(s) fit {first.key}", task=first.key, refused=counts)
+        for reason, names in refused.items():
+            text = f"{len(names)} node(s) refuse {first.key}, {reason}: {listed(names)}"
+            course.note(5, "refused", text, task=first.key, reason=reason, nodes=names)
         best = outlook.best_scores(5)
-        names = {self._session.node_name(node): score for node, score in best}
-        text = ", ".join(f"{name} {score:g}" for name, score in names.items())
-        course.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=names)
+        scores = {self._session.node_name(node): score for node, score in best}
+        text = ", ".join(f"{name} {score:g}" for name, score in scores.items())
+        course.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=scores)
+
+    def _names(self, nodes: list[int]) -> list[str]:
+        return [self._session.node_name(node) for node in nodes]
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first = batch[0]

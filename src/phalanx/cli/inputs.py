@@ -78,8 +78,12 @@ _Loader.add_implicit_resolver(
 
 def read_documents(path: str) -> list[Located]:
     """Return the documents of one file, or of stdin for "-"; empty ones are left out, but counted."""
-    name = "stdin" if path == STDIN else path
-    documents = parse_text(read_bytes(path), name)
+    return documents_in(read_bytes(path), "stdin" if path == STDIN else path)
+
+
+def documents_in(text: bytes, name: str) -> list[Located]:
+    """Return the documents of a text; `name` says whose it is."""
+    documents = parse_text(text, name)
     return [Located(f"{name}, document {number}", value) for number, value in enumerate(documents, start=1) if value is not None]
 
 

@@ -11,7 +11,7 @@ from functools import cache, partial
 from importlib.resources import files
 
 from phalanx.builtin import catalogue_of
-from phalanx.cli.inputs import Located, parse_text, read_documents
+from phalanx.cli.inputs import Located, documents_in, parse_text, read_bytes
 from phalanx.core.cycle import Catalogue
 from phalanx.core.kai_policy import read_kai_policy
 from phalanx.core.kai_shards import policy_of_shard
@@ -63,9 +63,17 @@ def policy_of_gates() -> Policy:
 
 def policy_of_file(path: str) -> Policy:
     """Return the policy of a configuration file, or of stdin for "-"."""
-    where = "stdin" if path == "-" else path
     try:
-        return policy_of(_configuration(path))
+        text = read_bytes(path)
+    except SnapshotError as problem:
+        raise ConfigError(str(problem)) from problem
+    return policy_of_text(text, "stdin" if path == "-" else path)
+
+
+def policy_of_text(text: bytes, where: str) -> Policy:
+    """Return the policy of what a configuration file holds; `where` says in an error which file."""
+    try:
+        return policy_of(_configuration(text, where))
     except ConfigError as problem:
         raise ConfigError(f"{where}: {problem}") from problem
     except SnapshotError as problem:
@@ -109,8 +117,8 @@ def _on_profile(document: object) -> object:
     return {**_profile(name), **config}
 
 
-def _configuration(path: str) -> object:
-    documents = read_documents(path)
+def _configuration(text: bytes, where: str) -> object:
+    documents = documents_in(text, where)
     if len(documents) > 1:
         raise ConfigError(f"{len(documents)} documents; a configuration is one")
     if not documents:

@@ -49,9 +49,14 @@ def summary(factory: object) -> str:
 
 def spelled_out(policy: Policy) -> str:
     """Write a policy as a configuration that leaves nothing unsaid."""
+    return yaml.safe_dump(in_full(policy), sort_keys=False)
+
+
+def in_full(policy: Policy) -> dict[str, Any]:
+    """Return a policy as a configuration that leaves nothing unsaid."""
     if policy.family == "kai":
-        return _spelled_out_kai(policy)
-    document = {
+        return _in_full_kai(policy)
+    return {
         "actions": ", ".join(policy.actions),
         "victimRule": policy.victim_rule,
         "tiers": [{"plugins": list(map(_plugin, tier))} for tier in policy.tiers],
@@ -60,13 +65,11 @@ def spelled_out(policy: Policy) -> str:
                   "ignoredProvisioners": sorted(policy.flags.ignored_provisioners),
                   "liftsKueueGate": policy.flags.lifts_kueue_gate},
     }  # fmt: skip
-    return yaml.safe_dump(document, sort_keys=False)
 
 
-def _spelled_out_kai(policy: Policy) -> str:
+def _in_full_kai(policy: Policy) -> dict[str, Any]:
     plugins = {plugin.name: {"enabled": True, "arguments": dict(plugin.arguments)} for plugin in policy.plugins()}
-    document = {"profile": "kai", "actions": ", ".join(policy.actions), "plugins": plugins, "options": dict(policy.options)}
-    return yaml.safe_dump(document, sort_keys=False)
+    return {"profile": "kai", "actions": ", ".join(policy.actions), "plugins": plugins, "options": dict(policy.options)}
 
 
 def _plugin(plugin: PluginPolicy) -> dict[str, Any]:

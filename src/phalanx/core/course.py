@@ -4,12 +4,15 @@ Nothing is recorded unless a level is asked for; callers test `level` first, so 
 
     3  queues and gangs in order, overused queues, gangs skipped, tasks placed, commit and discard
     4  orders and votes: validity, readiness, starving, enqueue votes, tasks tried
-    5  actions entered and left, filters and scores per class of tasks
+    5  actions entered and left, filters and scores per class of tasks, the nodes that each filter refuses
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+MOST_NAMES = 5
+"""A sentence lists this many; the fields of a step have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,12 @@ class Course:
         """Record a step if its level is wanted."""
         if level <= self.level:
             self.events.append(CourseEvent(level, event, text, fields))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write the first few of many names."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def note_votes(course: Course, hook: str, question: Sequence[Any], votes: Mapping[str, Any], chosen: Sequence[Any]) -> None:

@@ -6,7 +6,7 @@ ports, volumes, claims) everything is looked at again after every change.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -245,17 +245,39 @@ class Outlook:
 
         `own` are the filters of one task alone; they come last.
         """
-        asked = np.ones(len(self._allowed), dtype=np.bool_) if within is None else within.copy()
         counts: Counter[str] = Counter()
-        total = int(asked.sum())
+        final = np.zeros(len(self._allowed), dtype=np.bool_)
+        for reason, refused, is_final in self._refusals(within, ignores_room=ignores_room, own=own):
+            counts[reason] += int(refused.sum())
+            final |= refused & is_final
+        return FitError(len(final) if within is None else int(within.sum()), counts, prefix, final)
+
+    def refused_nodes(self, *, within: Mask | None = None) -> dict[str, list[int]]:
+        """Return the nodes that `error` counts, by reason, for a record of the session."""
+        found: dict[str, list[int]] = {}
+        for reason, refused, _ in self._refusals(within):
+            found.setdefault(reason, []).extend(np.flatnonzero(refused).tolist())
+        return found
+
+    def _refusals(
+        self, within: Mask | None, *, ignores_room: bool = False, own: Sequence[Sequence[Layer]] = ()
+    ) -> Iterator[tuple[str, Mask, bool]]:
+        """Yield each reason with the nodes that give it, and whether no eviction helps there."""
+        asked = np.ones(len(self._allowed), dtype=np.bool_) if within is None else within.copy()
         short = np.where(asked & (not ignores_room), first_short(self._session.ledger.future, self.request), -1)
-        for row, amount in zip(*np.unique(short[short >= 0], return_counts=True), strict=True):
-            counts[f"Insufficient {self._session.snapshot.space.names[row]}"] += int(amount)
-        final = np.zeros(len(asked), dtype=np.bool_)
+        for row in np.unique(short[short >= 0]):
+            yield f"Insufficient {self._session.snapshot.space.names[row]}", short == row, False
         asked &= short < 0
         for layers in (*self.layers(), *own):
-            asked, final = _count_layers(layers, asked, final, counts)
-        return FitError(total, counts, prefix, final)
+            refused = np.zeros(len(asked), dtype=np.bool_)
+            for layer in layers:
+                hits = layer.refused & asked
+                refused |= hits
+                if layer.is_final:
+                    asked = asked & ~hits  # the later filters of this plugin are not asked about them
+                if hits.any():
+                    yield layer.reason, hits, layer.is_final
+            asked &= ~refused
 
 
 class _Run:
@@ -289,16 +311,3 @@ class _Run:
     def _site(self, nodes: Index, more: Counts | int, is_now: bool) -> Site:
         booked = self.taken[nodes] + more if self._outlook.books_are_live else 0
         return Site(nodes, self._held[nodes] + (more if is_now else 0), booked)
-
-
-def _count_layers(layers: Sequence[Layer], asked: Mask, final: Mask, counts: Counter[str]) -> tuple[Mask, Mask]:
-    """Count the refusals of one plugin; nodes it refuses are not asked further."""
-    refused = np.zeros(len(asked), dtype=np.bool_)
-    for layer in layers:
-        hits = layer.refused & asked
-        counts.update({layer.reason: int(hits.sum())} if hits.any() else {})
-        refused |= hits
-        if layer.is_final:
-            final = final | hits
-            asked = asked & ~hits
-    return asked & ~refused, final

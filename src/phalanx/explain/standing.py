@@ -37,6 +37,9 @@ class Standing(StrEnum):
 
 _ORDER = list(Standing)
 
+Stood = tuple[GangState, Standing]
+"""A gang after a session, and where it stands."""
+
 
 @dataclass(frozen=True, slots=True)
 class GangRow:
