@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from phalanx.controllers.base import Controller
     from phalanx.runtime.live.app import Setup
-    from phalanx.store.kube.access import Access
+    from phalanx.runtime.live.operations import Address
+    from phalanx.runtime.logs import Form
+    from phalanx.runtime.reload import ConfigSource
 
 EXAMPLES = """\b
 Examples:
@@ -15,6 +20,7 @@ Examples:
   phalanx run --config /etc/phalanx/config.yaml --log-format json -v 2
 """
 NAME, NAMESPACE = "phalanx", "phalanx-system"
+SHORTEST_LEASE = 3.0
 PATH = click.Path(allow_dash=True)
 
 
@@ -31,6 +37,14 @@ PATH = click.Path(allow_dash=True)
 @click.option("--lease-name", default=NAME, show_default=True, metavar="NAME", help="The Lease by which a leader is elected.")
 @click.option("--lease-namespace", default=NAMESPACE, show_default=True, metavar="NAME", help="Where that Lease is.")
 @click.option("--lease-duration", default=15.0, show_default=True, metavar="SECONDS", help="Others take over after so long.")
+@click.option("--http", metavar="HOST:PORT", help="Serve /livez, /readyz, /metrics and /configz there; port 0 takes a free one.")
+@click.option("-v", "--verbosity", type=click.IntRange(0, 9), default=1, show_default=True, metavar="N", help="How much to log.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to log.")
+@click.option(
+    "--controllers", default="*", show_default=True, metavar="NAMES",
+    help="Which controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one.",
+)  # fmt: skip
+@click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Tell by an event of every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
     """Schedule the gangs of a real cluster until SIGTERM or Ctrl-C.
 
@@ -40,7 +54,9 @@ def command(**options: Any) -> None:  # Any: as click read them
     """
     import asyncio
 
-    asyncio.run(_run(Options(**options)))
+    asked = Options(**options)
+    asked.refuse_clashes()
+    asyncio.run(_run(asked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +72,67 @@ class Options:
     lease_name: str
     lease_namespace: str
     lease_duration: float
+    http: str | None
+    verbosity: int
+    log_format: "Form"
+    controllers: str
+    pod_events: bool
+
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together."""
+        if self.config and self.profile:
+            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        if self.lease_duration < SHORTEST_LEASE:
+            raise click.UsageError(f"--lease-duration: leases are renewed every few seconds; write {SHORTEST_LEASE:g} or more")
+
+    @property
+    def address(self) -> "Address | None":
+        """Where to serve."""
+        from phalanx.runtime.live.operations import Address
+
+        host, _, port = (self.http or "").rpartition(":")
+        if not self.http:
+            return None
+        if not port.isdigit():
+            raise click.UsageError(f"--http: {self.http!r} is no address; write for example 0.0.0.0:8080")
+        return Address(host or "0.0.0.0", int(port))
 
 
 async def _run(asked: Options) -> None:
     import asyncio
+    import logging
     import signal
 
     from phalanx.runtime.live.app import Live
+    from phalanx.runtime.live.operations import Operations
+    from phalanx.runtime.logs import logger_of, start_logging
     from phalanx.store.kube.access import access
 
-    reach = access(asked.kubeconfig or "", asked.context or "")
+    source = _config_source(asked)
+    reach, address = access(asked.kubeconfig or "", asked.context or ""), asked.address
+    start_logging(asked.verbosity, asked.log_format)
     is_over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_over.set)
+    logger = logger_of("run")
     async with reach.client() as client:
-        live = Live(client, _setup(asked, reach), report=lambda text: click.echo(text, err=True))
-        await live.run(is_over)
+        live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
+        await Operations(live, config=source).run(address, is_over)
 
 
-def _setup(asked: Options, reach: "Access") -> "Setup":
-    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
+def _config_source(asked: Options) -> "ConfigSource | None":
+    """Return the file of the configuration, which is read again when it changes; None where a profile decides."""
+    from pathlib import Path
+
+    from phalanx.cli.policies import policy_of_text
+    from phalanx.runtime.reload import ConfigSource
+
+    path = asked.config
+    return None if path is None else ConfigSource(Path(path), lambda text: policy_of_text(text, path))
+
+
+def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
+    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.live.app import Setup
@@ -83,18 +140,31 @@ def _setup(asked: Options, reach: "Access") -> "Setup":
     from phalanx.runtime.live.sessions import Mind
     from phalanx.sim.sshkeys import pair_for
 
-    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     mind = Mind(policy, connected_catalogue(policy.family))
     chosen = ControllerSettings(schedulers=frozenset(asked.names), scheduler=(policy, mind.catalogue))
     identity = _identity()
     third = asked.lease_duration / 15.0
     return Setup(
         mind=mind, gates=Mind(policy_of_gates(), connected_catalogue("")),
-        controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
-        schedulers=frozenset(asked.names), identity=identity,
+        controllers=_chosen(asked.controllers, standard_controllers(pair_for, chosen, has_admission=policy.has_admission)),
+        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
     )  # fmt: skip
+
+
+def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":
+    """Return the controllers that some words name."""
+    from phalanx.errors import ConfigError
+
+    asked = [word.strip() for word in words.split(",") if word.strip()]
+    known = {controller.name for controller in controllers}
+    for word in asked:
+        if word != "*" and word.removeprefix("-") not in known:
+            raise ConfigError(f"--controllers: no controller is called {word!r}; write some of {', '.join(sorted(known))}, or *")
+    has_all = "*" in asked or all(word.startswith("-") for word in asked)
+    return [item for item in controllers if f"-{item.name}" not in asked and (has_all or item.name in asked)]
 
 
 def _identity() -> str:

@@ -438,11 +438,6 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
 """By API group and kind; the version does not matter for the fields we read."""
 
 
-def is_read(kind: Kind) -> bool:
-    """Tell whether sessions read objects of a kind."""
-    return (kind.group, kind.kind) in _HANDLERS
-
-
 def known_kinds() -> list[str]:
     """Return the kinds that are read, for a message."""
     return sorted({kind for _, kind in _HANDLERS})

@@ -4,7 +4,7 @@ For `kubectl phalanx` on a cluster whose API server knows nothing of gangs. It a
 groups and events of one namespace, or of all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -53,7 +53,7 @@ class Observer:
         except SnapshotError as problem:
             self.problems.append(str(problem))
 
-    def _hear(self, events: list[Document]) -> None:
+    def _hear(self, events: Sequence[Document]) -> None:
         """Sort events by what they are about."""
         for event in events:
             involved: Mapping[str, Any] = event.get("involvedObject") or {}

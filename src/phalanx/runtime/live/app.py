@@ -10,16 +10,16 @@ from phalanx.controllers.base import Controller, Tell
 from phalanx.controllers.sessions.plans import GatePlanner
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
-from phalanx.dialects.cluster import ObjectCluster, is_read
+from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError
 from phalanx.explain.news import news
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Kind, kind_of, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
 from phalanx.runtime.live.binding import Hands
 from phalanx.runtime.live.controlling import Controlling
-from phalanx.runtime.live.election import Election, Terms
+from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
 from phalanx.runtime.live.outbox import Outbox
 from phalanx.runtime.live.picture import Picture, Urgency
@@ -35,6 +35,7 @@ UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
 BETWEEN_DISCOVERIES_SECONDS = 30.0
 LAST_WORDS_SECONDS = 10.0
+BETWEEN_TURNS_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,10 @@ class Live:
         self.reflectors: dict[Kind, Reflector] = {}
         self.has_synced = asyncio.Event()
         self.is_stopping = False
+        self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
+        """Told of the kind and type of every event of a watch."""
+        self.turned: list[Callable[[], None]] = []
+        """Told whenever the loop turns, several times a minute."""
         self.sessions.decided.append(self._tell_session)
         self.sessions.binding.bound.append(self._tell_bound)
         self.mirror.listen(self._hear)
@@ -80,6 +85,17 @@ class Live:
     def is_leader(self) -> bool:
         """Tell whether this one decides."""
         return not self.is_stopping and (self.election is None or self.election.is_leader)
+
+    def tell(self, event: Tell) -> None:
+        """Let an event be known."""
+        self._events.tell(event)
+
+    def election_object(self) -> Document | None:
+        """Return the object that stands for all replicas; None where nobody is elected."""
+        terms = self._setup.terms
+        if terms is None:
+            return None
+        return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": {"name": terms.name, "namespace": terms.namespace}}
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
@@ -116,8 +132,8 @@ class Live:
 
     async def _follow(self, tasks: asyncio.TaskGroup) -> None:
         """Follow every kind that is served and that somebody looks at, also those that are served later."""
-        wanted = {kind for controller in self._setup.controllers for kind in controller.watches}
-        kinds = [kind for kind in KINDS if (is_read(kind) or kind in wanted) and kind.kind not in UNWATCHED]
+        wanted = {*kinds_read(), *(kind for controller in self._setup.controllers for kind in controller.watches)}
+        kinds = [kind for kind in KINDS if kind in wanted and kind.kind not in UNWATCHED]
         by_resource = {kind.resource: kind for kind in kinds}
         while True:
             try:
@@ -130,6 +146,7 @@ class Live:
             found = [by_resource[kind.resource] for kind in served]
             for kind in sorted((kind for kind in found if kind not in self.reflectors), key=KINDS.index):
                 reflector = self.reflectors[kind] = Reflector(self.client, self.mirror, kind, report=self._report)
+                reflector.heard = self.heard
                 tasks.create_task(reflector.run())
             self.sessions.followed = frozenset(self.reflectors)
             await self._sync()
@@ -159,8 +176,15 @@ class Live:
         if not work.cancelled() and (problem := work.exception()) is not None:
             raise problem
 
+    async def _turn(self) -> None:
+        while True:
+            for listener in self.turned:
+                listener()
+            await asyncio.sleep(BETWEEN_TURNS_SECONDS)
+
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._turn())
             tasks.create_task(self._follow(tasks))
             tasks.create_task(self._lead() if self.election is None else self.election.run(self._lead))
 

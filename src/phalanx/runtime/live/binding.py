@@ -61,8 +61,8 @@ class Binding:
         self._hands, self._wake = hands, wake
         self.bound: list[Callable[[Task, str, float], None]] = []
         """Told of every pod that is bound, of its node, and how many seconds it took."""
-        self.refused: list[Callable[[Task, str], None]] = []
-        """Told of every bind that was refused, and why."""
+        self.refused: list[Callable[[Task, ClusterError, float], None]] = []
+        """Told of every bind that was refused, why, and after how many seconds."""
 
     def start(self, snapshot: Snapshot, decisions: Decisions, left_out: frozenset[TaskKey] = frozenset()) -> None:
         """Send the binds of a session, those of one gang together."""
@@ -89,6 +89,8 @@ class Binding:
                 for listener in self.bound:
                     listener(task, node, monotonic() - begun)
             else:
+                for refusal in self.refused:
+                    refusal(task, problem, monotonic() - begun)
                 self._note_refusal(bound, task, node, problem)
             bound.left -= 1
             if not bound.left and bound.refused:
@@ -100,8 +102,6 @@ class Binding:
 
     def _note_refusal(self, bound: Round, task: Task, node: str, problem: ClusterError) -> None:
         self._hands.picture.give_up(task, self._hands.mirror.find(POD, task.namespace, task.name))
-        for listener in self.refused:
-            listener(task, str(problem))
         is_gone = isinstance(problem, Missing) or any(word in str(problem) for word in GONE)
         if not is_gone:
             bound.refused[task.key] = (task, node, str(problem))

@@ -20,6 +20,7 @@ from phalanx.runtime.live.conditions import PodConditions
 from phalanx.runtime.live.evicting import Evicting
 from phalanx.runtime.live.outbox import Rank
 from phalanx.runtime.live.picture import Urgency
+from phalanx.runtime.timing import Stopwatch, Times
 
 SHORTEST_GAP = 0.02
 """Between two sessions; or as long as the last one took, if that is longer, so that a storm of events leaves time for answers."""
@@ -57,8 +58,11 @@ class Sessions:
         self.count = 0
         self.decided: list[Callable[[Snapshot, Decisions], None]] = []
         """Told of every session, before it is carried out."""
-        self.timed: list[Callable[[float, float], None]] = []
-        """Told how long every session took, and the snapshot of it."""
+        self.timed: list[Callable[[float, float, Times], None]] = []
+        """Told how long every session took, the snapshot of it, and its parts."""
+        self.course_level = 0
+        """How much of the course of sessions is recorded."""
+        self._stopwatch = Stopwatch(monotonic)
 
     def wake(self, urgency: Urgency) -> None:
         """Something has changed: decide soon, or a while later."""
@@ -109,18 +113,19 @@ class Sessions:
         begun = monotonic()
         snapshot = seen_by(self.mind.policy, self._hands.picture.snapshot(time()))
         taken = monotonic()
-        decisions = self._decisions(snapshot)
+        catalogue, times = self._stopwatch.begin(self.mind.catalogue)
+        decisions = self._decisions(snapshot, catalogue)
         for listener in self.timed:
-            listener(monotonic() - begun, taken - begun)
+            listener(monotonic() - begun, taken - begun, times)
         return snapshot, decisions
 
-    def _decisions(self, snapshot: Snapshot) -> Decisions:
+    def _decisions(self, snapshot: Snapshot, catalogue: Catalogue) -> Decisions:
         """Run a session, unless it is plain that it would have nothing to decide."""
         policy, is_guarded = self.mind.policy, self._is_guarded
         quiet = None if is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=is_guarded)
         if quiet is not None:
             return quiet
-        decisions = run_cycle(snapshot, policy, self.mind.catalogue)
+        decisions = run_cycle(snapshot, policy, catalogue, course_level=self.course_level)
         if decisions.outcomes:
             self._is_guarded = decisions.outcomes[0].is_guarded
         return decisions
