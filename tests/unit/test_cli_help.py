@@ -12,7 +12,7 @@ import phalanx
 from phalanx import cli
 from phalanx.errors import ConfigError, SnapshotError
 
-HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "aiohttp")
+HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "aiohttp", "prometheus_client")
 
 
 def run(*arguments: str) -> Result:
