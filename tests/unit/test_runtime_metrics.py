@@ -8,11 +8,13 @@ from phalanx.builtin import catalogue_of
 from phalanx.core.cycle import run_cycle
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
+from phalanx.model.kinds import POD
 from phalanx.model.moment import moment_text
 from phalanx.model.task import TaskKey
 from phalanx.runtime.gauges import LastMinute
 from phalanx.runtime.metrics import Metrics
 from phalanx.runtime.timing import Times
+from phalanx.store.history import Event
 from phalanx.testing import build, kai, sigs, worlds
 
 NOW = 1_767_225_600.0
@@ -260,3 +262,29 @@ def test_no_name_of_a_pod_or_a_gang_is_a_label(metrics: Metrics) -> None:
     metrics.bind_ended(TaskKey("default/bert-0"), "bound", seconds=0.01)
     assert b"bert" not in metrics.text()
     assert b"gpt" not in metrics.text()
+
+
+def test_the_life_of_two_gangs_in_a_cluster() -> None:
+    world = worlds.world(nodes=2, gpus=1)
+    metrics = Metrics(lambda: world.now)
+    world.scheduling.decided.append(metrics.note)
+
+    def bound(event: Event) -> None:
+        if event.kind is not POD or event.before is None or event.before["spec"].get("nodeName"):
+            return
+        if event.object["spec"].get("nodeName"):
+            meta = event.object["metadata"]
+            metrics.bind_ended(TaskKey(f"{meta['namespace']}/{meta['name']}"), "bound", seconds=0.01)
+
+    world.store.listen(bound)
+    worlds.submit(world, worlds.gang("bert", tasks=2, gpus=1, duration="10m"))
+    worlds.submit(world, worlds.gang("gpt", tasks=2, gpus=1, duration="10m"), at=1)
+    worlds.run(world, 60)
+    assert value(metrics, "podgroup_waiting_pods") == 2
+    worlds.run(world, 900)
+    assert value(metrics, "podgroup_waiting_pods") == 0
+    assert b"phalanx_pending_gangs{" not in metrics.text()
+    assert value(metrics, "phalanx_gang_scheduling_duration_seconds_count") == 2
+    assert value(metrics, "phalanx_gang_scheduling_duration_seconds_bucket", le="30.0") == 1
+    assert value(metrics, "phalanx_gang_scheduling_duration_seconds_bucket", le="900.0") == 2
+    assert value(metrics, "phalanx_pods_scheduled_total") == 4
