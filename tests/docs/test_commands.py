@@ -45,6 +45,10 @@ NOT_RUN = {
     "deviceclasses": "needs a cluster",
     "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
     "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
+    "kubectl plugin list": "needs kubectl",
+    "kubectl phalanx get gangs -A": "needs a cluster",
+    "kubectl phalanx get gangs -n research -o wide --watch": "needs a cluster",
+    "kubectl phalanx describe gang resnet -n research": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
 }
