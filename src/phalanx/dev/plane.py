@@ -123,7 +123,10 @@ class ControlPlane:
         return self._answers(f"{self._layout.etcd}/health")
 
     def _server_is_ready(self) -> bool:
-        return self._layout.certificate.exists() and self._answers(f"{self.server}/readyz", self.tls)
+        try:
+            return self._answers(f"{self.server}/readyz", self.tls)
+        except OSError:
+            return False  # the certificate is not there, or being written
 
     def _answers(self, address: str, tls: ssl.SSLContext | None = None) -> bool:
         try:
