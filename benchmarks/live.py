@@ -158,7 +158,8 @@ async def phalanx(client: Client, plane: ControlPlane, race: Race, namespace: st
 
         def stop() -> None:
             process.terminate()
-            process.wait(30)
+            _, _, usage = os.wait4(process.pid, 0)
+            print(f"phalanx used {usage.ru_utime + usage.ru_stime:.1f} s of CPU, {usage.ru_maxrss / 1024:.0f} MiB", file=sys.stderr)
 
         return stop
 

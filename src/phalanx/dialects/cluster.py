@@ -125,6 +125,11 @@ class ObjectCluster:
         if problem:
             raise SnapshotError(problem)
 
+    def stands_alone(self, task: Task) -> bool:
+        """Tell whether nothing that other objects say changes how a pod is read, nor what it says how they are."""
+        is_plain = task.key not in self._contested and task.key not in self._pods_with_volumes
+        return is_plain and task.dialect not in MAKERS
+
     def _left_to_others(self, task: Task) -> Task:
         """Hold a pod back that waits for another scheduler."""
         is_ours = not self._schedulers or task.status is not Status.PENDING or task.scheduler in self._schedulers

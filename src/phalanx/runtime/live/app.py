@@ -191,25 +191,20 @@ class Live:
     async def _lead(self) -> None:
         await self.has_synced.wait()
         agenda = Agenda(self.mirror, self._setup.controllers)
-        controlling = Controlling(self.mirror, agenda, self._writer, report=self._report)
+        controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.sessions.run(lambda: self.is_leader))
                 tasks.create_task(self._plan_behind_gates())
+                for document in self.mirror.everything():
+                    agenda.hear(kind_of(document), document)
                 self._agenda, self._controlling = agenda, controlling
-                await self._ask_about_everything(agenda)
                 tasks.create_task(controlling.run())
         finally:
             self._agenda = self._controlling = None
             self.outbox.drop()
             self._writer.forget()
             self.picture.give_up_all(lambda key: self.mirror.find(POD, *split_key(key)))
-
-    async def _ask_about_everything(self, agenda: Agenda) -> None:
-        for number, document in enumerate(list(self.mirror.everything())):
-            agenda.hear(kind_of(document), document)
-            if number % 100 == 0:
-                await asyncio.sleep(0)
 
     async def _plan_behind_gates(self) -> None:
         while True:
