@@ -49,7 +49,7 @@ class Policy:
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     """It is about objects in namespaces with these labels."""
     condition: str = ""
-    """It is about objects of which this CEL expression holds."""
+    """It is about objects of which this CEL expression holds; the API server does not show it the namespace."""
 
 
 _JOB = kind_of({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"})
@@ -152,10 +152,10 @@ MUTATING = (
     Policy("phalanx-job-defaults", _JOB, ("CREATE",), changes=_JOB_CHANGES, condition="has(object.spec) && has(object.spec.tasks)"),
     Policy(
         "phalanx-group-queue", _GROUP, ("CREATE",),
-        changes=(Change("queue-of-namespace", f"[{_add('/spec/queue', _QUEUE_OF)}]",
+        changes=(Change("queue-of-namespace",
+                        f"{_annotated(QUEUE_OF_NAMESPACE, 'namespaceObject')} ? [{_add('/spec/queue', _QUEUE_OF)}] : []",
                         f"a group in the queue default goes to that of the namespace's annotation {QUEUE_OF_NAMESPACE}"),),
-        condition=f"{_annotated(QUEUE_OF_NAMESPACE, 'namespaceObject')} && has(object.spec) && "
-                  "(!has(object.spec.queue) || object.spec.queue == '' || object.spec.queue == 'default')",
+        condition="has(object.spec) && (!has(object.spec.queue) || object.spec.queue == '' || object.spec.queue == 'default')",
     ),
     Policy(
         "phalanx-queue-hierarchy-root", _QUEUE, ("CREATE", "UPDATE"), annotations=(HIERARCHY,),
