@@ -3,6 +3,7 @@
 A session costs what the gangs in it cost. A large gang may wait for days, and most sessions are held because of others.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,11 +16,12 @@ from phalanx.core.states import GangState
 from phalanx.model.gang import Gang
 from phalanx.model.status import READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.placement import Counts
 from phalanx.placement.fit import copies
 
-Need = tuple[tuple[tuple[str, int], ...], int]
-"""What a task asks for, and how many such tasks need a place."""
+Amounts = tuple[tuple[str, int], ...]
+"""What a task asks for."""
+Line = Hashable
+"""What gangs have in common of which the first is served first: the queue, and all that matters to a node."""
 FIRST_WAIT = 1 / 4
 """As a part of the longest."""
 
@@ -30,9 +32,15 @@ class Spot:
 
     gang: Gang
     members: Mapping[TaskKey, Task]
-    needs: tuple[Need, ...]
+    needs: tuple[tuple[Amounts, int], ...]
+    """What tasks ask for, and how many of them need a place."""
+    line: Line
     until: float
     wait: float
+
+    def turn(self) -> tuple[int, float, str]:
+        """Order the gangs of a line as sessions do."""
+        return -self.gang.priority, self.gang.created, self.gang.key
 
     def is_same(self, snapshot: Snapshot) -> bool:
         """Tell whether nobody has touched the gang: its pods, or what its group asks for."""
@@ -57,7 +65,7 @@ class ParkingLot:
         if not resting:
             return snapshot
         places = _Places(snapshot, [key for key in snapshot.active if key not in spots])
-        woken = frozenset(key for key, spot in resting.items() if places.suffice(spot.needs))
+        woken = frozenset(spot.gang.key for spot in sorted(resting.values(), key=Spot.turn) if places.serve(spot))
         return replace(snapshot, active=tuple(key for key in snapshot.active if key not in resting or key in woken), calm=woken)
 
     def park(self, snapshot: Snapshot, decisions: Decisions) -> None:
@@ -71,7 +79,8 @@ class ParkingLot:
                 self._spots[key] = old
                 continue
             wait = self._first if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
-            self._spots[key] = Spot(state.declared, snapshot.members_of(key), _needs(state), snapshot.now + wait, wait)
+            until, members = snapshot.now + wait, snapshot.members_of(key)
+            self._spots[key] = Spot(state.declared, members, _needs(state), _line(state), until, wait)
 
     def next_time(self) -> float | None:
         """Return when the next gang wants to be asked."""
@@ -87,12 +96,18 @@ def _waits_in_vain(state: GangState) -> bool:
     return bool(counts[Status.PENDING]) and not any(counts[status] for status in (*READY, Status.PIPELINED, Status.RELEASING))
 
 
-def _needs(state: GangState) -> tuple[Need, ...]:
+def _needs(state: GangState) -> tuple[tuple[Amounts, int], ...]:
     """Return what the gang asks for: so many tasks of its only class as its minimum is, or else one of each class."""
     waiting = [task.task for task in state.tasks if task.status is Status.PENDING]
     shapes = {id(task.shape): task.shape for task in waiting}
     count = min(state.gang.min_member, len(waiting)) if len(shapes) == 1 else 1
     return tuple((tuple(sorted(shape.request.items())), max(count, 1)) for shape in shapes.values())
+
+
+def _line(state: GangState) -> Line:
+    gang, shapes = state.gang, {id(task.task.shape): task.task.shape for task in state.tasks}
+    kinds = frozenset(shape.placement_key() if shape.is_self_contained else id(shape) for shape in shapes.values())
+    return gang.queue, gang.topology, gang.label, kinds
 
 
 class _Places:
@@ -110,17 +125,19 @@ class _Places:
             if node is not None:
                 unpromised[:, node] -= request_of(task.shape.request, self._space).amounts
         self._room = np.minimum(idle, unpromised)
-        self._counts: dict[Hashable, Counts] = {}
-        self._answers: dict[Need, bool] = {}
+        self._totals: dict[Amounts, int] = {}
+        self._taken: Counter[tuple[Line, Amounts]] = Counter()
 
-    def suffice(self, needs: tuple[Need, ...]) -> bool:
-        """Tell whether each request finds as many places as it needs."""
-        return all(self._suffice(need) for need in needs)
+    def serve(self, spot: Spot) -> bool:
+        """Tell whether each request finds as many places as it needs, besides what gangs before it in its line would take."""
+        if any(self._total(amounts) < count for amounts, count in spot.needs):
+            return False
+        if any(self._total(amounts) < count + self._taken[spot.line, amounts] for amounts, count in spot.needs):
+            return False
+        self._taken.update({(spot.line, amounts): count for amounts, count in spot.needs})
+        return True
 
-    def _suffice(self, need: Need) -> bool:
-        if need not in self._answers:
-            amounts, count = need
-            if amounts not in self._counts:
-                self._counts[amounts] = copies(self._room, request_of(dict(amounts), self._space))
-            self._answers[need] = int(np.minimum(self._counts[amounts], count).sum()) >= count
-        return self._answers[need]
+    def _total(self, amounts: Amounts) -> int:
+        if amounts not in self._totals:
+            self._totals[amounts] = int(copies(self._room, request_of(dict(amounts), self._space)).sum())
+        return self._totals[amounts]
