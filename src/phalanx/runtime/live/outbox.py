@@ -88,6 +88,7 @@ class Outbox:
             timer.cancel()
         for worker in self._workers:
             worker.cancel()
+        self._workers = set()  # those that end do not count any more
         lines, self._lines, self._ready = self._lines, {}, []
         self._timers.clear()
         for job in (job for line in lines.values() for job in line):

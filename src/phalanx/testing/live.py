@@ -1,0 +1,66 @@
+"""An embedded cluster behind real sockets in the event loop of a test, for what talks to an API server.
+
+The test may touch the store directly, between two requests. Requests can be made to fail, and a test waits for what it expects
+instead of sleeping.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from phalanx.errors import ClusterError
+from phalanx.store.kube.client import Client
+from phalanx.store.memory import MemoryStore
+from phalanx.web.api import Api
+from phalanx.web.serving import serving
+
+PATIENCE_SECONDS = 5.0
+STEP_SECONDS = 0.002
+
+
+class Trouble:
+    """Lets requests fail: those that come next are answered with these errors, one each."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.coming: deque[ClusterError] = deque()
+        self.requests = 0
+        """How many requests have come."""
+
+    def __call__(self) -> None:
+        """Look at a request before it is answered."""
+        self.requests += 1
+        if self.coming:
+            raise self.coming.popleft()
+
+
+@asynccontextmanager
+async def opened(store: MemoryStore, trouble: Trouble | None = None) -> AsyncIterator[Client]:
+    """Serve a store inside the block; yields a client of it."""
+    api = Api(store, before=trouble or Trouble())
+    async with serving(api.application()) as address, Client(address) as client:
+        yield client
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not is_so():
+            await asyncio.sleep(STEP_SECONDS)
+
+
+@asynccontextmanager
+async def going_on(*works: Coroutine[Any, Any, None]) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Let endless work go on inside the block; afterwards it is cancelled, and what it raised is raised."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            raise problem
