@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from time import time
 from typing import Any
 
 from phalanx.errors import ClusterError
@@ -20,28 +21,32 @@ PATIENCE_SECONDS = 5.0
 STEP_SECONDS = 0.002
 
 
-class Trouble:
-    """Lets requests fail: those that come next are answered with these errors, one each."""
+class Server:
+    """An embedded cluster that can be made to fail."""
 
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.coming: deque[ClusterError] = deque()
+    def __init__(self, clock: Callable[[], float] = time) -> None:
+        """Begin with an empty cluster that works."""
+        self.store = MemoryStore(clock)
+        self.refusals: deque[ClusterError] = deque()
+        """The requests that come next are answered with these, one each."""
         self.requests = 0
         """How many requests have come."""
+        self._api = Api(self.store, before=self._look)
 
-    def __call__(self) -> None:
-        """Look at a request before it is answered."""
+    def _look(self) -> None:
         self.requests += 1
-        if self.coming:
-            raise self.coming.popleft()
+        if self.refusals:
+            raise self.refusals.popleft()
 
+    def end_watches(self) -> None:
+        """End the watches that are under way."""
+        self._api.end_watches()
 
-@asynccontextmanager
-async def opened(store: MemoryStore, trouble: Trouble | None = None) -> AsyncIterator[Client]:
-    """Serve a store inside the block; yields a client of it."""
-    api = Api(store, before=trouble or Trouble())
-    async with serving(api.application()) as address, Client(address) as client:
-        yield client
+    @asynccontextmanager
+    async def opened(self, port: int = 0) -> AsyncIterator[Client]:
+        """Serve inside the block, at a free port unless one is named; yields a client."""
+        async with serving(self._api.application(), port=port) as address, Client(address) as client:
+            yield client
 
 
 async def until(is_so: Callable[[], object]) -> None:
