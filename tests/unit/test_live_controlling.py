@@ -15,6 +15,7 @@ from phalanx.runtime.live.controlling import Controlling
 from phalanx.runtime.live.outbox import Outbox
 from phalanx.runtime.live.writing import Writer
 from phalanx.store.kube.mirror import Mirror
+from phalanx.testing import build
 from phalanx.testing.contract import pod
 from phalanx.testing.live import Server, going_on, until
 
@@ -59,7 +60,7 @@ class Clock:
 
 def agenda_of(*controllers: Echo) -> tuple[Agenda, Clock]:
     clock = Clock()
-    return Agenda(Mirror(clock), controllers), clock
+    return Agenda(Mirror(clock), controllers, report=lambda text: None), clock
 
 
 def keys(agenda: Agenda) -> list[Key]:
@@ -127,6 +128,20 @@ def test_a_change_is_looked_at_without_waiting_for_the_end_of_a_back_off() -> No
     assert keys(agenda) == [A]
 
 
+def test_an_object_that_one_controller_stumbles_over_is_told_of_and_the_others_hear_of_it() -> None:
+    class Stumbling(Echo):
+        name = "stumbling"
+
+        def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
+            raise AttributeError("no such field")
+
+    complaints: list[str] = []
+    agenda = Agenda(Mirror(Clock()), [Stumbling(), Echo()], report=complaints.append)
+    agenda.hear(POD, build.pod("a"))
+    assert keys(agenda) == [A]
+    assert complaints == ["stumbling, pods default/a: set aside, please report it: AttributeError: no such field"]
+
+
 # --- at work -------------------------------------------------------------------------------------------------------------
 
 
@@ -137,7 +152,7 @@ class Office:
         self.server, self.complaints = server, list[str]()
         self.mirror = Mirror(lambda: server.store.now)
         outbox = Outbox(report=self.complaints.append)
-        self.agenda = Agenda(self.mirror, controllers)
+        self.agenda = Agenda(self.mirror, controllers, report=self.complaints.append)
         writer = Writer(client, outbox, self.mirror, lambda event: None)
         self.controlling = Controlling(self.mirror, self.agenda, writer, report=self.complaints.append)
 

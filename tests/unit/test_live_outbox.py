@@ -226,6 +226,17 @@ def test_to_send_is_to_wait_for_the_answer() -> None:
     run(question)
 
 
+def test_a_request_that_comes_when_the_last_connection_has_just_become_free_is_sent() -> None:
+    async def question() -> None:
+        post = Post(connections=1)
+        async with asyncio.timeout(1.0):
+            for name in "abc":
+                await post.outbox.send(Rank.WRITE, name, post.letter(name))
+        assert post.sent == ["a", "b", "c"]
+
+    run(question)
+
+
 def test_who_no_longer_waits_for_an_answer_disturbs_nobody() -> None:
     async def question() -> None:
         post = Post()

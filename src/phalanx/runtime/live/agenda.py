@@ -1,11 +1,11 @@
 """What controllers have to look at, and when: each key once, however often it changed, and again when its time has come."""
 
 import heapq
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import count
 
 from phalanx.controllers.base import Controller, Key, Patient, View
-from phalanx.model.kinds import Document, Kind
+from phalanx.model.kinds import Document, Kind, object_key
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 Question = tuple[Controller, Key]
@@ -15,9 +15,9 @@ Place = tuple[str, Key]
 class Agenda:
     """Questions that are open."""
 
-    def __init__(self, view: View, controllers: Iterable[Controller]) -> None:
-        """Begin with nothing to look at."""
-        self._view = view
+    def __init__(self, view: View, controllers: Iterable[Controller], *, report: Callable[[str], None]) -> None:
+        """Begin with nothing to look at; `report` is told of objects that a controller cannot make sense of."""
+        self._view, self._report = view, report
         self._by_kind: dict[Kind, list[Controller]] = {}
         for controller in controllers:
             for kind in controller.watches:
@@ -36,11 +36,18 @@ class Agenda:
     def hear(self, kind: Kind, document: Document) -> None:
         """Note what an object that changed or has gone concerns."""
         for controller in self._by_kind.get(kind, ()):
-            for key in controller.concerns(self._view, kind, document):
-                if isinstance(controller, Patient):
-                    self.plan((controller, key), self._view.now + controller.patience_seconds)
-                else:
-                    self._asked[controller.name, key] = (controller, key)
+            try:
+                for key in controller.concerns(self._view, kind, document):
+                    self._ask(controller, key)
+            except Exception as problem:  # an object that one controller stumbles over stops no other
+                place = f"{controller.name}, {kind.resource} {object_key(document)}"
+                self._report(f"{place}: set aside, please report it: {type(problem).__name__}: {problem}")
+
+    def _ask(self, controller: Controller, key: Key) -> None:
+        if isinstance(controller, Patient):
+            self.plan((controller, key), self._view.now + controller.patience_seconds)
+        else:
+            self._asked[controller.name, key] = (controller, key)
 
     def plan(self, question: Question, moment: float) -> None:
         """Look at something at a moment, unless that is planned for an earlier one."""
