@@ -1,11 +1,11 @@
 """What controllers have to look at, and when: each key once, however often it changed, and again when its time has come."""
 
 import heapq
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from itertools import count
 
 from phalanx.controllers.base import Controller, Key, Patient, View
-from phalanx.model.kinds import Document, Kind
+from phalanx.model.kinds import Document, Kind, object_key
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 Question = tuple[Controller, Key]
@@ -15,9 +15,9 @@ Place = tuple[str, Key]
 class Agenda:
     """Questions that are open."""
 
-    def __init__(self, view: View, controllers: Iterable[Controller]) -> None:
-        """Begin with nothing to look at."""
-        self._view = view
+    def __init__(self, view: View, controllers: Iterable[Controller], *, report: Callable[[str], None]) -> None:
+        """Begin with nothing to look at; `report` is told of objects that a controller cannot make sense of."""
+        self._view, self._report = view, report
         self._by_kind: dict[Kind, list[tuple[Controller, float]]] = {}
         """Controllers, each with its patience."""
         for controller in controllers:
@@ -43,12 +43,19 @@ class Agenda:
             return False
         (kind, _), document = self._changed.popitem()
         for controller, patience in self._by_kind[kind]:
-            for key in controller.concerns(self._view, kind, document):
-                if patience:
-                    self.plan((controller, key), self._view.now + patience)
-                else:
-                    self._asked[controller.name, key] = (controller, key)
+            try:
+                for key in controller.concerns(self._view, kind, document):
+                    self._ask(controller, key, patience)
+            except Exception as problem:  # an object that one controller stumbles over stops no other
+                place = f"{controller.name}, {kind.resource} {object_key(document)}"
+                self._report(f"{place}: set aside, please report it: {type(problem).__name__}: {problem}")
         return True
+
+    def _ask(self, controller: Controller, key: Key, patience: float) -> None:
+        if patience:
+            self.plan((controller, key), self._view.now + patience)
+        else:
+            self._asked[controller.name, key] = (controller, key)
 
     def plan(self, question: Question, moment: float) -> None:
         """Look at something at a moment, unless that is planned for an earlier one."""

@@ -13,7 +13,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError
 from phalanx.explain.news import news
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, object_key, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
@@ -33,6 +33,7 @@ from phalanx.store.kube.reflector import Reflector
 
 UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
+UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 BETWEEN_DISCOVERIES_SECONDS = 30.0
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
@@ -100,6 +101,21 @@ class Live:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
+        try:
+            self._take_in(event)
+        except Exception as problem:  # an object that nobody understands stops nobody else
+            place = f"{event.kind.resource} {object_key(event.object)}"
+            self._report(f"{place}: set aside, please report it: {type(problem).__name__}: {problem}")
+        if event.type == DELETED:
+            self._forget_unwatched(str(event.object["metadata"].get("uid", "")))
+
+    def _forget_unwatched(self, uid: str) -> None:
+        """Nobody tells us when what an object owned goes after it, where we do not watch: it is taken for gone."""
+        for kind in UNWATCHED_KINDS:
+            for document in self.mirror.owned(uid, kind):
+                self.mirror.remove(kind, document)
+
+    def _take_in(self, event: Event) -> None:
         urgency = self.picture.hear(event)
         if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
             self._gate_bell.set()
@@ -190,7 +206,7 @@ class Live:
 
     async def _lead(self) -> None:
         await self.has_synced.wait()
-        agenda = Agenda(self.mirror, self._setup.controllers)
+        agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
         controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:
             async with asyncio.TaskGroup() as tasks:

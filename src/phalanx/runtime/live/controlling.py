@@ -74,7 +74,7 @@ class Controlling:
         try:
             result = controller.reconcile(self._view, key)
         except Exception as problem:  # one object that a controller cannot deal with stops nobody else
-            self._report(f"{controller.name}, {key.namespace}/{key.name}: {type(problem).__name__}: {problem}")
+            self._postpone(question, f"{type(problem).__name__}: {problem}")
             return
         if not result.writes:
             self._agenda.settle(question, result.again)
@@ -87,8 +87,11 @@ class Controlling:
             await self._writer.write_all(result.writes)
             self._agenda.settle(question, result.again)
         except ClusterError as problem:
-            wait = self._agenda.postpone(question)
-            self._report(f"{place[0]}, {place[1].namespace}/{place[1].name}: {problem}; tried again in {wait:g} s")
+            self._postpone(question, str(problem))
         finally:
             self._busy.pop(place, None)
             self.wake()
+
+    def _postpone(self, question: Question, problem: str) -> None:
+        wait, (controller, key) = self._agenda.postpone(question), question
+        self._report(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:g} s")

@@ -93,6 +93,7 @@ class Outbox:
             timer.cancel()
         for worker in self._workers:
             worker.cancel()
+        self._workers = set()  # those that end do not count any more
         lines, self._lines, self._ready = self._lines, {}, []
         self._timers.clear()
         for job in (job for line in lines.values() for job in line):
@@ -105,16 +106,19 @@ class Outbox:
         self._numbers += 1
         heapq.heappush(self._ready, (self._lines[place][0].rank, self._numbers, place))
         if len(self._workers) < self._connections:
-            worker = asyncio.get_running_loop().create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+            self._workers.add(asyncio.get_running_loop().create_task(self._work()))
 
     async def _work(self) -> None:
-        while self._ready:
-            _, _, place = heapq.heappop(self._ready)
-            line = self._lines.get(place)
-            if line:
-                await self._try(place, line)
+        worker = asyncio.current_task()
+        assert worker is not None
+        try:
+            while self._ready:
+                _, _, place = heapq.heappop(self._ready)
+                line = self._lines.get(place)
+                if line:
+                    await self._try(place, line)
+        finally:  # in the same breath: what comes next must not count on one who is about to leave
+            self._workers.discard(worker)
 
     async def _try(self, place: Hashable, line: deque[Job]) -> None:
         job, problem = line[0], None

@@ -50,6 +50,7 @@ class Picture:
     def __init__(self, cluster: ObjectCluster, *, report: Callable[[str], None]) -> None:
         """Begin with an empty cluster; `report` is told of objects that cannot be understood."""
         self._cluster, self._report = cluster, report
+        cluster.foreseen = self._foreseen
         self._guesses: dict[TaskKey, Guess] = {}
         self._faults: dict[str, str] = {}
 
@@ -80,10 +81,9 @@ class Picture:
         if guess is None:
             return _pod_urgency(event)
         task = self._cluster.state.task(key)
-        if task is not None and guess.fits(task):
-            self._cluster.state.put_task(guess.applied(task))
+        if task is not None and key in self._guesses:
             return Urgency.NEVER
-        del self._guesses[key]
+        self._guesses.pop(key, None)
         is_as_expected = task is not None and task.node == guess.node and task.uid == guess.uid and task.status not in COMPLETED
         return Urgency.NEVER if is_as_expected else Urgency.SOON
 
@@ -115,6 +115,16 @@ class Picture:
             self._faults.pop(place, None)
 
     # --- what is guessed ---------------------------------------------------------------------------------------------
+
+    def _foreseen(self, task: Task) -> Task:
+        """Return a pod that was read as it will be; a guess that the cluster has overtaken falls."""
+        guess = self._guesses.get(task.key)
+        if guess is None:
+            return task
+        if guess.fits(task):
+            return guess.applied(task)
+        del self._guesses[task.key]
+        return task
 
     def expect(self, task: Task, status: Status, node: str) -> None:
         """Let sessions see a pod as it will be once what was asked for is done."""

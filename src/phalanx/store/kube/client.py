@@ -279,7 +279,10 @@ class _Answer:
 
 
 def _change(line: bytes, code: int) -> Change:
-    event = msgspec.json.decode(line)
+    try:
+        event = msgspec.json.decode(line)
+    except msgspec.DecodeError as problem:
+        raise Unreachable(f"an event cannot be read: {problem}") from problem
     if event["type"] == "ERROR":
         raise problem_of(event["object"], code)
     return Change(event["type"], event["object"])
