@@ -66,17 +66,22 @@ class Process:
                 return True
         return False
 
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        """Send it a signal and wait until it has ended; after a while, kill it."""
+    def stop(self, number: int = signal.SIGTERM) -> int | None:
+        """Send it a signal and wait until it has ended; after a while, kill it. Return its exit code if we started it ourselves."""
         if not self.is_running():
-            return
-        pid = int(self._number.read_text())
-        os.kill(pid, number)
+            return None
+        pid = self.signal(number)
         if not wait_until(lambda: not self.is_running(), STOP_SECONDS):
             os.kill(pid, signal.SIGKILL)
             wait_until(lambda: not self.is_running(), STOP_SECONDS)
-        if child := _CHILDREN.pop(pid, None):
-            child.wait()
+        child = _CHILDREN.pop(pid, None)
+        return None if child is None else child.wait()
+
+    def signal(self, number: int) -> int:
+        """Send it a signal at once, and return its number."""
+        pid = int(self._number.read_text())
+        os.kill(pid, number)
+        return pid
 
     def wait_for(self, is_ready: Callable[[], bool], seconds: float) -> None:
         """Wait until it is ready; say what it wrote last if it ends before, or takes too long."""
