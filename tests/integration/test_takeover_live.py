@@ -71,12 +71,6 @@ def leader(api: Api) -> str:
     return str(api.read(LEASE).body.get("spec", {}).get("holderIdentity", "")).partition("_")[0]
 
 
-def bound(api: Api) -> int:
-    """Return how many pods have a node and are not on their way out."""
-    pods = [pod for pod in api.read("pods").body["items"] if "deletionTimestamp" not in pod["metadata"]]
-    return sum("nodeName" in pod["spec"] for pod in pods)
-
-
 def cordon(api: Api, *, is_closed: bool = True) -> None:
     for node in NODES:
         assert api.patch(node, {"spec": {"unschedulable": is_closed}}).code == 200
@@ -88,9 +82,9 @@ def test_the_standby_finishes_a_gang_whose_leader_was_killed(plane: ControlPlane
     with BindAudit(api, at=20, then=pair.leader.kill) as audit:
         plane.create(gang.pods())
         assert eventually(lambda: not pair.leader.process.is_running())
-        assert 20 <= bound(api) <= SIZE - 20
+        assert 20 <= api.bound() <= SIZE - 20
         assert leader(api) == pair.leader.name
-        assert eventually(lambda: bound(api) == SIZE)
+        assert eventually(lambda: api.bound() == SIZE)
     assert leader(api) == pair.standby.name
     assert (len(audit.nodes), audit.bound_twice) == (SIZE, [])
 
@@ -103,8 +97,8 @@ def test_a_gang_that_lost_its_room_with_its_leader_is_taken_back(plane: ControlP
         plane.create(gang.pods())
         assert eventually(lambda: not pair.leader.process.is_running())
         cordon(api)
-        assert (leader(api), 20 <= bound(api) <= SIZE - 20) == (pair.leader.name, True)
-        assert eventually(lambda: bound(api) == 0)
+        assert (leader(api), 20 <= api.bound() <= SIZE - 20) == (pair.leader.name, True)
+        assert eventually(lambda: api.bound() == 0)
     cordon(api, is_closed=False)
     assert leader(api) == pair.standby.name
     assert (len(audit.nodes) < SIZE, audit.bound_twice) == (True, [])

@@ -5,12 +5,14 @@
         replica.kill()
 """
 
+import os
 import re
 import signal
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -60,12 +62,22 @@ class Replica:
         self.process.wait_for(self.is_ready, READY_SECONDS)
 
     def kill(self) -> None:
-        """End it as if the power had failed, and do not wait for that."""
-        self.process.signal(signal.SIGKILL)
+        """End it as if the power had failed."""
+        self.process.stop(signal.SIGKILL)
 
     def stop(self) -> int | None:
         """End it in order and return its exit code."""
         return self.process.stop()
+
+    @contextmanager
+    def asleep(self) -> Iterator[None]:
+        """Let it do nothing for a while, and not know of that."""
+        pid = int(self.process.number.read_text())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def said(self) -> str:
         """Return what it has logged."""
