@@ -23,7 +23,9 @@ NODES = tuple(f"/api/v1/nodes/node-{number}" for number in range(FIRST, FIRST + 
 ROOM = {RACK: "rack-7501"}
 """The nodes of these tests are a rack of their own, with room for 240 pods."""
 OUTAGE_SECONDS, RECOVERY_SECONDS = 10.0, 60.0
-POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+POLICIES, POLICY_BINDINGS = (
+    f"/apis/admissionregistration.k8s.io/v1/{name}" for name in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+)
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -84,3 +86,82 @@ def test_a_scheduler_finishes_its_work_after_an_outage(plane: ControlPlane, api:
     assert [scheduler.ask(path)[0] for path in ("/readyz", "/livez")] == [200, 200]
     assert f"phalanx_pods_scheduled_total {old.size + BIG + new.size}.0" in scheduler.ask("/metrics")[1]
     assert "Traceback" not in scheduler.said()
+
+
+@pytest.fixture
+def refusal(plane: ControlPlane, api: Api) -> Iterator[str]:
+    """A policy that lets nobody bind the last pod of the gang `refused`, and its name."""
+    name, pod = f"no-binds-{api.namespace}", "refused-004"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
+    expression = f"object.metadata.namespace != '{api.namespace}' || object.metadata.name != '{pod}'"
+    policy = {
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression, "message": "its licence has run out"}],
+        },
+    }
+    assert api.make(POLICIES, policy).code == 201
+    binding = {"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}}
+    assert api.make(POLICY_BINDINGS, binding).code == 201
+    api.pod(pod)
+    assert eventually(lambda: api.bind(pod, "node-0", dryRun="All").code == 422)
+    api.remove(f"pods/{pod}", gracePeriodSeconds=0)
+    yield name
+    remove_policy(api, name)
+
+
+def remove_policy(api: Api, name: str) -> None:
+    api.remove(f"{POLICY_BINDINGS}/{name}")
+    api.remove(f"{POLICIES}/{name}")
+
+
+def events(api: Api, pod: str, reason: str) -> list[str]:
+    found = api.read("events", fieldSelector=f"involvedObject.name={pod},reason={reason}").body["items"]
+    return [event["message"] for event in found]
+
+
+def test_a_gang_of_which_one_pod_is_refused_is_taken_back(plane: ControlPlane, api: Api, scheduler: Replica, refusal: str) -> None:
+    gang = ranks(api, "refused", 5)
+    submit(plane, gang)
+    assert eventually(lambda: [pod["metadata"]["name"] for pod in members(api, gang)] == ["refused-004"])
+    (left,) = members(api, gang)
+    assert "nodeName" not in left["spec"]
+    assert eventually(lambda: FAILED_BINDS in members(api, gang)[0]["metadata"].get("annotations", {}))
+    assert eventually(lambda: any("its licence has run out" in text for text in events(api, "refused-004", "BindingError")))
+    assert eventually(lambda: any("rolled back: pod refused-004" in text for text in events(api, "refused-000", "BindingError")))
+    remove_policy(api, refusal)
+    plane.create(gang.pods()[:4])
+    assert eventually(lambda: bound(api, gang) == gang.size)
+
+
+def members(api: Api, gang: Ranks) -> list[dict[str, Any]]:
+    return list(api.read("pods", labelSelector=f"gang={gang.name}").body["items"])
+
+
+def test_nobody_goes_for_a_gang_that_a_budget_keeps_out(plane: ControlPlane, api: Api, scheduler: Replica) -> None:
+    for name, value in (("low", 1), ("high", 1000)):
+        api.make(CLASSES, {"metadata": {"name": f"{api.namespace}-{name}"}, "value": value})
+    low, high = (f"{api.namespace}-{name}" for name in ("low", "high"))
+    node = {"kubernetes.io/hostname": f"node-{FIRST}"}
+    victims = [ranks(api, name, 1, cpu="30", node_labels=node, priority_class=low) for name in ("kept", "free")]
+    api.remove("pods", gracePeriodSeconds=0)
+    assert eventually(lambda: not api.read("pods").body["items"])
+    for victim in victims:
+        submit(plane, victim)
+    api.budget("kept", needs=1, labels={"gang": "kept"})
+    assert eventually(lambda: [phase(api, f"{name}-000") for name in ("kept", "free")] == ["Running", "Running"])
+    wanted, other = ranks(api, "wanted", 2, cpu="30", node_labels=node, priority_class=high), ranks(api, "other", 3)
+    submit(plane, wanted)
+    assert eventually(lambda: bool(events(api, "wanted", "FailedScheduling")))
+    submit(plane, other)
+    assert eventually(lambda: bound(api, other) == other.size)
+    assert [bound(api, gang) for gang in (*victims, wanted)] == [1, 1, 0]
+    assert [events(api, f"{name}-000", "Preempted") for name in ("kept", "free")] == [[], []]
+    api.remove("policy/v1:poddisruptionbudgets/kept")
+    assert eventually(lambda: bound(api, wanted) == wanted.size)
+    assert [bound(api, gang) for gang in victims] == [0, 0]
+
+
+def phase(api: Api, pod: str) -> str:
+    return str(api.read(f"pods/{pod}").body.get("status", {}).get("phase"))

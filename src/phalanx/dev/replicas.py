@@ -1,8 +1,8 @@
 """Schedulers of ours beside a control plane: `phalanx run` as a process of its own, as it would run on a cluster.
 
-    with Replica(plane.folder, "a", ["--kubeconfig", str(plane.kubeconfig)]) as replica:
-        replica.ask("/readyz")
-        replica.kill()
+with Replica(plane.folder, "a", ["--kubeconfig", str(plane.kubeconfig)]) as replica:
+    replica.ask("/readyz")
+    replica.kill()
 """
 
 import os
