@@ -212,11 +212,15 @@ class ControlPlane:
         """Make nodes, numbered from the first on, and wait until they are ready."""
         if not count:
             return
-        asyncio.run(self._make((machines or self._machines).documents(count, first)))
+        self.create((machines or self._machines).documents(count, first))
         if KWOK in self._parts and not wait_until(lambda: self._ready_nodes() >= count, START_SECONDS):
             raise PhalanxError(f"nodes are not ready; the end of {self.process(KWOK).log}:\n{self.process(KWOK).last_lines()}")
 
-    async def _make(self, documents: Sequence[Document]) -> None:
+    def create(self, documents: Sequence[Document]) -> None:
+        """Make objects, many at the same time."""
+        asyncio.run(self._create(documents))
+
+    async def _create(self, documents: Sequence[Document]) -> None:
         at_once = asyncio.Semaphore(AT_ONCE)
 
         async def make(document: Document) -> None:
