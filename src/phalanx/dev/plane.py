@@ -40,6 +40,17 @@ START_SECONDS = 90.0
 ASK_SECONDS = 5.0
 AT_ONCE = 32
 """Requests at the same time while nodes are made."""
+PROBES: list[Document] = [
+    {
+        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "probe", "namespace": "default"},
+        "spec": {"tasks": [{"replicas": 1, "template": {"spec": {"containers": [{"name": "main", "image": "probe:1"}]}}}]},
+    },
+    {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "probe", "namespace": "default"},
+        "spec": {"minMember": 1},
+    },
+]  # fmt: skip
+"""What policies of ours change."""
 
 
 def usual_folder() -> Path:
@@ -98,7 +109,18 @@ class ControlPlane:
             self.start(name)
         self.apply([*definition_documents(), *policy_documents()])
         self.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", f"--timeout={START_SECONDS:.0f}s")
+        if not wait_until(self._admits, START_SECONDS):
+            raise PhalanxError(f"our policies fail; the end of {self.process(SERVER).log}:\n{self.process(SERVER).last_lines()}")
         self.add_nodes(self._nodes)
+
+    def _admits(self) -> bool:
+        """Tell whether our policies can change objects of our kinds; the server learns their form a little after it serves them."""
+        probes = {"apiVersion": "v1", "kind": "List", "items": PROBES}
+        try:
+            self.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(probes))
+        except PhalanxError:
+            return False
+        return True
 
     def _programs(self) -> list[str]:
         return [name for name in ORDER if name in (ETCD, SERVER) or name in self._parts]
