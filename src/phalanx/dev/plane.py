@@ -41,7 +41,6 @@ START_SECONDS = 90.0
 ASK_SECONDS = 5.0
 AT_ONCE = 32
 """Requests at the same time while nodes are made."""
-
 _JOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "trial"}}
 PLAIN = ("/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", {**_JOB, "spec": {"tasks": [{"replicas": 1}]}})
 """A job that says nothing of its scheduler; a policy does."""

@@ -18,10 +18,11 @@ from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
 from phalanx.runtime.live.binding import Hands
+from phalanx.runtime.live.conditions import GatedConditions
 from phalanx.runtime.live.controlling import Controlling
 from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
-from phalanx.runtime.live.outbox import Outbox
+from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
 from phalanx.runtime.live.sessions import Mind, Sessions
 from phalanx.runtime.live.writing import Writer
@@ -67,7 +68,7 @@ class Live:
         self.sessions = Sessions(Hands(client, self.outbox, self._writer, self.picture, self.mirror), setup.mind, report=report)
         self.book = GangBook()
         self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
-        self._gate_bell = asyncio.Event()
+        self._gate_bell, self._gated = asyncio.Event(), GatedConditions(self.mirror)
         self._agenda: Agenda | None = None
         self._controlling: Controlling | None = None
         self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
@@ -78,6 +79,7 @@ class Live:
         """Told of the kind and type of every event of a watch."""
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""
+        self.turned.append(self._tell_behind_gates)
         self.sessions.decided.append(self._tell_session)
         self.sessions.binding.bound.append(self._tell_bound)
         self.mirror.listen(self._hear)
@@ -221,6 +223,10 @@ class Live:
             self.outbox.drop()
             self._writer.forget()
             self.picture.give_up_all(lambda key: self.mirror.find(POD, *split_key(key)))
+
+    def _tell_behind_gates(self) -> None:
+        for write in self._gated.writes(self._planner.waiting_pods(), self.mirror.now) if self._agenda is not None else ():
+            self._writer.leave(write, Rank.NOTE)
 
     async def _plan_behind_gates(self) -> None:
         while True:
