@@ -24,7 +24,7 @@ from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
 from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
-from phalanx.runtime.live.sessions import Mind, Sessions
+from phalanx.runtime.live.sessions import Mind, PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
 from phalanx.store.history import DELETED, Event
 from phalanx.store.kube.client import Client
@@ -52,6 +52,8 @@ class Setup:
     """None: nobody else schedules here, and no lease is needed."""
     identity: str = "phalanx"
     has_pod_events: bool = True
+    policies_of: PoliciesOf = lambda _, policy: (policy,)
+    """Which shards there are to decide for."""
 
 
 class Live:
@@ -65,7 +67,12 @@ class Live:
         self.outbox = Outbox(report=report)
         self._events = EventSender(client, self.outbox, self.mirror, instance=setup.identity)
         self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
-        self.sessions = Sessions(Hands(client, self.outbox, self._writer, self.picture, self.mirror), setup.mind, report=report)
+        self.sessions = Sessions(
+            Hands(client, self.outbox, self._writer, self.picture, self.mirror),
+            setup.mind,
+            report=report,
+            policies_of=setup.policies_of,
+        )
         self.book = GangBook()
         self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
         self._gate_bell, self._gated = asyncio.Event(), GatedConditions(self.mirror)
