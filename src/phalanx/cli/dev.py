@@ -68,7 +68,7 @@ def up(nodes: int, gpus: int, with_scheduler: bool, folder: Path | None) -> None
     parts = (*USUAL, SCHEDULER) if with_scheduler else USUAL
     start = time.monotonic()
     plane = ControlPlane((folder or usual_folder()).absolute(), nodes=nodes, machines=Machines(gpus=gpus), parts=parts)
-    plane.__enter__()
+    plane.up()
     click.echo(f"control plane with {nodes} nodes at {plane.server}, started in {time.monotonic() - start:.0f} s", err=True)
     click.echo("now type:", err=True)
     click.echo(f"export KUBECONFIG={plane.kubeconfig} PATH={plane.folder / 'bin'}:$PATH")
