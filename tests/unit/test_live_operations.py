@@ -11,6 +11,7 @@ import pytest
 
 from phalanx.builtin import CATALOGUE
 from phalanx.cli.policies import policy_of_text
+from phalanx.cli.reference import in_full
 from phalanx.errors import Forbidden
 from phalanx.model.kinds import EVENT, POD, Document
 from phalanx.runtime.live import sessions as sessions_module
@@ -36,7 +37,7 @@ class Scene:
         terms = Terms("phalanx", "default", "me", 3.0, 2.0, 0.02)
         setup = Setup(mind=mind, gates=mind, controllers=(), schedulers=frozenset(), terms=terms)
         self.live = Live(client, setup, report=lambda text: None)  # type: ignore[arg-type]  # the client of the server
-        self.operations = Operations(self.live, config=self.source)
+        self.operations = Operations(self.live, config=self.source, describe=in_full)
 
     def load(self, *documents: Document) -> None:
         for document in documents:

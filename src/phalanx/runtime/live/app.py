@@ -156,7 +156,7 @@ class Live:
             try:
                 served = await served_kinds(self.client, kinds)
             except ClusterError as problem:
-                self._report(f"discovery: {problem}")
+                self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
                 await asyncio.sleep(AFTER_FAULT_SECONDS)
                 continue
             self.client.served = {by_resource[kind.resource]: kind for kind in served if by_resource[kind.resource] != kind}
