@@ -162,8 +162,11 @@ def bound(connection: Connection) -> list[str]:
 
 def test_a_gang_of_the_schedulers_that_were_named_is_bound_and_sigterm_ends_it(tmp_path: Path) -> None:
     log, store = tmp_path / "log", MemoryStore(time.time)
-    for document in (build.queue("default"), build.node("n0"), *build.gang("train", tasks=2, cpu=1)):
-        store.load({**document, "spec": {"schedulerName": "volcano", **document["spec"]} if document["kind"] == "Pod" else document["spec"]})
+    group, *pods = build.gang("train", tasks=2, cpu=1)
+    for pod in pods:
+        pod["spec"]["schedulerName"] = "volcano"
+    for document in (build.queue("default"), build.node("n0"), group, *pods):
+        store.load(document)
     with served(store) as connection:
         names = ("--scheduler-name", "volcano", "--lease-namespace", "default", "--log-format", "json", "-v", "2")
         with running(log, "--kubeconfig", str(written(tmp_path, connection.server)), *names) as process:

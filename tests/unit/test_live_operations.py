@@ -20,6 +20,7 @@ from phalanx.runtime.live.election import Terms
 from phalanx.runtime.live.operations import Address, Operations
 from phalanx.runtime.live.sessions import Mind
 from phalanx.runtime.reload import ConfigSource
+from phalanx.store.kube.client import Client
 from phalanx.testing import build
 from phalanx.testing.live import Server, until
 
@@ -29,14 +30,14 @@ CONFIG = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predi
 class Scene:
     """A scheduler that is watched over, on an embedded cluster."""
 
-    def __init__(self, server: Server, client: object, file: Path, log: pytest.LogCaptureFixture) -> None:
+    def __init__(self, server: Server, client: Client, file: Path, log: pytest.LogCaptureFixture) -> None:
         self.server, self._log = server, log
         self.file = file
         self.source = ConfigSource(file, lambda text: policy_of_text(text, str(file)))
         mind = Mind(self.source.policy, CATALOGUE)
         terms = Terms("phalanx", "default", "me", 3.0, 2.0, 0.02)
         setup = Setup(mind=mind, gates=mind, controllers=(), schedulers=frozenset(), terms=terms)
-        self.live = Live(client, setup, report=lambda text: None)  # type: ignore[arg-type]  # the client of the server
+        self.live = Live(client, setup, report=lambda text: None)
         self.operations = Operations(self.live, config=self.source, describe=in_full)
 
     def load(self, *documents: Document) -> None:

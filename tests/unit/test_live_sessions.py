@@ -1,7 +1,7 @@
 """A whole scheduler on an embedded cluster behind real sockets: sessions, binds, roll-backs, evictions, takeover, the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -25,6 +25,7 @@ from phalanx.runtime.live.election import LEASE, Terms
 from phalanx.runtime.live.picture import Urgency
 from phalanx.runtime.live.sessions import Mind
 from phalanx.store.kube.client import Client
+from phalanx.store.kube.discovery import served_kinds
 from phalanx.testing import build
 from phalanx.testing.live import Server, until
 
@@ -74,9 +75,9 @@ class Scene:
             self.is_over.set()
             await task
 
-    def load(self, *parts: Document | list[Document]) -> None:
+    def load(self, *parts: Document | Sequence[Document]) -> None:
         for part in parts:
-            for document in part if isinstance(part, list) else [part]:
+            for document in [part] if isinstance(part, Mapping) else part:
                 self.store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
 
     def nodes_of_pods(self) -> dict[str, str]:
@@ -375,10 +376,16 @@ def test_what_nobody_watches_goes_with_its_owner() -> None:
     async def question(scene: Scene) -> None:
         mirror = scene.live.mirror
         owner = {"namespace": "default", "name": "train", "uid": "train", "resourceVersion": "1"}
-        owned = {"namespace": "default", "name": "hosts", "uid": "hosts", "resourceVersion": "2", "ownerReferences": [{"uid": "train"}]}
+        owned = {
+            "namespace": "default",
+            "name": "hosts",
+            "uid": "hosts",
+            "resourceVersion": "2",
+            "ownerReferences": [{"uid": "train"}],
+        }
         group = {**build.pod_group("train"), "metadata": owner}
         mirror.put(GROUP, group)
-        mirror.put(CONFIG, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
+        mirror.put(CONFIG, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**owned, "ownerReferences": [{"uid": "train"}]}})
         mirror.remove(GROUP, group)
         assert mirror.find(CONFIG, "default", "hosts") is None
 
@@ -426,10 +433,9 @@ def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.Monke
 
     async def question(scene: Scene) -> None:
         kinds = [kind_at("", "nodes"), POD]
-        found = app.served_kinds
 
         async def fewer(client: Client, among: Any) -> Any:
-            return frozenset(kind for kind in await found(client, among) if kind in kinds)
+            return frozenset(kind for kind in await served_kinds(client, among) if kind in kinds)
 
         monkeypatch.setattr(app, "served_kinds", fewer)
         scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))

@@ -141,7 +141,11 @@ def test_an_object_that_is_there_already_is_no_fault_and_becomes_known() -> None
 
 def owned(uid: str) -> Document:
     owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hosts", "namespace": "default", "ownerReferences": [owner]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "hosts", "namespace": "default", "ownerReferences": [owner]},
+    }
 
 
 def test_what_an_earlier_owner_of_the_same_name_has_left_is_waited_for() -> None:
