@@ -139,6 +139,7 @@ def _config_source(asked: Options) -> "ConfigSource | None":
 
 def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.cli.shards import policies_of
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.live.app import Setup
@@ -154,7 +155,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     return Setup(
         mind=mind, gates=Mind(policy_of_gates(), connected_catalogue("")),
         controllers=_chosen(asked.controllers, standard_controllers(pair_for, chosen, has_admission=policy.has_admission)),
-        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
+        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
     )  # fmt: skip

@@ -18,12 +18,13 @@ from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
 from phalanx.runtime.live.binding import Hands
+from phalanx.runtime.live.conditions import GatedConditions
 from phalanx.runtime.live.controlling import Controlling
 from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
-from phalanx.runtime.live.outbox import Outbox
+from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
-from phalanx.runtime.live.sessions import Mind, Sessions
+from phalanx.runtime.live.sessions import Mind, PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
 from phalanx.store.history import DELETED, Event
 from phalanx.store.kube.client import Client
@@ -52,6 +53,8 @@ class Setup:
     """None: nobody else schedules here, and no lease is needed."""
     identity: str = "phalanx"
     has_pod_events: bool = True
+    policies_of: PoliciesOf = lambda _, policy: (policy,)
+    """Which shards there are to decide for."""
 
 
 class Live:
@@ -65,10 +68,15 @@ class Live:
         self.outbox = Outbox(report=report)
         self._events = EventSender(client, self.outbox, self.mirror, instance=setup.identity)
         self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
-        self.sessions = Sessions(Hands(client, self.outbox, self._writer, self.picture, self.mirror), setup.mind, report=report)
+        self.sessions = Sessions(
+            Hands(client, self.outbox, self._writer, self.picture, self.mirror),
+            setup.mind,
+            report=report,
+            policies_of=setup.policies_of,
+        )
         self.book = GangBook()
         self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
-        self._gate_bell = asyncio.Event()
+        self._gate_bell, self._gated = asyncio.Event(), GatedConditions(self.mirror)
         self._agenda: Agenda | None = None
         self._controlling: Controlling | None = None
         self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
@@ -79,6 +87,7 @@ class Live:
         """Told of the kind and type of every event of a watch."""
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""
+        self.turned.append(self._tell_behind_gates)
         self.sessions.decided.append(self._tell_session)
         self.sessions.binding.bound.append(self._tell_bound)
         self.mirror.listen(self._hear)
@@ -208,13 +217,14 @@ class Live:
     async def _lead(self) -> None:
         await self.has_synced.wait()
         agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
-        controlling = Controlling(self.mirror, agenda, self._writer, report=self._report)
+        controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.sessions.run(lambda: self.is_leader))
                 tasks.create_task(self._plan_behind_gates())
+                for document in self.mirror.everything():
+                    agenda.hear(kind_of(document), document)
                 self._agenda, self._controlling = agenda, controlling
-                await self._ask_about_everything(agenda)
                 tasks.create_task(controlling.run())
         finally:
             self._agenda = self._controlling = None
@@ -222,11 +232,9 @@ class Live:
             self._writer.forget()
             self.picture.give_up_all(lambda key: self.mirror.find(POD, *split_key(key)))
 
-    async def _ask_about_everything(self, agenda: Agenda) -> None:
-        for number, document in enumerate(list(self.mirror.everything())):
-            agenda.hear(kind_of(document), document)
-            if number % 100 == 0:
-                await asyncio.sleep(0)
+    def _tell_behind_gates(self) -> None:
+        for write in self._gated.writes(self._planner.waiting_pods(), self.mirror.now) if self._agenda is not None else ():
+            self._writer.leave(write, Rank.NOTE)
 
     async def _plan_behind_gates(self) -> None:
         while True:

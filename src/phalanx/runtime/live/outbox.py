@@ -75,6 +75,11 @@ class Outbox:
         """Return how many requests are not through, of some importance at least."""
         return sum(job.rank <= rank for line in self._lines.values() for job in line)
 
+    @property
+    def is_binding(self) -> bool:
+        """Tell whether binds wait for a connection."""
+        return bool(self._ready) and self._ready[0][0] == Rank.BIND
+
     async def drain(self, seconds: float, rank: Rank = Rank.WRITE) -> bool:
         """Wait until everything important is through, for so long at most; tell whether it is."""
         deadline = asyncio.get_running_loop().time() + seconds
