@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from phalanx.runtime.live.agenda import Agenda
 from phalanx.runtime.live.controlling import Controlling
 from phalanx.runtime.live.outbox import Outbox
 from phalanx.runtime.live.writing import Writer
+from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
 from phalanx.testing.contract import pod
@@ -148,7 +148,7 @@ def test_an_object_that_one_controller_stumbles_over_is_told_of_and_the_others_h
 class Office:
     """Controllers at work on an embedded cluster."""
 
-    def __init__(self, server: Server, client: Any, *controllers: Echo) -> None:
+    def __init__(self, server: Server, client: Client, *controllers: Echo) -> None:
         self.server, self.complaints = server, list[str]()
         self.mirror = Mirror(lambda: server.store.now)
         outbox = Outbox(report=self.complaints.append)

@@ -255,9 +255,7 @@ BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": 
          {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "y"}}, NEVER),
     ],
 )  # fmt: skip
-def test_other_objects_matter_when_a_part_changes_that_sessions_look_at(
-    before: Document, after: Document, urgency: Urgency
-) -> None:
+def test_other_objects_matter_when_a_part_that_counts_changes(before: Document, after: Document, urgency: Urgency) -> None:
     picture = Picture(ObjectCluster(), report=lambda text: None)
     kind = kind_of(before)
     picture.hear(Event(1, ADDED, kind, before))

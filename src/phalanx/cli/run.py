@@ -21,6 +21,7 @@ Examples:
 """
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
+LAST_PORT = 65535
 PATH = click.Path(allow_dash=True)
 
 
@@ -84,6 +85,10 @@ class Options:
             raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
         if self.lease_duration < SHORTEST_LEASE:
             raise click.UsageError(f"--lease-duration: leases are renewed every few seconds; write {SHORTEST_LEASE:g} or more")
+        if self.config == "-":
+            raise click.UsageError("--config: the configuration is read again when it changes; name a file instead of '-'")
+        if not all(self.names):
+            raise click.UsageError("--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano")
 
     @property
     def address(self) -> "Address | None":
@@ -93,9 +98,9 @@ class Options:
         host, _, port = (self.http or "").rpartition(":")
         if not self.http:
             return None
-        if not port.isdigit():
+        if not port.isdigit() or int(port) > LAST_PORT:
             raise click.UsageError(f"--http: {self.http!r} is no address; write for example 0.0.0.0:8080")
-        return Address(host or "0.0.0.0", int(port))
+        return Address(host.strip("[]") or "0.0.0.0", int(port))
 
 
 async def _run(asked: Options) -> None:

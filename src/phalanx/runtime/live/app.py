@@ -36,6 +36,7 @@ UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
 UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 BETWEEN_DISCOVERIES_SECONDS = 30.0
+AFTER_FAULT_SECONDS = 1.0
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
 
@@ -164,8 +165,8 @@ class Live:
             try:
                 served = await served_kinds(self.client, kinds)
             except ClusterError as problem:
-                self._report(f"discovery: {problem}")
-                await asyncio.sleep(1.0)
+                self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
+                await asyncio.sleep(AFTER_FAULT_SECONDS)
                 continue
             self.client.served = {by_resource[kind.resource]: kind for kind in served if by_resource[kind.resource] != kind}
             found = [by_resource[kind.resource] for kind in served]
