@@ -8,7 +8,8 @@ from phalanx.core.states import GangState
 from phalanx.core.verdict import FitError
 from phalanx.dialects.kai_status import UNSCHEDULABLE, task_error
 from phalanx.explain.standing import GangRow, gang_rows
-from phalanx.testing import build, kai
+from phalanx.model.kinds import GROUP_BY_DIALECT
+from phalanx.testing import build, kai, speech, worlds
 from phalanx.testing.build import Cluster, Cycle
 
 A = kai.queue("a", quota=4, limit=8)
@@ -203,3 +204,12 @@ def test_the_table_counts_the_minima_of_the_leaves() -> None:
     pods = [kai.pod(f"p-{number}", "serve", part=part, gpus=1) for number, part in enumerate(("left", "left", "right"))]
     found = row(kai.cluster().submit(A, group, pods))
     assert (found.standing, found.minimum, found.placed) == ("Starts", 3, 3)
+
+
+def test_under_another_profile_a_group_is_told_that_its_queue_has_all_it_may_use() -> None:
+    world = speech.cluster(nodes=3, cpu=4)
+    for name in ("first", "second"):
+        worlds.submit(world, speech.gang("kai", name, tasks=2, cpu=4))
+        worlds.run(world, 10)
+    (condition,) = world.store.get(GROUP_BY_DIALECT["kai"], "default", "second")["status"]["schedulingConditions"]
+    assert condition["message"] == "queue default has 12 of 12 cpu it may use; 4 more do not fit"

@@ -86,3 +86,11 @@ def test_a_kai_job_that_tries_each_pool_once_is_not_tried_again_where_it_failed(
     assert {name: phases[f"{name}-0"] for name in ("train", "again")} == {"train": "Pending", "again": "Running"}
     again = world.store.get(GROUP_BY_DIALECT["kai"], "default", "again")
     assert again["status"]["schedulingConditions"] == []
+
+
+def test_a_group_of_volcano_counts_its_pods() -> None:
+    world = worlds.world(nodes=2, gpus=1)
+    worlds.submit(world, worlds.gang("train", tasks=2, gpus=1))
+    worlds.run(world, 5)
+    status = group(world, "volcano")["status"]
+    assert {word: status[word] for word in ("running", "succeeded", "failed")} == {"running": 2, "succeeded": 0, "failed": 0}

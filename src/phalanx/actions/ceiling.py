@@ -81,7 +81,8 @@ class Ceiling:
         """Return what one more task costs at least on every node where it could be at all."""
         key, future = self.victims_of(gang, purpose), self._session.ledger.future
         found = dict.fromkeys(np.flatnonzero(copies(future, request) > 0).tolist(), NOTHING)
-        pairs, may_go = self._pairs, self._mask(key, gang.gang)[self._pairs.gangs]
+        has_room = copies(future + self._gain(key, gang.gang, request), request) > 0
+        pairs, may_go = self._pairs, self._mask(key, gang.gang)[self._pairs.gangs] & has_room[self._pairs.nodes]
         nodes, gangs = pairs.nodes[may_go], pairs.gangs[may_go]
         if not len(nodes):
             return found

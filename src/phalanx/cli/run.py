@@ -103,6 +103,7 @@ async def _run(asked: Options) -> None:
     import logging
     import signal
 
+    from phalanx.cli.reference import in_full
     from phalanx.runtime.live.app import Live
     from phalanx.runtime.live.operations import Operations
     from phalanx.runtime.logs import logger_of, start_logging
@@ -117,7 +118,7 @@ async def _run(asked: Options) -> None:
     logger = logger_of("run")
     async with reach.client() as client:
         live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
-        await Operations(live, config=source).run(address, is_over)
+        await Operations(live, config=source, describe=in_full).run(address, is_over)
 
 
 def _config_source(asked: Options) -> "ConfigSource | None":

@@ -15,11 +15,12 @@ import shutil
 import signal
 import ssl
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
 from phalanx.dev.nodes import Machines
@@ -28,7 +29,7 @@ from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
 from phalanx.manifests.definitions import definition_documents
-from phalanx.manifests.policies import policy_documents
+from phalanx.manifests.policies import MIN_AVAILABLE, policy_documents
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.credentials import Fixed, bearer
@@ -40,6 +41,12 @@ START_SECONDS = 90.0
 ASK_SECONDS = 5.0
 AT_ONCE = 32
 """Requests at the same time while nodes are made."""
+_JOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "trial"}}
+PLAIN = ("/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", {**_JOB, "spec": {"tasks": [{"replicas": 1}]}})
+"""A job that says nothing of its scheduler; a policy does."""
+_POD = {"name": "trial", "annotations": {MIN_AVAILABLE: "0"}}
+WRONG = ("/api/v1/namespaces/default/pods", {"metadata": _POD, "spec": {"containers": [{"name": "main", "image": "trial"}]}})
+"""A pod with an annotation that another policy forbids."""
 
 
 def usual_folder() -> Path:
@@ -63,6 +70,7 @@ class ControlPlane:
         self.folder, self._nodes, self._machines = folder, nodes, machines or Machines()
         self._parts, self._flags = frozenset(parts), dict(flags or {})
         self._layout = Layout(folder)
+        self._has_rules = False
 
     # --- from start to end -------------------------------------------------------------------------------------------
 
@@ -97,7 +105,7 @@ class ControlPlane:
         for name in self._programs()[2:]:
             self.start(name)
         self.apply([*definition_documents(), *policy_documents()])
-        self.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", f"--timeout={START_SECONDS:.0f}s")
+        self._wait_for_rules()
         self.add_nodes(self._nodes)
 
     def _programs(self) -> list[str]:
@@ -114,6 +122,8 @@ class ControlPlane:
         process = self.process(name)
         process.start([*self._layout.command(name), *self._flags.get(name, ())], {"KWOK_WORKDIR": str(self.folder)})
         process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
+        if name == SERVER and self._has_rules:
+            self._wait_for_rules()
 
     def stop(self, name: str, *, is_kill: bool = False) -> None:
         """Stop one program: in order, or as if the power had failed."""
@@ -123,7 +133,10 @@ class ControlPlane:
         return self._answers(f"{self._layout.etcd}/health")
 
     def _server_is_ready(self) -> bool:
-        return self._layout.certificate.exists() and self._answers(f"{self.server}/readyz", self.tls)
+        try:
+            return self._answers(f"{self.server}/readyz", self.tls)
+        except OSError:
+            return False  # the certificate is not there, or being written
 
     def _answers(self, address: str, tls: ssl.SSLContext | None = None) -> bool:
         try:
@@ -131,6 +144,24 @@ class ControlPlane:
                 return bool(answer.status == 200)
         except (OSError, ValueError):
             return False
+
+    def _wait_for_rules(self) -> None:
+        """Wait until our definitions and policies are in force: the server reads them a while after it says that it is ready."""
+        self.process(SERVER).wait_for(self._follows_rules, START_SECONDS)
+        self._has_rules = True
+
+    def _follows_rules(self) -> bool:
+        return "schedulerName" in self._tried(PLAIN).get("spec", {}) and MIN_AVAILABLE in self._tried(WRONG).get("message", "")
+
+    def _tried(self, path_and_body: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what the server answers to an object, which it does not keep."""
+        path, body = path_and_body
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.server}{path}?dryRun=All", json.dumps(body).encode(), headers)
+        try:
+            return _answered(urllib.request.urlopen(request, timeout=ASK_SECONDS, context=self.tls))
+        except urllib.error.HTTPError as refused:
+            return _answered(refused)
 
     # --- how to get in -----------------------------------------------------------------------------------------------
 
@@ -208,9 +239,17 @@ class ControlPlane:
         self._etcd("kv/compaction", {"revision": latest, "physical": True})
 
     def _etcd(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self._layout.etcd}/v3/{verb}", json.dumps(body).encode(), ASK_SECONDS) as answer:
+        return _answered(urllib.request.urlopen(f"{self._layout.etcd}/v3/{verb}", json.dumps(body).encode(), ASK_SECONDS))
+
+
+def _answered(answer: IO[bytes]) -> dict[str, Any]:
+    """Return the body of an answer; one that is no JSON, as of a server that is not ready, says nothing."""
+    with answer:
+        try:
             found: dict[str, Any] = json.load(answer)
-        return found
+        except ValueError:
+            return {}
+    return found
 
 
 def running(folder: Path) -> list[str]:

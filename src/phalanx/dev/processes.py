@@ -17,7 +17,7 @@ from pathlib import Path
 from phalanx.errors import PhalanxError
 
 STEP_SECONDS = 0.05
-STOP_SECONDS = 15.0
+STOP_SECONDS = 5.0
 LAST_LINES = 15
 LOCALHOST = "127.0.0.1"
 

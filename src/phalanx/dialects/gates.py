@@ -99,6 +99,11 @@ def plan_of(pod: Document) -> Plan | None:
         return None
 
 
+def came_to_gate(pod: Document) -> bool:
+    """Tell whether our gate holds a pod back, or let it through."""
+    return GATE in gates_of(pod) or plan_of(pod) is not None
+
+
 # --- planning ------------------------------------------------------------------------------------------------------------
 
 

@@ -115,7 +115,12 @@ def job_error(gang: GangState) -> tuple[str, str]:
     if blocked is not None:
         return POD_ERRORS, _pod_errors(gang, blocked)
     scope = unmet(gang)
-    return POD_ERRORS, UNKNOWN_GROUP if scope is None else _topology_error(gang, scope[1])
+    return POD_ERRORS, _refusal(gang) if scope is None else _topology_error(gang, scope[1])
+
+
+def _refusal(gang: GangState) -> str:
+    """Say why no node was even looked at, such as a queue that has all it may use."""
+    return next((task.refusal.message for task in gang.tasks if task.refusal is not None), UNKNOWN_GROUP)
 
 
 def _job_verdict(gang: GangState) -> Verdict | None:

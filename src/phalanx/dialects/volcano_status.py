@@ -16,6 +16,7 @@ from phalanx.model.status import COMPLETED, HOLDING, SCHEDULED, Status
 
 NOT_READY, READY = "pod group is not ready", "pod group is ready"
 GROUP = GROUP_BY_DIALECT["volcano"]
+COUNTED = {"running": Status.RUNNING, "succeeded": Status.SUCCEEDED, "failed": Status.FAILED}
 READY_REASON = "tasks in gang are ready to be scheduled"
 
 
@@ -35,7 +36,7 @@ class GroupStatus:
     phase: str
     conditions: tuple[Condition, ...]
     documents: Mapping[str, Document] = field(default_factory=dict)
-    """The status of each group of the gang in other words, where its dialect has any."""
+    """What the status of each group of the gang holds besides, or instead where its dialect has other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,12 @@ def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     fresh = _gang_condition(outcome.state, names) if outcome.is_guarded else None
     new = (*([fresh] if fresh else ()), *stale_condition(outcome.state))
     kept = [old for old in outcome.state.gang.conditions if old.type not in {STALE, *(condition.type for condition in new)}]
-    return GroupStatus(_phase(outcome.state, fresh), (*kept, *new))
+    gang = outcome.state
+    return GroupStatus(_phase(gang, fresh), (*kept, *new), {gang.gang.key: _counted(gang)})
+
+
+def _counted(gang: GangState) -> dict[str, int]:
+    return {word: gang.tally.counts[status] for word, status in COUNTED.items()}
 
 
 def settled_phase(gang: GangState) -> str:
@@ -65,7 +71,8 @@ def settled_phase(gang: GangState) -> str:
 def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
     """Return the status of the PodGroup."""
     conditions = [condition_document(item) for item in status.conditions]
-    return (GroupWrite(GROUP, gang.namespace, gang.name, {"phase": status.phase, "conditions": conditions}),)
+    written = {"phase": status.phase, "conditions": conditions, **status.documents.get(gang.key, {})}
+    return (GroupWrite(GROUP, gang.namespace, gang.name, written),)
 
 
 def condition_document(item: Condition) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 from phalanx.store.patches import MERGE
 from phalanx.testing.api import Answer, Connection
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 STEP_SECONDS = 0.05
 
 

@@ -16,7 +16,7 @@ from phalanx.dialects.gates import GATE, gates_of, written
 from phalanx.errors import SnapshotError
 from phalanx.explain.why import why
 from phalanx.model.kinds import POD, Document, Kind, split_key
-from phalanx.model.task import GangKey
+from phalanx.model.task import GangKey, TaskKey
 
 SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
 
@@ -62,6 +62,13 @@ class GatePlanner:
         if self._cluster is None or not self._cluster.held:
             return {}
         return self._reasons(self._cluster, *self._look(self._cluster, now))
+
+    def waiting_pods(self) -> dict[TaskKey, str]:
+        """Return the pods of gangs that had no room, each with why."""
+        if self._cluster is None or not self.waits:
+            return {}
+        tasks = ((key, self._cluster.state.task(key)) for key in self._cluster.held)
+        return {key: self.waits[task.gang] for key, task in tasks if task is not None and task.gang in self.waits}
 
     def _look(self, cluster: GatedCluster, now: float) -> tuple[Snapshot, Decisions]:
         snapshot = cluster.snapshot(now)

@@ -13,15 +13,16 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError
 from phalanx.explain.news import news
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, object_key, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
 from phalanx.runtime.live.binding import Hands
+from phalanx.runtime.live.conditions import GatedConditions
 from phalanx.runtime.live.controlling import Controlling
 from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
-from phalanx.runtime.live.outbox import Outbox
+from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
 from phalanx.runtime.live.sessions import Mind, Sessions
 from phalanx.runtime.live.writing import Writer
@@ -33,6 +34,7 @@ from phalanx.store.kube.reflector import Reflector
 
 UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
+UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 BETWEEN_DISCOVERIES_SECONDS = 30.0
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
@@ -66,7 +68,7 @@ class Live:
         self.sessions = Sessions(Hands(client, self.outbox, self._writer, self.picture, self.mirror), setup.mind, report=report)
         self.book = GangBook()
         self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
-        self._gate_bell = asyncio.Event()
+        self._gate_bell, self._gated = asyncio.Event(), GatedConditions(self.mirror)
         self._agenda: Agenda | None = None
         self._controlling: Controlling | None = None
         self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
@@ -77,6 +79,7 @@ class Live:
         """Told of the kind and type of every event of a watch."""
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""
+        self.turned.append(self._tell_behind_gates)
         self.sessions.decided.append(self._tell_session)
         self.sessions.binding.bound.append(self._tell_bound)
         self.mirror.listen(self._hear)
@@ -100,6 +103,21 @@ class Live:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
+        try:
+            self._take_in(event)
+        except Exception as problem:  # an object that nobody understands stops nobody else
+            place = f"{event.kind.resource} {object_key(event.object)}"
+            self._report(f"{place}: set aside, please report it: {type(problem).__name__}: {problem}")
+        if event.type == DELETED:
+            self._forget_unwatched(str(event.object["metadata"].get("uid", "")))
+
+    def _forget_unwatched(self, uid: str) -> None:
+        """Nobody tells us when what an object owned goes after it, where we do not watch: it is taken for gone."""
+        for kind in UNWATCHED_KINDS:
+            for document in self.mirror.owned(uid, kind):
+                self.mirror.remove(kind, document)
+
+    def _take_in(self, event: Event) -> None:
         urgency = self.picture.hear(event)
         if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
             self._gate_bell.set()
@@ -190,14 +208,15 @@ class Live:
 
     async def _lead(self) -> None:
         await self.has_synced.wait()
-        agenda = Agenda(self.mirror, self._setup.controllers)
-        controlling = Controlling(self.mirror, agenda, self._writer, report=self._report)
+        agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
+        controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.sessions.run(lambda: self.is_leader))
                 tasks.create_task(self._plan_behind_gates())
+                for document in self.mirror.everything():
+                    agenda.hear(kind_of(document), document)
                 self._agenda, self._controlling = agenda, controlling
-                await self._ask_about_everything(agenda)
                 tasks.create_task(controlling.run())
         finally:
             self._agenda = self._controlling = None
@@ -205,11 +224,9 @@ class Live:
             self._writer.forget()
             self.picture.give_up_all(lambda key: self.mirror.find(POD, *split_key(key)))
 
-    async def _ask_about_everything(self, agenda: Agenda) -> None:
-        for number, document in enumerate(list(self.mirror.everything())):
-            agenda.hear(kind_of(document), document)
-            if number % 100 == 0:
-                await asyncio.sleep(0)
+    def _tell_behind_gates(self) -> None:
+        for write in self._gated.writes(self._planner.waiting_pods(), self.mirror.now) if self._agenda is not None else ():
+            self._writer.leave(write, Rank.NOTE)
 
     async def _plan_behind_gates(self) -> None:
         while True:

@@ -1,6 +1,6 @@
 """The condition PodScheduled of pods that wait: written when it changes; a message that only counts anew, now and then."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from phalanx.controllers.base import Patch, View, Write
 from phalanx.core.decision import Decisions, Outcome
@@ -8,12 +8,14 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import TaskState
 from phalanx.dialects.volcano_status import PodCondition
 from phalanx.dialects.words import words_of
-from phalanx.model.conditions import POD_SCHEDULED
-from phalanx.model.kinds import POD, Document
+from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
+from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.status import Status
+from phalanx.model.task import TaskKey
 
 BETWEEN_MESSAGES_SECONDS = 30.0
+BETWEEN_GATED_SECONDS = 10.0
 
 
 class PodConditions:
@@ -55,6 +57,27 @@ class PodConditions:
             "lastTransitionTime": since or moment_text(int(now)),
         }  # fmt: skip
         yield Patch(POD, task.namespace, task.name, {"status": {"conditions": [new]}}, is_status=True)
+
+
+class GatedConditions:
+    """Says on pods that our gate holds back why their gang has no room; the API server only says that there is a gate."""
+
+    def __init__(self, view: View) -> None:
+        """Know nothing of what was said before."""
+        self._view = view
+        self._said: dict[TaskKey, float] = {}
+        """When pods were told last."""
+
+    def writes(self, waits: Mapping[TaskKey, str], now: float) -> Iterator[Write]:
+        """Yield the conditions of pods that have not heard lately what they wait for."""
+        self._said = {key: said for key, said in self._said.items() if key in waits}
+        for key, text in waits.items():
+            pod = self._view.find(POD, *split_key(key))
+            old = _scheduled(pod) if pod is not None else {}
+            is_news = old.get("reason") == IS_GATED["reason"] and old.get("message") != text
+            if is_news and now - self._said.get(key, 0.0) >= BETWEEN_GATED_SECONDS:
+                self._said[key] = now
+                yield Patch(POD, *split_key(key), {"status": {"conditions": [{**old, "message": text}]}}, is_status=True)
 
 
 def _waiting(decisions: Decisions) -> Iterator[tuple[Outcome, TaskState]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from phalanx.controllers.base import Evict, Tell
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import POD
+from phalanx.model.kinds import POD, Document
 from phalanx.model.status import Status
 from phalanx.runtime.live.binding import Hands
 from phalanx.runtime.live.outbox import Rank
@@ -28,17 +28,17 @@ class Evicting:
         """Tell a pod to go; while a budget says no it stays, and another session decides what to do about it."""
         task = eviction.task
         self._hands.picture.expect(task, Status.RELEASING, task.node)
+        pod = self._hands.mirror.find(POD, task.namespace, task.name)  # it may be gone when the answer comes
         order = Evict(task.namespace, task.name, task.uid if task.knows_uid else "", eviction.message)
         self._hands.outbox.put(
             Rank.EVICT, (POD, task.namespace, task.name), lambda: self._hands.writer.evict(order),
-            lambda problem: self._done(eviction, problem), is_patient=False,
+            lambda problem: self._done(eviction, pod, problem), is_patient=False,
         )  # fmt: skip
 
-    def _done(self, eviction: Eviction, problem: ClusterError | None) -> None:
+    def _done(self, eviction: Eviction, pod: Document | None, problem: ClusterError | None) -> None:
         task = eviction.task
-        pod = self._hands.mirror.find(POD, task.namespace, task.name)
         if problem is not None:
-            self._hands.picture.give_up(task, pod)
+            self._hands.picture.give_up(task, self._hands.mirror.find(POD, task.namespace, task.name))
             for refusal in self.refused:
                 refusal(eviction, str(problem))
             self._wake()

@@ -13,7 +13,8 @@ from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.policy import Policy
 from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
-from phalanx.model.kinds import BIND_REQUEST, Kind
+from phalanx.dialects.gates import came_to_gate
+from phalanx.model.kinds import BIND_REQUEST, POD, Kind, split_key
 from phalanx.model.task import TaskKey
 from phalanx.runtime.live.binding import Binding, Hands
 from phalanx.runtime.live.conditions import PodConditions
@@ -97,6 +98,7 @@ class Sessions:
         self.count += 1
         try:
             snapshot, decisions = self._decide()
+            decisions.outcomes = [outcome for outcome in decisions.outcomes if not self._is_theirs(outcome)]
             arriving = [outcome for outcome in decisions.outcomes if _is_arriving(outcome)]
             if arriving:
                 decisions.outcomes = [outcome for outcome in decisions.outcomes if outcome not in arriving]
@@ -129,6 +131,14 @@ class Sessions:
         if decisions.outcomes:
             self._is_guarded = decisions.outcomes[0].is_guarded
         return decisions
+
+    def _is_theirs(self, outcome: Outcome) -> bool:
+        """Tell whether another scheduler looks after a gang and writes its status: no pod is ours, or came to our gate."""
+        ours, tasks = self._hands.picture.cluster.schedulers, [state.task for state in outcome.state.tasks]
+        if not ours or not tasks or any(task.scheduler in ours for task in tasks):
+            return False
+        pod = self._hands.mirror.find(POD, *split_key(tasks[0].key))
+        return pod is not None and not came_to_gate(pod)
 
     # --- carrying out ------------------------------------------------------------------------------------------------
 
