@@ -30,6 +30,8 @@ from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
 from phalanx.manifests.definitions import definition_documents
 from phalanx.manifests.policies import MIN_AVAILABLE, policy_documents
+from phalanx.manifests.roles import role_documents
+from phalanx.manifests.settings import InstallSettings
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.credentials import Fixed, bearer
@@ -108,7 +110,7 @@ class ControlPlane:
         self._layout.write_kubeconfig(self.kubeconfig, self.token)
         for name in self._programs()[2:]:
             self.start(name)
-        self.apply([*definition_documents(), *policy_documents()])
+        self.apply([*definition_documents(), *policy_documents(), *role_documents(InstallSettings(config=""))])
         self._wait_for_rules()
         self.add_nodes(self._nodes)
 
