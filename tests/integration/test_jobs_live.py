@@ -1,14 +1,16 @@
-"""Volcano's Jobs, CronJobs, JobFlows and Queues on a real control plane, from `kubectl apply` to the end."""
+"""Volcano's Jobs, CronJobs, JobFlows and Queues on a real control plane and in its profile, from `kubectl apply` to the end."""
 
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.model.kinds import Document
+from phalanx.runtime.live.sessions import ARRIVAL_SECONDS
 from phalanx.testing import build
 from phalanx.testing.sites import Site, example, scheduling
 
@@ -20,7 +22,8 @@ LONG_AGO = "2026-01-01T00:00:00Z"
 
 @pytest.fixture(scope="module", autouse=True)
 def scheduler(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with scheduling(plane, tmp_path_factory.mktemp("run"), "--scheduler-name=phalanx", "--scheduler-name=volcano"):
+    names = ("--scheduler-name=phalanx", "--scheduler-name=volcano")
+    with scheduling(plane, tmp_path_factory.mktemp("run"), "--profile=volcano", *names):
         yield
 
 
@@ -71,6 +74,17 @@ def test_the_plugins_of_a_job_tell_its_pods_who_they_are_and_how_to_reach_each_o
     assert "id_rsa" in site.get("secret", "mpi-ssh")["data"]
     site.kubectl("delete", JOBS, "mpi")
     site.wait(lambda: site.pods() == [], lambda: f"pods are left: {site.phases()}")
+
+
+def test_a_job_that_is_admitted_first_gets_its_pods_at_once(site: Site) -> None:
+    site.make([job("train", {})], "apply")
+    site.await_phases("train-", {"Running": 3})
+    (group,) = site.get(GROUPS)["items"]
+    assert max(map(made_at, site.pods())) - made_at(group) < ARRIVAL_SECONDS
+
+
+def made_at(document: Document) -> float:
+    return datetime.fromisoformat(document["metadata"]["creationTimestamp"]).timestamp()
 
 
 def test_a_job_is_complete_when_its_workers_are(site: Site) -> None:

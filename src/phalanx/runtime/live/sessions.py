@@ -105,6 +105,7 @@ class Sessions:
                 self._plan(monotonic() + ARRIVAL_SECONDS)
             for listener in self.decided:
                 listener(snapshot, decisions)
+            decisions.outcomes += filter(_is_admitted, arriving)
             self._carry_out(snapshot, decisions)
             self._plan_next(snapshot.now, decisions)
         except Exception as problem:  # the scheduler stays up, whatever one session ran into
@@ -181,3 +182,8 @@ def _is_arriving(outcome: Outcome) -> bool:
         return False
     newest = max([state.gang.created, *(task.task.created for task in state.tasks)])
     return outcome.now - newest < ARRIVAL_SECONDS
+
+
+def _is_admitted(outcome: Outcome) -> bool:
+    """Tell whether a session admits a gang, upon which its pods are made."""
+    return outcome.state.phase == "Inqueue" != outcome.state.gang.phase
