@@ -119,18 +119,21 @@ class Sessions:
         decisions = self._decisions(snapshot, policy, catalogue)
         for watcher in self.timed:
             watcher(monotonic() - begun, taken - begun, times)
-        self._leave_out(decisions)
+        arriving = self._take_out(decisions)
         for listener in self.decided:
             listener(snapshot, decisions)
+        decisions.outcomes += filter(_is_admitted, arriving)
         self._carry_out(snapshot, decisions)
         self._plan_next(snapshot.now, decisions)
 
-    def _leave_out(self, decisions: Decisions) -> None:
-        """Say nothing of gangs that others look after, and of those that are still arriving."""
+    def _take_out(self, decisions: Decisions) -> list[Outcome]:
+        """Say nothing of gangs that others look after, and of those that are still arriving, which are returned."""
         ours = [outcome for outcome in decisions.outcomes if not self._is_theirs(outcome)]
-        decisions.outcomes = [outcome for outcome in ours if not _is_arriving(outcome)]
-        if len(decisions.outcomes) < len(ours):
+        arriving = [outcome for outcome in ours if _is_arriving(outcome)]
+        decisions.outcomes = [outcome for outcome in ours if not _is_arriving(outcome)] if arriving else ours
+        if arriving:
             self._plan(monotonic() + ARRIVAL_SECONDS)
+        return arriving
 
     def _decisions(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue) -> Decisions:
         """Run a session, unless it is plain that it would have nothing to decide."""
@@ -191,3 +194,8 @@ def _is_arriving(outcome: Outcome) -> bool:
         return False
     newest = max([state.gang.created, *(task.task.created for task in state.tasks)])
     return outcome.now - newest < ARRIVAL_SECONDS
+
+
+def _is_admitted(outcome: Outcome) -> bool:
+    """Tell whether a session admits a gang, upon which its pods are made."""
+    return outcome.state.phase == "Inqueue" != outcome.state.gang.phase
