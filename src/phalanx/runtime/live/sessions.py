@@ -169,15 +169,14 @@ class Sessions:
             writer.leave(write, Rank.NOTE)
 
     def _to_prepare(self, decisions: Decisions) -> frozenset[TaskKey]:
-        """Return the pods that a binder has to prepare something for: volumes, claims, shared GPUs."""
+        """Return the pods of gangs that a binder has to prepare something for: volumes, claims, shared GPUs."""
         if BIND_REQUEST not in self.followed:
             return frozenset()
         if self.mind.policy.family == "kai":
             return frozenset(decisions.binds)
-        tasks = ((key, self._hands.picture.cluster.state.task(key)) for key in decisions.binds)
-        return frozenset(
-            key for key, task in tasks if task is not None and (task.shape.volume_claims or task.shape.resource_claims)
-        )
+        tasks = [task for key in decisions.binds if (task := self._hands.picture.cluster.state.task(key)) is not None]
+        gangs = {task.gang or task.key for task in tasks if task.shape.volume_claims or task.shape.resource_claims}
+        return frozenset(task.key for task in tasks if (task.gang or task.key) in gangs)
 
     def _plan_next(self, now: float, decisions: Decisions) -> None:
         if decisions.again is not None:
