@@ -14,7 +14,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.run import Options
+from phalanx.cli.run import Options, _chosen
+from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
 from phalanx.testing.api import Connection, served
@@ -34,6 +35,13 @@ def written(folder: Path, server: str) -> Path:
     clusters, contexts = [{"name": "c", "cluster": {"server": server}}], [{"name": "here", "context": {"cluster": "c"}}]
     file.write_text(yaml.safe_dump({"current-context": "here", "clusters": clusters, "contexts": contexts}))
     return file
+
+
+class Named(JobTemplateController):
+    """A controller under another name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 def run(*arguments: str) -> Result:
@@ -110,6 +118,15 @@ def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> No
     ).address  # fmt: skip
     assert address is not None
     assert (address.host, address.port) == (host, port)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [("*", "a b c"), ("a, c", "a c"), ("-b", "a c"), ("*,-a,-b", "c"), ("a,b,-b", "a"), ("", "")],
+)
+def test_controllers_are_chosen_by_their_names(words: str, names: str) -> None:
+    controllers = [Named(name) for name in "abc"]
+    assert [item.name for item in _chosen(words, controllers)] == names.split()
 
 
 def test_help_shows_examples_and_every_option() -> None:

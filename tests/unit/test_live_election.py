@@ -178,3 +178,17 @@ def test_what_ends_a_term_ends_the_election() -> None:
             await election.run(lead)
 
     run(question)
+
+
+def test_who_is_told_to_stop_stops_whatever_he_is_doing() -> None:
+    async def question(server: Server, client: Client) -> None:
+        for steps in range(100):
+            election = Election(client, replace(TERMS, retry_seconds=0.0), report=lambda text: None)
+            task = asyncio.create_task(election.run(asyncio.Event().wait))  # type: ignore[arg-type]  # what it returns is not used
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            _, going_on_still = await asyncio.wait({task}, timeout=1.0)
+            assert not going_on_still, f"cancelled after {steps} steps"
+
+    run(question)

@@ -43,7 +43,7 @@ PATH = click.Path(allow_dash=True)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to log.")
 @click.option(
     "--controllers", default="*", show_default=True, metavar="NAMES",
-    help="Which controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one.",
+    help="Which controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one; empty for none.",
 )  # fmt: skip
 @click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Tell by an event of every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
@@ -170,7 +170,7 @@ def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Contro
     for word in asked:
         if word != "*" and word.removeprefix("-") not in known:
             raise ConfigError(f"--controllers: no controller is called {word!r}; write some of {', '.join(sorted(known))}, or *")
-    has_all = "*" in asked or all(word.startswith("-") for word in asked)
+    has_all = "*" in asked or (bool(asked) and all(word.startswith("-") for word in asked))
     return [item for item in controllers if f"-{item.name}" not in asked and (has_all or item.name in asked)]
 
 
