@@ -50,6 +50,14 @@ def scheduler(plane: ControlPlane, api: Api) -> Iterator[Replica]:
         yield replica
 
 
+@pytest.fixture(autouse=True)
+def empty(api: Api) -> Iterator[None]:
+    """Leave all room to the next test."""
+    yield
+    api.remove("pods", gracePeriodSeconds=0)
+    assert eventually(lambda: not api.read("pods").body["items"])
+
+
 def ranks(api: Api, name: str, size: int, **more: Any) -> Ranks:
     return Ranks(api.namespace, name, size, api.namespace, **{"node_labels": ROOM, **more})
 
@@ -145,8 +153,6 @@ def test_nobody_goes_for_a_gang_that_a_budget_keeps_out(plane: ControlPlane, api
     low, high = (f"{api.namespace}-{name}" for name in ("low", "high"))
     node = {"kubernetes.io/hostname": f"node-{FIRST}"}
     victims = [ranks(api, name, 1, cpu="30", node_labels=node, priority_class=low) for name in ("kept", "free")]
-    api.remove("pods", gracePeriodSeconds=0)
-    assert eventually(lambda: not api.read("pods").body["items"])
     for victim in victims:
         submit(plane, victim)
     api.budget("kept", needs=1, labels={"gang": "kept"})
