@@ -1,5 +1,6 @@
 """What a scheduler does when the API server is gone for a while, or says no."""
 
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from phalanx.dev.nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.dialects.binding import FAILED_BINDS
+from phalanx.runtime.live.outbox import CONNECTIONS
 from phalanx.testing.api import connection_to
 from phalanx.testing.audit import BindAudit
 from phalanx.testing.contract import Api, eventually
@@ -50,6 +52,14 @@ def scheduler(plane: ControlPlane, api: Api) -> Iterator[Replica]:
         yield replica
 
 
+@pytest.fixture(autouse=True)
+def empty(api: Api) -> Iterator[None]:
+    """Leave all room to the next test."""
+    yield
+    api.remove("pods", gracePeriodSeconds=0)
+    assert eventually(lambda: not api.read("pods").body["items"])
+
+
 def ranks(api: Api, name: str, size: int, **more: Any) -> Ranks:
     return Ranks(api.namespace, name, size, api.namespace, **{"node_labels": ROOM, **more})
 
@@ -61,6 +71,12 @@ def submit(plane: ControlPlane, gang: Ranks) -> None:
 
 def bound(api: Api, gang: Ranks) -> int:
     return api.bound(labelSelector=f"gang={gang.name}")
+
+
+def scheduled(scheduler: Replica) -> float:
+    """Return how many pods it says that it has bound."""
+    found = re.search(r"^phalanx_pods_scheduled_total (\S+)$", scheduler.ask("/metrics")[1], re.MULTILINE)
+    return float(found[1]) if found else 0.0
 
 
 def test_a_scheduler_finishes_its_work_after_an_outage(plane: ControlPlane, api: Api, scheduler: Replica) -> None:
@@ -84,7 +100,8 @@ def test_a_scheduler_finishes_its_work_after_an_outage(plane: ControlPlane, api:
     assert audit.bound_twice == []
     assert (scheduler.process.number.read_text(), scheduler.process.is_running()) == (number, True)
     assert [scheduler.ask(path)[0] for path in ("/readyz", "/livez")] == [200, 200]
-    assert f"phalanx_pods_scheduled_total {old.size + BIG + new.size}.0" in scheduler.ask("/metrics")[1]
+    whole = old.size + BIG + new.size
+    assert whole - CONNECTIONS <= scheduled(scheduler) <= whole  # the answers to some were lost with the server
     assert "Traceback" not in scheduler.said()
 
 
@@ -131,6 +148,7 @@ def test_a_gang_of_which_one_pod_is_refused_is_taken_back(plane: ControlPlane, a
     assert eventually(lambda: any("its licence has run out" in text for text in events(api, "refused-004", "BindingError")))
     assert eventually(lambda: any("rolled back: pod refused-004" in text for text in events(api, "refused-000", "BindingError")))
     remove_policy(api, refusal)
+    assert eventually(lambda: api.bind("refused-004", "node-0", dryRun="All").code == 201)
     plane.create(gang.pods()[:4])
     assert eventually(lambda: bound(api, gang) == gang.size)
 
@@ -145,8 +163,6 @@ def test_nobody_goes_for_a_gang_that_a_budget_keeps_out(plane: ControlPlane, api
     low, high = (f"{api.namespace}-{name}" for name in ("low", "high"))
     node = {"kubernetes.io/hostname": f"node-{FIRST}"}
     victims = [ranks(api, name, 1, cpu="30", node_labels=node, priority_class=low) for name in ("kept", "free")]
-    api.remove("pods", gracePeriodSeconds=0)
-    assert eventually(lambda: not api.read("pods").body["items"])
     for victim in victims:
         submit(plane, victim)
     api.budget("kept", needs=1, labels={"gang": "kept"})

@@ -209,6 +209,35 @@ def test_a_server_that_goes_away_is_followed_again_when_it_is_back() -> None:
     asyncio.run(question())
 
 
+def test_whoever_waits_for_the_server_tries_again_at_once_when_somebody_has_heard_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT", 60.0)
+
+    async def question(server: Server, client: Client) -> None:
+        returns = []
+        server.refusals.append(ServerError("storage is (re)initializing"))
+        async with following(client) as follower:
+            follower.reflector.returned = lambda: returns.append(True)
+            await until(lambda: follower.complaints)
+            assert not follower.reflector.is_following
+            follower.reflector.hurry()
+            await until(lambda: follower.reflector.is_following)
+            assert returns == [True]
+
+    run(question)
+
+
+def test_who_has_lost_the_server_knows_it() -> None:
+    async def question() -> None:
+        server = Server()
+        async with server.opened() as client, following(client) as follower:
+            await until(lambda: follower.reflector.is_following)
+            server.refusals.extend([ServerError("no")] * 100)
+            server.end_watches()
+            await until(lambda: not follower.reflector.is_following)
+
+    asyncio.run(question())
+
+
 def served_by(handler: Handler, kind: Kind, question: Callable[[Follower], Awaitable[None]]) -> None:
     async def asked() -> None:
         application = web.Application()

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import time
 
@@ -39,6 +40,7 @@ BETWEEN_DISCOVERIES_SECONDS = 30.0
 AFTER_FAULT_SECONDS = 1.0
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
+CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ class Live:
             found = [by_resource[kind.resource] for kind in served]
             for kind in sorted((kind for kind in found if kind not in self.reflectors), key=KINDS.index):
                 reflector = self.reflectors[kind] = Reflector(self.client, self.mirror, kind, report=self._report)
-                reflector.heard = self.heard
+                reflector.heard, reflector.returned = self.heard, self._hurry
                 tasks.create_task(reflector.run())
             self.sessions.followed = frozenset(self.reflectors)
             await self._sync()
@@ -184,6 +186,20 @@ class Live:
             gc.collect()
             gc.freeze()
             self.has_synced.set()
+
+    def _hurry(self) -> None:
+        """Let everybody who waits for the server try again: one has heard it."""
+        for reflector in self.reflectors.values():
+            reflector.hurry()
+
+    async def _catch_up(self) -> None:
+        """Wait until we have heard what others did while the server was gone for us; a kind that is gone holds nobody up."""
+        await self.has_synced.wait()
+        self._hurry()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                while not all(reflector.is_following for reflector in self.reflectors.values()):
+                    await asyncio.sleep(CATCH_UP_STEP_SECONDS)
 
     # --- leading -----------------------------------------------------------------------------------------------------
 
@@ -215,7 +231,7 @@ class Live:
             tasks.create_task(self._lead() if self.election is None else self.election.run(self._lead))
 
     async def _lead(self) -> None:
-        await self.has_synced.wait()
+        await self._catch_up()
         agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
         controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:

@@ -103,15 +103,20 @@ class Binding:
     # --- what was refused --------------------------------------------------------------------------------------------
 
     def _note_refusal(self, bound: Round, task: Task, node: str, problem: ClusterError) -> None:
-        self._hands.picture.give_up(task, self._hands.mirror.find(POD, task.namespace, task.name))
-        is_gone = isinstance(problem, Missing) or any(word in str(problem) for word in GONE)
-        if not is_gone:
+        """Keep a pod that was refused where it was sent, until the whole gang has answers: no session tries it again before."""
+        if isinstance(problem, Missing) or any(word in str(problem) for word in GONE):
+            self._give_up(task)
+        else:
             bound.refused[task.key] = (task, node, str(problem))
+
+    def _give_up(self, task: Task) -> None:
+        self._hands.picture.give_up(task, self._hands.mirror.find(POD, task.namespace, task.name))
         self._wake()
 
     def _settle(self, bound: Round) -> None:
         """Let refused pods remember where they were refused; if the gang is not whole without them, let the others go."""
         for task, node, reason in bound.refused.values():
+            self._give_up(task)
             self._remember(task, node)
             self._tell(task, f"binding to node {node} was refused: {reason}")
         if bound.gang is None or not self._lacks(bound.gang):
@@ -128,7 +133,7 @@ class Binding:
 
         def done(problem: ClusterError | None) -> None:
             if problem is not None:
-                self._hands.picture.give_up(task, self._hands.mirror.find(POD, task.namespace, task.name))
+                self._give_up(task)
             self._wake()
 
         self._hands.outbox.put(Rank.EVICT, (POD, task.namespace, task.name), lambda: self._hands.writer.evict(evict), done)

@@ -110,7 +110,10 @@ class Client:
                 yield change
 
     async def changes(self, kind: Kind, *, since: str, seconds: int) -> AsyncGenerator[Sequence[Change], None]:
-        """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds."""
+        """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds.
+
+        None at all come first, as soon as the server listens to us.
+        """
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": since, "timeoutSeconds": str(seconds)}
         async for changes in self._changes(Target(kind), query):
             yield changes
@@ -118,6 +121,7 @@ class Client:
     async def _changes(self, target: Target, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
         async with self._open("GET", self._path(target), query, timeout=ENDLESS) as answer:
             await self._refuse(answer)
+            yield ()
             rest = b""
             async for chunk in answer.content.iter_any():
                 *lines, rest = (rest + chunk if rest else chunk).split(b"\n")

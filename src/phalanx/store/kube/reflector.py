@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 from phalanx.errors import ClusterError, Gone, Unreachable
 from phalanx.model.kinds import Kind
@@ -25,6 +26,11 @@ class Reflector:
         """Follow nothing yet; `report` is told what goes wrong."""
         self._client, self._mirror, self.kind, self._report = client, mirror, kind, report
         self.is_synced = asyncio.Event()
+        self.is_following = False
+        """While we hear what the server tells."""
+        self.returned: Callable[[], None] = lambda: None
+        """Told when we hear the server again, after it was gone for us."""
+        self._hurry = asyncio.Event()
         self.lists = 0
         """How often everything was listed."""
         self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
@@ -39,15 +45,36 @@ class Reflector:
                 await self._step()
             except Gone:
                 self._version = ""
+                self.is_following = False
             except ClusterError as problem:
+                self.is_following = False
                 self._report(f"watch of {self.kind.resource}: {problem}; tried again in {self._wait:.1f} s")
-                await asyncio.sleep(self._wait * random.uniform(0.5, 1.5))
-                self._wait = min(self._wait * 2, LONGEST_WAIT)
+                await self._rest(self._wait * random.uniform(0.5, 1.5))
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait, longer the next time, unless somebody knows that the server is back."""
+        self._wait = min(self._wait * 2, LONGEST_WAIT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+                self._wait = FIRST_WAIT
+        self._hurry.clear()
+
+    def hurry(self) -> None:
+        """Try again at once, if we wait: the server is back."""
+        if not self.is_following:
+            self._hurry.set()
+
+    def _note_contact(self) -> None:
+        if not self.is_following:
+            self.is_following = True
+            self.returned()
 
     async def _step(self) -> None:
         if not self._version:
             await self._list()
         if self.kind.group == POLLED:
+            self._note_contact()
             self._version = ""
             await asyncio.sleep(BETWEEN_POLLS_SECONDS)
         else:
@@ -64,6 +91,7 @@ class Reflector:
         begun, before = clock(), self._version
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
         async for changes in self._client.changes(self.kind, since=self._version, seconds=seconds):
+            self._note_contact()
             for change in changes:
                 self._hear(change)
         if self._version == before and clock() - begun < TOO_SHORT_SECONDS:

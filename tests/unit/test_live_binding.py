@@ -1,0 +1,67 @@
+"""Rounds of binds: what sessions see of a gang while some of its binds are refused and others are not answered yet."""
+
+import asyncio
+from collections.abc import Callable
+
+from phalanx.core.decision import Decisions
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import Forbidden
+from phalanx.model.kinds import POD, Document, kind_of
+from phalanx.model.status import Status
+from phalanx.model.task import TaskKey
+from phalanx.runtime.live.binding import Binding, Hands
+from phalanx.runtime.live.outbox import Outbox
+from phalanx.runtime.live.picture import Picture
+from phalanx.runtime.live.writing import Writer
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.mirror import Mirror
+from phalanx.testing import build
+from phalanx.testing.live import Server, until
+
+
+class Scene:
+    """A gang of two on a cluster that binds one pod after the other."""
+
+    def __init__(self, server: Server, client: Client) -> None:
+        self.server, self.moments = server, list[dict[str, Status]]()
+        self.picture, self.mirror = Picture(ObjectCluster(), report=print), Mirror(lambda: 0.0)
+        self.mirror.listen(self.picture.hear)
+        self.outbox = Outbox(connections=1, report=print)
+        writer = Writer(client, self.outbox, self.mirror, lambda event: None)
+        self.binding = Binding(Hands(client, self.outbox, writer, self.picture, self.mirror), wake=lambda: None)
+        self.binding.bound.append(lambda task, node, seconds: self.moments.append(self.statuses()))
+        for document in (build.queue("default"), build.node("n0", cpu=2), *build.gang("train", tasks=2, cpu=1)):
+            self.load(document)
+
+    def load(self, document: Document) -> None:
+        found = self.server.store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
+        self.mirror.put(kind_of(found), dict(found))
+
+    def statuses(self) -> dict[str, Status]:
+        tasks = ((name, self.picture.cluster.state.task(TaskKey(f"default/{name}"))) for name in ("train-0", "train-1"))
+        return {name: task.status for name, task in tasks if task is not None}
+
+    async def bind(self) -> None:
+        decisions = Decisions(binds={TaskKey(f"default/{name}"): "n0" for name in ("train-0", "train-1")})
+        self.binding.start(self.picture.snapshot(0.0), decisions)
+        await until(lambda: not self.outbox.waiting())
+
+
+def played(prepare: Callable[[Server], None]) -> Scene:
+    async def play() -> Scene:
+        server = Server()
+        async with server.opened() as client:
+            scene = Scene(server, client)
+            prepare(server)
+            await scene.bind()
+            return scene
+
+    return asyncio.run(play())
+
+
+def test_a_refused_pod_stays_where_it_was_sent_until_its_whole_gang_has_answers() -> None:
+    scene = played(lambda server: server.refusals.append(Forbidden("not today")))
+    assert scene.moments == [{"train-0": Status.BINDING, "train-1": Status.BINDING}]
+    assert scene.statuses() == {"train-0": Status.PENDING, "train-1": Status.RELEASING}
+    left = [item["metadata"]["name"] for item in scene.server.store.items(POD) if "deletionTimestamp" not in item["metadata"]]
+    assert left == ["train-0"]
