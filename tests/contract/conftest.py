@@ -31,7 +31,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
 
 
 def _kubeconfig(plane: ControlPlane) -> str:
-    plane.stop("kube-apiserver")
+    plane.stop("kube-apiserver", is_kill=True)
     plane.compact()
     plane.start("kube-apiserver")
     return str(plane.kubeconfig)

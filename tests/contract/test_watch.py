@@ -38,7 +38,7 @@ def test_a_watch_tells_that_other_objects_are_gone_at_once(api: Api) -> None:
     since = version(api)
     api.settings("a")
     api.remove("configmaps/a")
-    events = [event for event in api.watch("configmaps", resourceVersion=since, seconds=1, fieldSelector="metadata.name=a")]
+    events = list(api.watch("configmaps", resourceVersion=since, seconds=1, fieldSelector="metadata.name=a"))
     assert told(events) == [("ADDED", "a"), ("DELETED", "a")]
 
 

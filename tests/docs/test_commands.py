@@ -55,6 +55,10 @@ NOT_RUN = {
     "kubectl apply --server-side -k deploy/kustomize/base": "needs a cluster",
     "phalanx manifests all --image registry.example.com/phalanx:0.1.0 | kubectl apply --server-side -f -": "needs a cluster",
     "kubectl -n phalanx-system rollout status deployment/phalanx": "needs a cluster",
+    "kubectl plugin list": "needs kubectl",
+    "kubectl phalanx get gangs -A": "needs a cluster",
+    "kubectl phalanx get gangs -n research -o wide --watch": "needs a cluster",
+    "kubectl phalanx describe gang resnet -n research": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
 }

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from phalanx.cli.policies import DEFAULT_PROFILE, policy_of, profile_text
+from phalanx.dev.helm import rendered, run_helm
 from phalanx.manifests.definitions import SETS, definition_documents
 from phalanx.manifests.files import KEEP
 from phalanx.manifests.install import install_documents
@@ -14,13 +15,12 @@ from phalanx.manifests.monitoring import monitoring_documents
 from phalanx.manifests.policies import policy_documents
 from phalanx.manifests.roles import role_documents
 from phalanx.manifests.settings import InstallSettings
-from phalanx.testing.helm import CACHED, helm, rendered, run_helm
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "chart"
 SETTINGS = InstallSettings(config=profile_text(DEFAULT_PROFILE))
 OF_HELM = ("app.kubernetes.io/managed-by", "helm.sh/")
 WATCHED = ("serviceMonitor.enabled=true", "prometheusRule.enabled=true", "dashboard.enabled=true")
-pytestmark = pytest.mark.skipif(helm() is None, reason=f"there is no {CACHED}, and no helm in PATH")
+pytestmark = pytest.mark.xdist_group("controlplane")
 
 
 def values(*said: str) -> list[str]:

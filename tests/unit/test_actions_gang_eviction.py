@@ -1,13 +1,17 @@
 """The gang-aware evicting actions: settings, domains, bundles, and who is left alone."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
+from phalanx.builtin import catalogue_of
 from phalanx.cli.policies import policy_of_profile
+from phalanx.core.cycle import run_cycle
 from phalanx.core.policy import Policy
 from phalanx.errors import ConfigError
+from phalanx.model.task import GangKey
 from phalanx.testing import build, crowds
 from phalanx.testing.build import Cluster, Document
 
@@ -51,6 +55,16 @@ def urgent(tasks: int, *, queue: str = "blue", cpu: int = 4, **spec: object) -> 
 def cluster_of(nodes: int, policy: Policy, *queues: Document) -> Cluster:
     cluster = build.cluster(nodes=nodes, policy=policy, cpu=4).submit(crowds.classes())
     return cluster.submit(queues or [build.queue("blue")])
+
+
+def test_a_calm_gang_takes_free_room_but_asks_nobody_to_go() -> None:
+    cluster = cluster_of(3, FEWEST).submit(running("meek", ["node-0", "node-1"], minimum=2), urgent(2))
+    snapshot, catalogue = cluster.objects.snapshot(0.0), catalogue_of(FEWEST.family)
+    calm = replace(snapshot, calm=frozenset({GangKey("default/urgent")}))
+    assert run_cycle(snapshot, FEWEST, catalogue).evictions
+    assert not run_cycle(calm, FEWEST, catalogue).evictions
+    free = replace(cluster.remove("Pod", "meek-0").objects.snapshot(0.0), calm=calm.calm)
+    assert len(run_cycle(free, FEWEST, catalogue).binds) == 2
 
 
 def evicted(cluster: Cluster) -> dict[str, str]:

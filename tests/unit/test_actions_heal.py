@@ -43,6 +43,11 @@ def test_a_stale_gang_is_told_how_long_it_has_and_what_it_needs() -> None:
     assert cycle.decisions.evictions == {}
 
 
+@pytest.mark.parametrize(("grace", "again"), [("", NOW + 25), ("40s", NOW + 5), ("never", None)])
+def test_another_session_is_due_when_the_grace_ends(grace: str, again: float | None) -> None:
+    assert full(broken(ago=35, grace=grace)).run_cycle(now=NOW).decisions.again == again
+
+
 def test_after_the_grace_the_rest_goes_and_each_pod_hears_why() -> None:
     cycle = full(broken(ago=61)).run_cycle(now=NOW)
     assert sorted(cycle.answer["evictions"]) == ["default/train-0", "default/train-1"]

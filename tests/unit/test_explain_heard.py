@@ -58,8 +58,10 @@ def test_pods_that_say_the_same_need_no_count_and_say_nothing_twice() -> None:
     group, pods = native_gang(3)
     told = [refused(pod, "no room") for pod in pods]
     assert heard(state_of(group, *told), told, []) == "no room"
-    group, pods = native_gang(3, "2/3 tasks unschedulable: no room")
-    assert heard(state_of(group, *told), told, []) == "2/3 tasks unschedulable: no room"
+    whole = "2/3 tasks unschedulable: no room"
+    for message, text in ((whole, whole), ("no", "no room"), ("no room", "no room")):
+        group, pods = native_gang(3, message)
+        assert heard(state_of(group, *told), told, []) == text
 
 
 def test_an_event_about_a_pod_is_better_than_nothing() -> None:

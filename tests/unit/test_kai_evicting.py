@@ -221,6 +221,11 @@ def test_a_negative_grace_never_ends() -> None:
     assert evicted(broken(A_MINUTE_AGO, stalenessGracePeriodSeconds=-1).run_cycle(now=NOW)) == []
 
 
+def test_another_session_is_due_when_the_grace_of_a_gang_ends() -> None:
+    assert broken("", stalenessGracePeriodSeconds=90).run_cycle(now=NOW).decisions.again == NOW + 90
+    assert broken(A_MINUTE_AGO, stalenessGracePeriodSeconds=90).run_cycle(now=NOW).decisions.again == NOW + 30
+
+
 def test_a_whole_gang_is_not_stale() -> None:
     assert evicted(broken(A_MINUTE_AGO, running=3).run_cycle(now=NOW)) == []
 

@@ -146,7 +146,7 @@ def test_objects_come_as_a_table_for_those_who_like_tables(api: Api) -> None:
     for table in (viewer.read("pods").body, viewer.read("pods/seen").body, next(viewer.watch("pods", seconds=1))["object"]):
         assert table["kind"] == "Table"
         cells = dict(zip((column["name"] for column in table["columnDefinitions"]), table["rows"][0]["cells"], strict=True))
-        assert (cells["Name"], cells["Status"], cells["Node"], cells["Age"]) == ("seen", "Pending", "node-1", "0s")
+        assert (cells["Name"], cells["Status"], cells["Node"], cells["Age"]) == ("seen", "Pending", "nowhere-1", "0s")
         assert table["rows"][0]["object"]["metadata"] == made["metadata"]
     api.remove("pods/seen", {"gracePeriodSeconds": 0})
 

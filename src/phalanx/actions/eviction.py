@@ -22,7 +22,7 @@ def starving_gangs(session: Session, *, skips_topology: bool) -> list[GangState]
 
 
 def _is_starving(session: Session, gang: GangState, skips_topology: bool) -> bool:
-    if gang.phase in ("", "Pending"):
+    if gang.phase in ("", "Pending") or gang.key in session.snapshot.calm:
         return False
     verdict = session.gang_valid(gang)
     if not verdict.ok:

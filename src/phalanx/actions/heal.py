@@ -40,6 +40,8 @@ class HealAction:
         grace = self._grace_seconds if said is None else said
         since = {id(lack): lack.since(gang.gang, session.now) for lack in short}
         due = [lack for lack in short if session.now - since[id(lack)] >= grace]
+        if not due and grace < inf:
+            session.decisions.look_again(min(since.values()) + grace)
         first = min(due or short, key=lambda lack: (not lack.is_vital, since[id(lack)]))
         stale = _Stale(gang, first, session.now - since[id(first)], grace)
         outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.outlook()

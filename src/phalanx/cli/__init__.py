@@ -43,7 +43,7 @@ ENTRIES_BY_NAME = {
     "convert": Entry("phalanx.cli.convert:command", "Say gangs in the words of another scheduler."),
     "config": Entry("phalanx.cli.config:command", "Show and check scheduler configurations and profiles."),
     "manifests": Entry("phalanx.cli.manifests:command", "Print what a cluster has to know of us, for kubectl apply."),
-    "dev": Entry("phalanx.cli.dev:command", "Run a real Kubernetes control plane on this machine, to try things on."),
+    "dev": Entry("phalanx.cli.dev:command", "Run a real Kubernetes control plane on this machine."),
     "bench": Entry("phalanx.cli.bench:command", "Measure how fast sessions are decided on this machine."),
     "completion": Entry("phalanx.cli.completion:command", "Print the completion script of a shell."),
 }

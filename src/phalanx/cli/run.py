@@ -21,6 +21,7 @@ Examples:
 """
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
+LAST_PORT = 65535
 PATH = click.Path(allow_dash=True)
 
 
@@ -84,6 +85,10 @@ class Options:
             raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
         if self.lease_duration < SHORTEST_LEASE:
             raise click.UsageError(f"--lease-duration: leases are renewed every few seconds; write {SHORTEST_LEASE:g} or more")
+        if self.config == "-":
+            raise click.UsageError("--config: the configuration is read again when it changes; name a file instead of '-'")
+        if not all(self.names):
+            raise click.UsageError("--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano")
 
     @property
     def address(self) -> "Address | None":
@@ -93,9 +98,9 @@ class Options:
         host, _, port = (self.http or "").rpartition(":")
         if not self.http:
             return None
-        if not port.isdigit():
+        if not port.isdigit() or int(port) > LAST_PORT:
             raise click.UsageError(f"--http: {self.http!r} is no address; write for example 0.0.0.0:8080")
-        return Address(host or "0.0.0.0", int(port))
+        return Address(host.strip("[]") or "0.0.0.0", int(port))
 
 
 async def _run(asked: Options) -> None:
@@ -103,6 +108,7 @@ async def _run(asked: Options) -> None:
     import logging
     import signal
 
+    from phalanx.cli.reference import in_full
     from phalanx.runtime.live.app import Live
     from phalanx.runtime.live.operations import Operations
     from phalanx.runtime.logs import logger_of, start_logging
@@ -117,7 +123,7 @@ async def _run(asked: Options) -> None:
     logger = logger_of("run")
     async with reach.client() as client:
         live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
-        await Operations(live, config=source).run(address, is_over)
+        await Operations(live, config=source, describe=in_full).run(address, is_over)
 
 
 def _config_source(asked: Options) -> "ConfigSource | None":
@@ -133,6 +139,7 @@ def _config_source(asked: Options) -> "ConfigSource | None":
 
 def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.cli.shards import policies_of
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.live.app import Setup
@@ -148,7 +155,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     return Setup(
         mind=mind, gates=Mind(policy_of_gates(), connected_catalogue("")),
         controllers=_chosen(asked.controllers, standard_controllers(pair_for, chosen, has_admission=policy.has_admission)),
-        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
+        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ def share(part: float, whole: float) -> float:
 
 def dominant_share(part: Vector, whole: Vector) -> float:
     """Return the largest share over the resources there are."""
-    rows = np.flatnonzero(whole >= EPSILON)
-    return max((share(part[row], whole[row]) for row in rows), default=0.0)
+    amounts = zip(part.tolist(), whole.tolist(), strict=True)
+    return max((share(held, there) for held, there in amounts if there >= EPSILON), default=0.0)
 
 
 def bounded(resources: Resources | None, space: ResourceSpace, *, unbounded_zero: bool = False) -> Vector:
@@ -59,13 +60,15 @@ def bounded(resources: Resources | None, space: ResourceSpace, *, unbounded_zero
 
 def room_under(limit: Vector, taken: Vector, request: Vector, space: ResourceSpace) -> int:
     """Return how many times the request can still be taken under the limit, on what it asks for."""
-    rows = np.flatnonzero(requested_rows(request, space) & np.isfinite(limit))
-    room = NO_LIMIT
-    for row in rows:
-        count = int((limit[row] - taken[row]) // request[row])
-        while taken[row] + (count + 1) * request[row] <= limit[row]:
+    rows, room = zip(limit.tolist(), taken.tolist(), request.tolist(), strict=True), NO_LIMIT
+    pods = space.row_by_name[PODS]
+    for row, (most, held, amount) in enumerate(rows):
+        if amount <= 0 or row == pods or not isfinite(most):
+            continue
+        count = int((most - held) // amount)
+        while held + (count + 1) * amount <= most:
             count += 1
-        while count > 0 and taken[row] + count * request[row] > limit[row]:
+        while count > 0 and held + count * amount > most:
             count -= 1
         room = min(room, count)
     return max(room, 0)
@@ -98,7 +101,8 @@ def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vec
 
 def as_amounts(vector: Vector, space: ResourceSpace) -> dict[str, float]:
     """Return the finite, non-zero amounts by name: cpu in thousandths, memory in bytes, everything else in units."""
-    found = {name: float(vector[row]) for name, row in space.row_by_name.items() if np.isfinite(vector[row]) and vector[row]}
+    amounts = vector.tolist()
+    found = {name: amounts[row] for name, row in space.row_by_name.items() if amounts[row] and isfinite(amounts[row])}
     return {name: amount if name == CPU else amount / scale_of(name) for name, amount in found.items()}
 
 

@@ -235,6 +235,11 @@ class ClusterState:
         """Return the tasks that name a gang, whether it is there or not; read it before the next event."""
         return self._members.get(key, EMPTY)
 
+    def has_active(self) -> bool:
+        """Tell whether a session would have any gang to decide about."""
+        self._settle_gangs()
+        return bool(self._active)
+
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
         self._settle_gangs()

@@ -110,6 +110,8 @@ class Snapshot:
     """Waiting tasks of which some binds failed."""
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Tasks that only keep a shared device for others."""
+    calm: frozenset[GangKey] = frozenset()
+    """Gangs that may take free room in this session but ask nobody to go."""
     full_tree: Mapping[str, Queue] | None = None
     """The queues as their objects say, where `queues` is what one scheduler makes of them."""
 

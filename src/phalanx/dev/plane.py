@@ -15,20 +15,23 @@ import shutil
 import signal
 import ssl
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
 from phalanx.dev.nodes import Machines
-from phalanx.dev.processes import Process, wait_until
+from phalanx.dev.processes import Process
 from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
 from phalanx.manifests.definitions import definition_documents
-from phalanx.manifests.policies import policy_documents
+from phalanx.manifests.policies import MIN_AVAILABLE, policy_documents
+from phalanx.manifests.roles import role_documents
+from phalanx.manifests.settings import InstallSettings
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.credentials import Fixed, bearer
@@ -40,17 +43,12 @@ START_SECONDS = 90.0
 ASK_SECONDS = 5.0
 AT_ONCE = 32
 """Requests at the same time while nodes are made."""
-PROBES: list[Document] = [
-    {
-        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "probe", "namespace": "default"},
-        "spec": {"tasks": [{"replicas": 1, "template": {"spec": {"containers": [{"name": "main", "image": "probe:1"}]}}}]},
-    },
-    {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "probe", "namespace": "default"},
-        "spec": {"minMember": 1},
-    },
-]  # fmt: skip
-"""What policies of ours change."""
+_JOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "trial"}}
+PLAIN = ("/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", {**_JOB, "spec": {"tasks": [{"replicas": 1}]}})
+"""A job that says nothing of its scheduler; a policy does."""
+_POD = {"name": "trial", "annotations": {MIN_AVAILABLE: "0"}}
+WRONG = ("/api/v1/namespaces/default/pods", {"metadata": _POD, "spec": {"containers": [{"name": "main", "image": "trial"}]}})
+"""A pod with an annotation that another policy forbids."""
 
 
 def usual_folder() -> Path:
@@ -74,23 +72,28 @@ class ControlPlane:
         self.folder, self._nodes, self._machines = folder, nodes, machines or Machines()
         self._parts, self._flags = frozenset(parts), dict(flags or {})
         self._layout = Layout(folder)
+        self._has_rules = False
 
     # --- from start to end -------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        """Start everything anew and wait until it is ready."""
-        require(*self._programs(), "kubectl")
-        self._refuse_a_second()
-        try:
-            self._bring_up()
-        except BaseException:
-            self.__exit__()
-            raise
+        """Start everything."""
+        self.up()
         return self
 
     def __exit__(self, *problem: object) -> None:
         """Stop everything."""
         stop_all(self.folder)
+
+    def up(self) -> None:
+        """Start everything anew and wait until it is ready; what was started stops again if something does not."""
+        require(*self._programs(), "kubectl")
+        self._refuse_a_second()
+        try:
+            self._bring_up()
+        except BaseException:
+            stop_all(self.folder)
+            raise
 
     def _refuse_a_second(self) -> None:
         if running(self.folder):
@@ -107,20 +110,9 @@ class ControlPlane:
         self._layout.write_kubeconfig(self.kubeconfig, self.token)
         for name in self._programs()[2:]:
             self.start(name)
-        self.apply([*definition_documents(), *policy_documents()])
-        self.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", f"--timeout={START_SECONDS:.0f}s")
-        if not wait_until(self._admits, START_SECONDS):
-            raise PhalanxError(f"our policies fail; the end of {self.process(SERVER).log}:\n{self.process(SERVER).last_lines()}")
+        self.apply([*definition_documents(), *policy_documents(), *role_documents(InstallSettings(config=""))])
+        self._wait_for_rules()
         self.add_nodes(self._nodes)
-
-    def _admits(self) -> bool:
-        """Tell whether our policies can change objects of our kinds; the server learns their form a little after it serves them."""
-        probes = {"apiVersion": "v1", "kind": "List", "items": PROBES}
-        try:
-            self.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(probes))
-        except PhalanxError:
-            return False
-        return True
 
     def _programs(self) -> list[str]:
         return [name for name in ORDER if name in (ETCD, SERVER) or name in self._parts]
@@ -136,6 +128,8 @@ class ControlPlane:
         process = self.process(name)
         process.start([*self._layout.command(name), *self._flags.get(name, ())], {"KWOK_WORKDIR": str(self.folder)})
         process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
+        if name == SERVER and self._has_rules:
+            self._wait_for_rules()
 
     def stop(self, name: str, *, is_kill: bool = False) -> None:
         """Stop one program: in order, or as if the power had failed."""
@@ -145,7 +139,10 @@ class ControlPlane:
         return self._answers(f"{self._layout.etcd}/health")
 
     def _server_is_ready(self) -> bool:
-        return self._layout.certificate.exists() and self._answers(f"{self.server}/readyz", self.tls)
+        try:
+            return self._answers(f"{self.server}/readyz", self.tls)
+        except OSError:
+            return False  # the certificate is not there, or being written
 
     def _answers(self, address: str, tls: ssl.SSLContext | None = None) -> bool:
         try:
@@ -153,6 +150,24 @@ class ControlPlane:
                 return bool(answer.status == 200)
         except (OSError, ValueError):
             return False
+
+    def _wait_for_rules(self) -> None:
+        """Wait until our definitions and policies are in force: the server reads them a while after it says that it is ready."""
+        self.process(SERVER).wait_for(self._follows_rules, START_SECONDS)
+        self._has_rules = True
+
+    def _follows_rules(self) -> bool:
+        return "schedulerName" in self._tried(PLAIN).get("spec", {}) and MIN_AVAILABLE in self._tried(WRONG).get("message", "")
+
+    def _tried(self, path_and_body: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what the server answers to an object, which it does not keep."""
+        path, body = path_and_body
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.server}{path}?dryRun=All", json.dumps(body).encode(), headers)
+        try:
+            return _answered(urllib.request.urlopen(request, timeout=ASK_SECONDS, context=self.tls))
+        except urllib.error.HTTPError as refused:
+            return _answered(refused)
 
     # --- how to get in -----------------------------------------------------------------------------------------------
 
@@ -199,14 +214,14 @@ class ControlPlane:
         )
 
     def add_nodes(self, count: int, machines: Machines | None = None, *, first: int = 1) -> None:
-        """Make nodes, numbered from the first on, and wait until they are ready."""
-        if not count:
-            return
-        asyncio.run(self._make((machines or self._machines).documents(count, first)))
-        if KWOK in self._parts and not wait_until(lambda: self._ready_nodes() >= count, START_SECONDS):
-            raise PhalanxError(f"nodes are not ready; the end of {self.process(KWOK).log}:\n{self.process(KWOK).last_lines()}")
+        """Make nodes, numbered from the first on; they are ready at once, and stay so as long as kwok runs."""
+        self.create((machines or self._machines).documents(count, first))
 
-    async def _make(self, documents: Sequence[Document]) -> None:
+    def create(self, documents: Sequence[Document]) -> None:
+        """Make objects, many at the same time."""
+        asyncio.run(self._create(documents))
+
+    async def _create(self, documents: Sequence[Document]) -> None:
         at_once = asyncio.Semaphore(AT_ONCE)
 
         async def make(document: Document) -> None:
@@ -216,19 +231,23 @@ class ControlPlane:
         async with Client(self.server, credentials=Fixed(bearer(self.token), self.tls)) as client:
             await asyncio.gather(*map(make, documents))
 
-    def _ready_nodes(self) -> int:
-        path = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
-        return self.kubectl("get", "nodes", f"-o=jsonpath={path}").split().count("True")
-
     def compact(self) -> None:
         """Make etcd forget everything but the present, as it does by itself after five minutes."""
         latest = self._etcd("kv/range", {"key": base64.b64encode(b"/").decode()})["header"]["revision"]
         self._etcd("kv/compaction", {"revision": latest, "physical": True})
 
     def _etcd(self, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self._layout.etcd}/v3/{verb}", json.dumps(body).encode(), ASK_SECONDS) as answer:
+        return _answered(urllib.request.urlopen(f"{self._layout.etcd}/v3/{verb}", json.dumps(body).encode(), ASK_SECONDS))
+
+
+def _answered(answer: IO[bytes]) -> dict[str, Any]:
+    """Return the body of an answer; one that is no JSON, as of a server that is not ready, says nothing."""
+    with answer:
+        try:
             found: dict[str, Any] = json.load(answer)
-        return found
+        except ValueError:
+            return {}
+    return found
 
 
 def running(folder: Path) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from phalanx.errors import PhalanxError
 
 STEP_SECONDS = 0.05
-STOP_SECONDS = 15.0
+STOP_SECONDS = 5.0
 LAST_LINES = 15
 LOCALHOST = "127.0.0.1"
 
@@ -35,7 +35,8 @@ class Process:
         return self.folder / f"{self.name}.log"
 
     @property
-    def _number(self) -> Path:
+    def number(self) -> Path:
+        """Where the number is that the system gave it."""
         return self.folder / f"{self.name}.pid"
 
     def start(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
@@ -52,7 +53,7 @@ class Process:
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
-        self._number.write_text(str(started.pid))
+        self.number.write_text(str(started.pid))
         _CHILDREN[started.pid] = started
 
     def is_running(self) -> bool:
@@ -66,17 +67,17 @@ class Process:
                 return True
         return False
 
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        """Send it a signal and wait until it has ended; after a while, kill it."""
+    def stop(self, number: int = signal.SIGTERM) -> int | None:
+        """Send it a signal and wait until it has ended; after a while, kill it. Return its exit code if we started it ourselves."""
         if not self.is_running():
-            return
-        pid = int(self._number.read_text())
+            return None
+        pid = int(self.number.read_text())
         os.kill(pid, number)
         if not wait_until(lambda: not self.is_running(), STOP_SECONDS):
             os.kill(pid, signal.SIGKILL)
             wait_until(lambda: not self.is_running(), STOP_SECONDS)
-        if child := _CHILDREN.pop(pid, None):
-            child.wait()
+        child = _CHILDREN.pop(pid, None)
+        return None if child is None else child.wait()
 
     def wait_for(self, is_ready: Callable[[], bool], seconds: float) -> None:
         """Wait until it is ready; say what it wrote last if it ends before, or takes too long."""

@@ -58,6 +58,8 @@ class ObjectCluster:
         """Start with the two queues that always exist; pods of other `schedulers` than these, if any, are left to them."""
         self.schedulers = schedulers
         self.state = ClusterState()
+        self.foreseen: Callable[[Task], Task] = lambda task: task
+        """Asked about every pod that is read: something may be under way that its object does not tell yet."""
         self._ignored_provisioners = ignored_provisioners
         self.groups = Groups(self.state)
         self._pods = PodReader(self._volume_slots, self._home)
@@ -118,12 +120,17 @@ class ObjectCluster:
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
         problem = self._sayings.hear(task, document)
-        self.state.put_task(_without_gang(task) if problem else self._at_home(task))
+        self.state.put_task(self.foreseen(_without_gang(task) if problem else self._at_home(task)))
         if task.key in self._contested:
             self._contested[task.key] = (document, self._contested[task.key][1])
             problem = problem or self._contested[task.key][1]
         if problem:
             raise SnapshotError(problem)
+
+    def stands_alone(self, task: Task) -> bool:
+        """Tell whether nothing that other objects say changes how a pod is read, nor what it says how they are."""
+        is_plain = task.key not in self._contested and task.key not in self._pods_with_volumes
+        return is_plain and task.dialect not in MAKERS
 
     def _left_to_others(self, task: Task) -> Task:
         """Hold a pod back that waits for another scheduler."""

@@ -31,9 +31,8 @@ def heard(state: GangState, pods: Sequence[Document], events: Iterable[Document]
     if about_group:
         return str(about_group[-1].get("message", ""))
     condition = refusal(state.gang)
-    own = [condition.message] if condition is not None and condition.message else []
-    said = [text for text in _of_pods(pods) if not any(text in known for known in own)]
-    told = "; ".join([*own, *said])
+    said = dict.fromkeys([*([condition.message] if condition is not None and condition.message else ()), *_of_pods(pods)])
+    told = "; ".join(text for text in said if not any(text in other for other in said if other != text))
     return told or next((str(event.get("message", "")) for event in reversed(about_pods)), "") or _silence(state)
 
 

@@ -24,7 +24,6 @@ from phalanx.kubernetes.cel_values import (
     CelError,
     CelSyntaxError,
     DeviceView,
-    MissingKey,
     lookup,
     truth,
 )  # fmt: skip
@@ -91,7 +90,7 @@ class Path:
 
 
 def _has(argument: Run) -> Run:
-    """Tell whether the last field of a path is there; the others must be."""
+    """Tell whether the last field of a path is there; the others must be. What can have no fields has none."""
     if not isinstance(argument, Path):
         raise CelSyntaxError("'has' asks for a field")
     before, last = Path(argument.first, argument.steps[:-1]), argument.steps[-1]
@@ -100,7 +99,7 @@ def _has(argument: Run) -> Run:
         value = before(scope)
         try:
             last(scope, value)
-        except MissingKey:
+        except CelError:
             return False
         return True
 

@@ -26,7 +26,7 @@ Value = Any  # Any: whatever JSON holds
 
 
 def completed(schema: Schema, value: Value) -> Value:
-    """Return a value with defaults in the place of what is missing, and without fields that the schema does not know."""
+    """Return a value with defaults in the place of what is missing or null, without fields that the schema does not know."""
     if isinstance(value, Mapping):
         return _completed_object(schema, value)
     if isinstance(value, list) and "items" in schema:
@@ -36,18 +36,14 @@ def completed(schema: Schema, value: Value) -> Value:
 
 def _completed_object(schema: Schema, value: Mapping[str, Value]) -> Mapping[str, Value]:
     if "additionalProperties" in schema:
-        return {key: completed(schema["additionalProperties"], item) for key, item in value.items()}
+        return {key: completed(schema["additionalProperties"], item) for key, item in value.items() if item is not None}
     properties = schema.get("properties")
     if properties is None:
         return value
     keeps_unknown = schema.get(KEEPS_UNKNOWN, False)
-    found = {key: _completed_field(properties[key], item) if key in properties else item
-             for key, item in value.items() if key in properties or keeps_unknown}  # fmt: skip
+    found = {key: completed(properties[key], item) if key in properties else item for key, item in value.items()
+             if (item is not None if key in properties else keeps_unknown)}  # fmt: skip
     return found | {key: part["default"] for key, part in properties.items() if "default" in part and key not in found}
-
-
-def _completed_field(schema: Schema, value: Value) -> Value:
-    return schema["default"] if value is None and "default" in schema else completed(schema, value)
 
 
 # --- refusals ------------------------------------------------------------------------------------------------------------
@@ -75,9 +71,11 @@ def problems(schema: Schema, value: Value, old: Value = None) -> list[str]:
 
 
 def _faults(schema: Schema, value: Value, path: str) -> Iterator[Problem]:
-    fault = _wrong_type(schema, value)
-    if fault:
-        yield Problem(_invalid(path, fault, f"{path} in body must be of type {_type(schema)}: {fault}"))
+    if _has_wrong_type(schema, value):
+        name, wanted = _mismatch(schema, value)
+        yield Problem(_invalid(path, name, f"{path} in body must be of type {wanted}: {name}"))
+        yield from _outside_range(schema, value, path)
+        yield from _unlisted(schema, value, path)
         return
     yield from _limits(schema, value, path)
     if isinstance(value, Mapping):
@@ -109,12 +107,16 @@ def _type(schema: Schema) -> str:
     return "integer or string" if INT_OR_STRING in schema else str(schema["type"])
 
 
-def _wrong_type(schema: Schema, value: Value) -> str:
-    """Return the type of a value in quotes if it is not that of the schema."""
+def _has_wrong_type(schema: Schema, value: Value) -> bool:
     wanted: tuple[type, ...] = (int, str) if INT_OR_STRING in schema else _TYPES[schema["type"]]
-    if isinstance(value, wanted) and (not isinstance(value, bool) or bool in wanted):
-        return ""
-    return f'"{_name_of(value)}"'
+    return not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)
+
+
+def _mismatch(schema: Schema, value: Value) -> tuple[str, str]:
+    """Return how the API server calls the type of a value, in quotes, and the type that it wants instead."""
+    if schema.get("format") in _RANGES and isinstance(value, bool | float | Mapping):
+        return ('"float64"' if isinstance(value, float) else '""'), str(schema["format"])
+    return f'"{_name_of(value)}"', _type(schema)
 
 
 def _name_of(value: Value) -> str:
@@ -126,15 +128,19 @@ def _name_of(value: Value) -> str:
 
 
 def _limits(schema: Schema, value: Value, path: str) -> Iterator[Problem]:
-    if "enum" in schema and value not in schema["enum"]:
-        known = ", ".join(map(_shown, schema["enum"]))
-        yield Problem(f"{path}: Unsupported value: {_shown(value)}: supported values: {known}")
+    yield from _unlisted(schema, value, path)
     if isinstance(value, str):
         yield from _text_limits(schema, value, path)
     elif isinstance(value, int | float):
         yield from _number_limits(schema, value, path)
     elif isinstance(value, Sequence | Mapping):
         yield from _size_limits(schema, value, path)
+
+
+def _unlisted(schema: Schema, value: Value, path: str) -> Iterator[Problem]:
+    if "enum" in schema and value not in schema["enum"]:
+        known = ", ".join(map(_shown, schema["enum"]))
+        yield Problem(f"{path}: Unsupported value: {_shown(value)}: supported values: {known}")
 
 
 def _text_limits(schema: Schema, value: str, path: str) -> Iterator[Problem]:
@@ -153,13 +159,20 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _number_limits(schema: Schema, value: float, path: str) -> Iterator[Problem]:
+    yield from _outside_range(schema, value, path)
     if value < schema.get("minimum", value):
         yield _outside(path, _shown(value), f"{path} in body should be greater than or equal to {schema['minimum']}")
     if value > schema.get("maximum", value):
         yield _outside(path, _shown(value), f"{path} in body should be less than or equal to {schema['maximum']}")
+
+
+def _outside_range(schema: Schema, value: Value, path: str) -> Iterator[Problem]:
+    """Yield that a number is none of those that its format holds: too large, or broken."""
     size = _RANGES.get(schema.get("format", ""))
-    if size is not None and not -size <= value < size:
-        yield _outside(path, _shown(value), f"{path} in body must be of type {schema['format']}: {_shown(value)}")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if size is not None and is_number and (value != int(value) or not -size <= value < size):
+        text = f"Checked value must be of type integer with format {schema['format']} in {path}"
+        yield _outside("", '""', text)
 
 
 def _size_limits(schema: Schema, value: Sequence[Value] | Mapping[str, Value], path: str) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ ones stay free for gangs that need them.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,19 +44,25 @@ class NetworkTopologyAwarePlugin:
         settings.done()
         self._sums_version = -1
         self._used: NDArray[np.float64] = np.zeros((0, 0))
-        self._idle: NDArray[np.float64] = np.zeros((0, 0))
-        self._future: NDArray[np.float64] = np.zeros((0, 0))
 
     def open(self, session: Session) -> None:
-        """Sum up what each HyperNode offers."""
+        """Find the narrowest HyperNode of each node."""
         tree = session.snapshot.hypernodes
-        self._tree = tree
-        self._allocatable = tree.domains.sums(session.ledger.allocatable)
-        self._idle = tree.domains.sums(session.ledger.idle)
-        self._future = tree.domains.sums(session.ledger.future)
+        self._tree, self._snapshot = tree, session.snapshot
         self._leaf = np.full(len(session.snapshot.nodes), tree.top, dtype=np.int64)
         for number in reversed(range(tree.top)):
             self._leaf[tree.members[number]] = number
+
+    @cached_property
+    def _allocatable(self) -> NDArray[np.float64]:
+        """Sum up what each HyperNode offers."""
+        return self._tree.domains.sums(self._snapshot.nodes.allocatable)
+
+    @cached_property
+    def _rooms(self) -> list[NDArray[np.float64]]:
+        """Sum up the room of each HyperNode when the session began: now, and once those have left who are leaving."""
+        idle = self._snapshot.nodes.allocatable - self._snapshot.used
+        return [self._tree.domains.sums(room) for room in (idle, idle + self._snapshot.releasing)]
 
     def _sum_up(self, session: Session) -> None:
         if self._sums_version != session.version:
@@ -72,9 +79,7 @@ class NetworkTopologyAwarePlugin:
             return []
         allowed = [number for number in tree.descendants(start) if tree.tiers[number] <= scope.allowed_tier]
         if not scope.allocated_hypernode:
-            allowed = self._with_room(
-                session, scope, allowed, [self._allocatable] if purpose == "evict" else [self._idle, self._future]
-            )
+            allowed = self._with_room(session, scope, allowed, [self._allocatable] if purpose == "evict" else self._rooms)
         if purpose == "evict":
             allowed = sorted(allowed, key=lambda number: -tree.tiers[number])[: self.most_evicted_domains]
         by_tier: dict[int, list[int]] = {}

@@ -3,7 +3,8 @@
 A session costs what the gangs in it cost. A large gang may wait for days, and most sessions are held because of others.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,12 +14,14 @@ from phalanx.core.nodes import request_of
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.model.gang import Gang
-from phalanx.model.resources import Resources
 from phalanx.model.status import READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.placement import Counts
 from phalanx.placement.fit import copies
 
+Amounts = tuple[tuple[str, int], ...]
+"""What a task asks for."""
+Line = Hashable
+"""What gangs have in common of which the first is served first: the queue, and all that matters to a node."""
 FIRST_WAIT = 1 / 4
 """As a part of the longest."""
 
@@ -29,9 +32,15 @@ class Spot:
 
     gang: Gang
     members: Mapping[TaskKey, Task]
-    needs: tuple[tuple[Resources, int], ...]
+    needs: tuple[tuple[Amounts, int], ...]
+    """What tasks ask for, and how many of them need a place."""
+    line: Line
     until: float
     wait: float
+
+    def turn(self) -> tuple[int, float, str]:
+        """Order the gangs of a line as sessions do."""
+        return -self.gang.priority, self.gang.created, self.gang.key
 
     def is_same(self, snapshot: Snapshot) -> bool:
         """Tell whether nobody has touched the gang: its pods, or what its group asks for."""
@@ -50,14 +59,15 @@ class ParkingLot:
         self._spots: dict[GangKey, Spot] = {}
 
     def without_parked(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot without the gangs that wait for room that is not there."""
+        """Return the snapshot without the gangs that wait for room that is not there; those for which there is some are calm."""
         spots = {key: self._spots[key] for key in snapshot.active if key in self._spots}
         resting = {key: spot for key, spot in spots.items() if snapshot.now < spot.until and spot.is_same(snapshot)}
         if not resting:
             return snapshot
         places = _Places(snapshot, [key for key in snapshot.active if key not in spots])
-        active = tuple(key for key in snapshot.active if key not in resting or places.suffice(resting[key].needs))
-        return replace(snapshot, active=active)
+        fitting = (spot for spot in resting.values() if places.suffice(spot))
+        woken = frozenset(spot.gang.key for spot in sorted(fitting, key=Spot.turn) if places.serve(spot))
+        return replace(snapshot, active=tuple(key for key in snapshot.active if key not in resting or key in woken), calm=woken)
 
     def park(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Park every gang of a session that waits and was promised nothing; let go of all others that were in it."""
@@ -66,8 +76,12 @@ class ParkingLot:
             old = self._spots.pop(key, None)
             if not _waits_in_vain(state):
                 continue
+            if old is not None and key in snapshot.calm:
+                self._spots[key] = old
+                continue
             wait = self._first if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
-            self._spots[key] = Spot(state.declared, snapshot.members_of(key), _needs(state), snapshot.now + wait, wait)
+            until, members = snapshot.now + wait, snapshot.members_of(key)
+            self._spots[key] = Spot(state.declared, members, _needs(state), _line(state), until, wait)
 
     def next_time(self) -> float | None:
         """Return when the next gang wants to be asked."""
@@ -83,32 +97,50 @@ def _waits_in_vain(state: GangState) -> bool:
     return bool(counts[Status.PENDING]) and not any(counts[status] for status in (*READY, Status.PIPELINED, Status.RELEASING))
 
 
-def _needs(state: GangState) -> tuple[tuple[Resources, int], ...]:
+def _needs(state: GangState) -> tuple[tuple[Amounts, int], ...]:
     """Return what the gang asks for: so many tasks of its only class as its minimum is, or else one of each class."""
     waiting = [task.task for task in state.tasks if task.status is Status.PENDING]
     shapes = {id(task.shape): task.shape for task in waiting}
     count = min(state.gang.min_member, len(waiting)) if len(shapes) == 1 else 1
-    return tuple((shape.request, max(count, 1)) for shape in shapes.values())
+    return tuple((tuple(sorted(shape.request.items())), max(count, 1)) for shape in shapes.values())
+
+
+def _line(state: GangState) -> Line:
+    gang, shapes = state.gang, {id(task.task.shape): task.task.shape for task in state.tasks}
+    kinds = frozenset(shape.placement_key() if shape.is_self_contained else id(shape) for shape in shapes.values())
+    return gang.queue, gang.topology, gang.label, kinds
 
 
 class _Places:
-    """Counts how many tasks find room, what was promised to others left out; asked once for each kind of request."""
+    """Counts how many tasks find room now, what was promised to others left out; asked once for each kind of request.
+
+    Room that is being released counts when it is free: until then queues count it as taken.
+    """
 
     def __init__(self, snapshot: Snapshot, others: list[GangKey]) -> None:
         self._space = snapshot.space
-        self._room = snapshot.nodes.allocatable - snapshot.used + snapshot.releasing
-        self._counts: dict[tuple[tuple[str, int], ...], Counts] = {}
+        idle = snapshot.nodes.allocatable - snapshot.used
+        unpromised = idle + snapshot.releasing
         for task in (task for key in others for task in snapshot.members_of(key).values()):
             node = snapshot.nodes.number_by_name.get(task.nominated_node) if task.status is Status.PENDING else None
             if node is not None:
-                self._room[:, node] -= request_of(task.shape.request, self._space).amounts
+                unpromised[:, node] -= request_of(task.shape.request, self._space).amounts
+        self._room = np.minimum(idle, unpromised)
+        self._totals: dict[Amounts, int] = {}
+        self._taken: Counter[tuple[Line, Amounts]] = Counter()
 
-    def suffice(self, needs: tuple[tuple[Resources, int], ...]) -> bool:
+    def suffice(self, spot: Spot) -> bool:
         """Tell whether each request finds as many places as it needs."""
-        return all(int(np.minimum(self._places_for(resources), count).sum()) >= count for resources, count in needs)
+        return all(self._total(amounts) >= count for amounts, count in spot.needs)
 
-    def _places_for(self, resources: Resources) -> Counts:
-        key = tuple(sorted(resources.items()))
-        if key not in self._counts:
-            self._counts[key] = copies(self._room, request_of(resources, self._space))
-        return self._counts[key]
+    def serve(self, spot: Spot) -> bool:
+        """Tell the same besides what gangs before it in its line would take; it takes its places."""
+        if any(self._total(amounts) < count + self._taken[spot.line, amounts] for amounts, count in spot.needs):
+            return False
+        self._taken.update({(spot.line, amounts): count for amounts, count in spot.needs})
+        return True
+
+    def _total(self, amounts: Amounts) -> int:
+        if amounts not in self._totals:
+            self._totals[amounts] = int(copies(self._room, request_of(dict(amounts), self._space)).sum())
+        return self._totals[amounts]

@@ -74,6 +74,8 @@ class Scheduling:
 
     def _decide(self) -> None:
         self._planned, self._last = None, self._kernel.now
+        if self._parking is not None and not self._cluster.state.has_active():
+            return
         self.sessions += 1
         snapshot = seen_by(self._mind.policy, self._cluster.snapshot(self._kernel.now))
         if self._parking is not None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from phalanx.errors import Invalid
+from phalanx.errors import Forbidden, Invalid
 from phalanx.kubernetes.cel_rules import compile_rule
 from phalanx.kubernetes.cel_values import CelError
 from phalanx.manifests.checks import completed, problems
@@ -118,10 +118,16 @@ def _changed(request: Request) -> Document:
     for policy in _CHANGES.get((request.kind, request.operation), ()):
         if _applies(policy, request):
             for change in policy.changes:
-                steps = _value(policy, change.cel, request)
-                document = patches.patched(document, steps, patches.JSON) if steps else document
+                document = _patched(policy, request, document, _value(policy, change.cel, request))
                 request = replace(request, document=document)
     return document
+
+
+def _patched(policy: Policy, request: Request, document: Document, steps: Any) -> Document:  # Any: as the expression says
+    try:
+        return patches.patched(document, steps, patches.JSON) if steps else document
+    except Invalid as problem:
+        _refuse(policy, request, f"JSON Patch: {problem}")
 
 
 def _check_policies(request: Request) -> None:
@@ -154,7 +160,11 @@ def _value(policy: Policy, cel: str, request: Request) -> Any:  # Any: as the ex
 
 
 def _refuse(policy: Policy, request: Request, message: str) -> NoReturn:
+    """Say no in the words of the API server, which says it otherwise where a policy was to change an object."""
     kind, name = request.kind, request.meta.get("name", "")
-    form = "ValidatingAdmissionPolicy" if policy.rules else "MutatingAdmissionPolicy"
-    text = f"{form} '{policy.name}' with binding '{policy.name}' denied request: {message}"
-    raise Invalid(f'{kind.resource} "{name}" is forbidden: {text}', kind=kind.plural, name=name)
+    text = f"'{policy.name}' with binding '{policy.name}' denied request: {message}"
+    if policy.rules:
+        raise Invalid(f'{kind.resource} "{name}" is forbidden: ValidatingAdmissionPolicy {text}', kind=kind.plural, name=name)
+    problem = Invalid(f"policy {text}", kind=kind.plural, name=name)
+    problem.code = Forbidden.code
+    raise problem

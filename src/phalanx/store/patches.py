@@ -125,7 +125,9 @@ def _changed(value: Any, path: Sequence[str], operation: str, new: Any) -> Any:
     head, rest = path[0], path[1:]
     if isinstance(value, list):
         return _changed_list(value, _index(value, head), rest, operation, new)
-    found = dict(value) if isinstance(value, Mapping) else {}
+    if not isinstance(value, Mapping):
+        raise Invalid(f"{operation} operation does not apply: {head!r} is to be a part of something that has none")
+    found = dict(value)
     if rest:
         if head not in found:
             raise Invalid(f"a JSON patch names {head!r}, which is not there")

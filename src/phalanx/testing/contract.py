@@ -7,7 +7,7 @@ from typing import Any
 from phalanx.store.patches import MERGE
 from phalanx.testing.api import Answer, Connection
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 STEP_SECONDS = 0.05
 
 
@@ -48,6 +48,11 @@ class Api:
     def watch(self, place: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Yield the events of a watch."""
         return self.connection.watch(self.path(place), **query)
+
+    def bound(self, **query: Any) -> int:
+        """Return how many pods have a node and are not on their way out."""
+        pods = [pod for pod in self.read("pods", **query).body["items"] if "deletionTimestamp" not in pod["metadata"]]
+        return sum("nodeName" in pod["spec"] for pod in pods)
 
     # --- things that most tests need ---------------------------------------------------------------------------------
 
@@ -112,9 +117,9 @@ def binding(name: str, target: dict[str, Any], meta: dict[str, Any] | None = Non
     return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **(meta or {})}, "target": target}
 
 
-def eventually(holds: Callable[[], bool]) -> bool:
+def eventually(holds: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> bool:
     """Wait for something that a controller does; tell whether it came true."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
             return False

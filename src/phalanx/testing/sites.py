@@ -86,7 +86,7 @@ class Site:
         return self
 
     def __exit__(self, *problem: object) -> None:
-        """Remove everything: namespaces first, so that nobody makes pods anew, and pods before the nodes that they are on."""
+        """Remove everything: namespaces first, so that no controller makes pods anew, and pods before their nodes."""
         for name in self._namespaces:
             self.connection.ask("DELETE", f"/api/v1/namespaces/{name}")
             self.connection.ask("DELETE", f"/api/v1/namespaces/{name}/pods", {"gracePeriodSeconds": 0})

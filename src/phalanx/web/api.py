@@ -56,6 +56,10 @@ class Api:
         return application
 
     async def _end_streams(self, _: web.Application) -> None:
+        self.end_watches()
+
+    def end_watches(self) -> None:
+        """End the watches that are under way; those who watch begin new ones."""
         for stream in self._streams:
             stream.end()
 

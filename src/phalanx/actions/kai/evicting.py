@@ -241,6 +241,8 @@ class StaleGangEvictionAction:
             since = stamp_staleness(session.decisions, gang, session.now) if grace >= 0 else None
             if since is not None and session.now - since >= grace:
                 self._evict(session, gang)
+            elif since is not None:
+                session.decisions.look_again(since + grace)
 
     def _evict(self, session: Session, gang: GangState) -> None:
         statement = session.statement()

@@ -1,11 +1,11 @@
 """What controllers have to look at, and when: each key once, however often it changed, and again when its time has come."""
 
 import heapq
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 from itertools import count
 
 from phalanx.controllers.base import Controller, Key, Patient, View
-from phalanx.model.kinds import Document, Kind
+from phalanx.model.kinds import Document, Kind, object_key
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 Question = tuple[Controller, Key]
@@ -15,32 +15,47 @@ Place = tuple[str, Key]
 class Agenda:
     """Questions that are open."""
 
-    def __init__(self, view: View, controllers: Iterable[Controller]) -> None:
-        """Begin with nothing to look at."""
-        self._view = view
-        self._by_kind: dict[Kind, list[Controller]] = {}
+    def __init__(self, view: View, controllers: Iterable[Controller], *, report: Callable[[str], None]) -> None:
+        """Begin with nothing to look at; `report` is told of objects that a controller cannot make sense of."""
+        self._view, self._report = view, report
+        self._by_kind: dict[Kind, list[tuple[Controller, float]]] = {}
+        """Controllers, each with its patience."""
         for controller in controllers:
+            patience = controller.patience_seconds if isinstance(controller, Patient) else 0.0
             for kind in controller.watches:
-                self._by_kind.setdefault(kind, []).append(controller)
+                self._by_kind.setdefault(kind, []).append((controller, patience))
+        self._changed: dict[tuple[Kind, str], Document] = {}
+        """Objects that have changed since somebody looked, by kind and uid, as they were last."""
         self._asked: dict[Place, Question] = {}
         self._again: dict[Place, float] = {}
         self._due: list[tuple[float, int, Place, Question]] = []
         self._numbers = count()
         self._waits: dict[Place, float] = {}
 
-    @property
-    def kinds(self) -> Sequence[Kind]:
-        """The kinds that somebody wants to hear of."""
-        return tuple(self._by_kind)
-
     def hear(self, kind: Kind, document: Document) -> None:
-        """Note what an object that changed or has gone concerns."""
-        for controller in self._by_kind.get(kind, ()):
-            for key in controller.concerns(self._view, kind, document):
-                if isinstance(controller, Patient):
-                    self.plan((controller, key), self._view.now + controller.patience_seconds)
-                else:
-                    self._asked[controller.name, key] = (controller, key)
+        """Note an object that changed or has gone; what it concerns is found out when there is time for it."""
+        if kind in self._by_kind:
+            self._changed[kind, str(document["metadata"].get("uid", ""))] = document
+
+    def sort(self) -> bool:
+        """Find out what one of the changed objects concerns; tell whether there was one."""
+        if not self._changed:
+            return False
+        (kind, _), document = self._changed.popitem()
+        for controller, patience in self._by_kind[kind]:
+            try:
+                for key in controller.concerns(self._view, kind, document):
+                    self._ask(controller, key, patience)
+            except Exception as problem:  # an object that one controller stumbles over stops no other
+                place = f"{controller.name}, {kind.resource} {object_key(document)}"
+                self._report(f"{place}: set aside, please report it: {type(problem).__name__}: {problem}")
+        return True
+
+    def _ask(self, controller: Controller, key: Key, patience: float) -> None:
+        if patience:
+            self.plan((controller, key), self._view.now + patience)
+        else:
+            self._asked[controller.name, key] = (controller, key)
 
     def plan(self, question: Question, moment: float) -> None:
         """Look at something at a moment, unless that is planned for an earlier one."""
@@ -64,7 +79,7 @@ class Agenda:
 
     def next_time(self) -> float | None:
         """Return when something is due, if nothing changes before."""
-        return self._view.now if self._asked else self._due[0][0] if self._due else None
+        return self._view.now if self._asked or self._changed else self._due[0][0] if self._due else None
 
     def settle(self, question: Question, again: float | None) -> None:
         """All was written; look again at a moment, if one is named."""

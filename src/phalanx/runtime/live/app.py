@@ -13,7 +13,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError
 from phalanx.explain.news import news
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, object_key, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
@@ -24,7 +24,7 @@ from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
 from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
-from phalanx.runtime.live.sessions import Mind, Sessions
+from phalanx.runtime.live.sessions import Mind, PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
 from phalanx.store.history import DELETED, Event
 from phalanx.store.kube.client import Client
@@ -34,7 +34,9 @@ from phalanx.store.kube.reflector import Reflector
 
 UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
+UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 BETWEEN_DISCOVERIES_SECONDS = 30.0
+AFTER_FAULT_SECONDS = 1.0
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
 
@@ -51,6 +53,8 @@ class Setup:
     """None: nobody else schedules here, and no lease is needed."""
     identity: str = "phalanx"
     has_pod_events: bool = True
+    policies_of: PoliciesOf = lambda _, policy: (policy,)
+    """Which shards there are to decide for."""
 
 
 class Live:
@@ -64,7 +68,12 @@ class Live:
         self.outbox = Outbox(report=report)
         self._events = EventSender(client, self.outbox, self.mirror, instance=setup.identity)
         self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
-        self.sessions = Sessions(Hands(client, self.outbox, self._writer, self.picture, self.mirror), setup.mind, report=report)
+        self.sessions = Sessions(
+            Hands(client, self.outbox, self._writer, self.picture, self.mirror),
+            setup.mind,
+            report=report,
+            policies_of=setup.policies_of,
+        )
         self.book = GangBook()
         self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
         self._gate_bell, self._gated = asyncio.Event(), GatedConditions(self.mirror)
@@ -102,6 +111,21 @@ class Live:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
+        try:
+            self._take_in(event)
+        except Exception as problem:  # an object that nobody understands stops nobody else
+            place = f"{event.kind.resource} {object_key(event.object)}"
+            self._report(f"{place}: set aside, please report it: {type(problem).__name__}: {problem}")
+        if event.type == DELETED:
+            self._forget_unwatched(str(event.object["metadata"].get("uid", "")))
+
+    def _forget_unwatched(self, uid: str) -> None:
+        """Nobody tells us when what an object owned goes after it, where we do not watch: it is taken for gone."""
+        for kind in UNWATCHED_KINDS:
+            for document in self.mirror.owned(uid, kind):
+                self.mirror.remove(kind, document)
+
+    def _take_in(self, event: Event) -> None:
         urgency = self.picture.hear(event)
         if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
             self._gate_bell.set()
@@ -141,8 +165,8 @@ class Live:
             try:
                 served = await served_kinds(self.client, kinds)
             except ClusterError as problem:
-                self._report(f"discovery: {problem}")
-                await asyncio.sleep(1.0)
+                self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
+                await asyncio.sleep(AFTER_FAULT_SECONDS)
                 continue
             self.client.served = {by_resource[kind.resource]: kind for kind in served if by_resource[kind.resource] != kind}
             found = [by_resource[kind.resource] for kind in served]
@@ -192,26 +216,21 @@ class Live:
 
     async def _lead(self) -> None:
         await self.has_synced.wait()
-        agenda = Agenda(self.mirror, self._setup.controllers)
-        controlling = Controlling(self.mirror, agenda, self._writer, report=self._report)
+        agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
+        controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.sessions.run(lambda: self.is_leader))
                 tasks.create_task(self._plan_behind_gates())
+                for document in self.mirror.everything():
+                    agenda.hear(kind_of(document), document)
                 self._agenda, self._controlling = agenda, controlling
-                await self._ask_about_everything(agenda)
                 tasks.create_task(controlling.run())
         finally:
             self._agenda = self._controlling = None
             self.outbox.drop()
             self._writer.forget()
             self.picture.give_up_all(lambda key: self.mirror.find(POD, *split_key(key)))
-
-    async def _ask_about_everything(self, agenda: Agenda) -> None:
-        for number, document in enumerate(list(self.mirror.everything())):
-            agenda.hear(kind_of(document), document)
-            if number % 100 == 0:
-                await asyncio.sleep(0)
 
     def _tell_behind_gates(self) -> None:
         for write in self._gated.writes(self._planner.waiting_pods(), self.mirror.now) if self._agenda is not None else ():

@@ -15,7 +15,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.staleness import lacks
 from phalanx.core.states import GangState
 from phalanx.dialects.binding import FAILED_BINDS, failed_binds_document
-from phalanx.errors import ClusterError, Conflict, Missing
+from phalanx.errors import ClusterError, Conflict, Missing, Unreachable
 from phalanx.model.binding import remember
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.status import Status
@@ -88,6 +88,8 @@ class Binding:
                 bound.landed.append((task, node))
                 for listener in self.bound:
                     listener(task, node, monotonic() - begun)
+            elif isinstance(problem, Unreachable):
+                return  # dropped: whoever leads now finishes this gang or rolls it back
             else:
                 for refusal in self.refused:
                     refusal(task, problem, monotonic() - begun)

@@ -12,14 +12,18 @@ from phalanx.runtime.live.writing import Writer
 WORKERS = 16
 SLICE_SECONDS = 0.01
 """For so long controllers may think before sessions and answers have their turn."""
+LONGEST_YIELD_SECONDS = 2.0
+"""For so long they wait at a time while pods are being bound."""
 
 
 class Controlling:
     """Asks controllers and sends what they say."""
 
-    def __init__(self, view: View, agenda: Agenda, writer: Writer, *, report: Callable[[str], None]) -> None:
-        """Ask nobody yet; `report` is told what goes wrong, and the rest goes on."""
-        self._view, self._agenda, self._writer, self._report = view, agenda, writer, report
+    def __init__(
+        self, view: View, agenda: Agenda, writer: Writer, *, is_busy: Callable[[], bool], report: Callable[[str], None]
+    ) -> None:
+        """Ask nobody yet; `is_busy` tells whether something goes first, `report` is told what goes wrong."""
+        self._view, self._agenda, self._writer, self._is_busy, self._report = view, agenda, writer, is_busy, report
         self._busy: dict[Place, asyncio.Task[None]] = {}
         self._bell = asyncio.Event()
 
@@ -39,13 +43,25 @@ class Controlling:
                 task.cancel()
 
     async def _work(self) -> None:
+        """Look at everything that is open, in slices; while binds are on their way they come first, for a while."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + SLICE_SECONDS
-        while len(self._busy) < WORKERS and (question := self._agenda.take(self._busy)) is not None:
+        while True:
+            await self._let_pass(loop.time() + LONGEST_YIELD_SECONDS)
+            until = loop.time() + SLICE_SECONDS
+            while loop.time() < until:
+                if not self._agenda.sort() and not self._look_at_next():
+                    return
+            await asyncio.sleep(0)
+
+    async def _let_pass(self, deadline: float) -> None:
+        while self._is_busy() and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(SLICE_SECONDS)
+
+    def _look_at_next(self) -> bool:
+        question = self._agenda.take(self._busy) if len(self._busy) < WORKERS else None
+        if question is not None:
             self._look(question)
-            if loop.time() > until:
-                await asyncio.sleep(0)
-                until = loop.time() + SLICE_SECONDS
+        return question is not None
 
     async def _rest(self) -> None:
         due = self._agenda.next_time() if len(self._busy) < WORKERS else None
@@ -58,7 +74,7 @@ class Controlling:
         try:
             result = controller.reconcile(self._view, key)
         except Exception as problem:  # one object that a controller cannot deal with stops nobody else
-            self._report(f"{controller.name}, {key.namespace}/{key.name}: {type(problem).__name__}: {problem}")
+            self._postpone(question, f"{type(problem).__name__}: {problem}")
             return
         if not result.writes:
             self._agenda.settle(question, result.again)
@@ -71,8 +87,11 @@ class Controlling:
             await self._writer.write_all(result.writes)
             self._agenda.settle(question, result.again)
         except ClusterError as problem:
-            wait = self._agenda.postpone(question)
-            self._report(f"{place[0]}, {place[1].namespace}/{place[1].name}: {problem}; tried again in {wait:g} s")
+            self._postpone(question, str(problem))
         finally:
             self._busy.pop(place, None)
             self.wake()
+
+    def _postpone(self, question: Question, problem: str) -> None:
+        wait, (controller, key) = self._agenda.postpone(question), question
+        self._report(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:g} s")

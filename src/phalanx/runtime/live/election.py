@@ -95,6 +95,8 @@ class Election:
             return False
         if has_it:
             self._renewed, self.holder = begun, self._terms.identity
+        elif self.holder not in ("", self._terms.identity):
+            self._renewed = float("-inf")  # whatever took it from us, two must not lead
         return has_it
 
     async def _take(self) -> bool:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.controllers.base import Tell
-from phalanx.errors import ClusterError, Missing
+from phalanx.errors import ClusterError
 from phalanx.model.kinds import EVENT, kind_of
 from phalanx.model.moment import moment_text
-from phalanx.runtime.live.outbox import Outbox, Rank
+from phalanx.runtime.live.outbox import Outbox, Rank, Send
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 
@@ -17,7 +17,8 @@ ACTIONS = {"Scheduled": "Binding", "FailedScheduling": "Scheduling", "Preempted"
 MOST_WAITING, MOST_KNOWN = 2000, 4096
 """Events that wait to be sent, and those of which we know that they were; beyond that new ones are left out, old ones forgotten."""
 BETWEEN_COUNTS_SECONDS = 60.0
-LONGEST_NOTE = 1024
+LONGEST_NOTE, LONGEST_NAME = 1024, 253
+Key = tuple[str, str, str]
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class EventSender:
     def __init__(self, client: Client, outbox: Outbox, mirror: Mirror, *, instance: str) -> None:
         """Begin with nothing told; `instance` names the one who tells, among several."""
         self._client, self._outbox, self._mirror, self._instance = client, outbox, mirror, instance
-        self._known: OrderedDict[tuple[str, str, str], _Known] = OrderedDict()
+        self._known: OrderedDict[Key, _Known] = OrderedDict()
         self._waiting = 0
         self._numbers = 0
 
@@ -50,33 +51,33 @@ class EventSender:
         known.count += 1
         if now - known.written >= BETWEEN_COUNTS_SECONDS:
             known.written = now
-            self._put(known.name, known.namespace, lambda: self._count(known, now))
+            self._put(key, known, lambda: self._count(known, now))
 
-    def _create(self, key: tuple[str, str, str], event: Tell, now: float) -> None:
+    def _create(self, key: Key, event: Tell, now: float) -> None:
         if self._waiting >= MOST_WAITING:
             return
         self._numbers += 1
         document = _document(event, now, self._instance, self._numbers)
         meta = document["metadata"]
-        self._known[key] = _Known(meta["name"], meta["namespace"], 1, now)
+        known = self._known[key] = _Known(meta["name"], meta["namespace"], 1, now)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
-        self._put(meta["name"], meta["namespace"], lambda: self._client.create(document))
+        self._put(key, known, lambda: self._client.create(document))
 
-    def _put(self, name: str, namespace: str, send: Any) -> None:  # Any: a request of the client, whatever it answers
+    def _put(self, key: Key, known: _Known, send: Send) -> None:
+        def done(problem: ClusterError | None) -> None:
+            """An event that is refused is not worth a second request; if it comes again it is a new one."""
+            self._waiting -= 1
+            if problem is not None and self._known.get(key) is known:
+                del self._known[key]
+
         self._waiting += 1
-        self._outbox.put(Rank.NOTE, (EVENT, namespace, name), send, self._done, is_patient=False)
-
-    def _done(self, problem: ClusterError | None) -> None:
-        """An event that is refused is lost: its namespace is going, or it is not worth a second request."""
-        self._waiting -= 1
+        self._outbox.put(Rank.NOTE, (EVENT, known.namespace, known.name), send, done, is_patient=False)
 
     async def _count(self, known: _Known, now: float) -> None:
+        """Tell how often it has come; the server forgets events after an hour, and then this is refused."""
         series = {"count": known.count, "lastObservedTime": _micro(now)}
-        try:
-            await self._client.patch(EVENT, known.namespace, known.name, {"series": series, "lastTimestamp": moment_text(int(now))})
-        except Missing:
-            return  # the server forgets events after an hour
+        await self._client.patch(EVENT, known.namespace, known.name, {"series": series, "lastTimestamp": moment_text(int(now))})
 
 
 def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, Any]:
@@ -89,12 +90,17 @@ def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, 
     stamp = moment_text(int(now))
     return {
         "apiVersion": "v1", "kind": "Event",
-        "metadata": {"name": f"{meta['name']}.{int(now * 1e6):x}{number % 4096:03x}", "namespace": namespace},
+        "metadata": {"name": _name(meta["name"], f".{int(now * 1e6):x}{number % 4096:03x}"), "namespace": namespace},
         "involvedObject": about, "reason": event.reason, "message": event.message[:LONGEST_NOTE],
         "type": "Warning" if event.is_warning else "Normal", "action": ACTIONS.get(event.reason, event.reason),
         "eventTime": _micro(now), "firstTimestamp": stamp, "lastTimestamp": stamp, "count": 1,
         "source": {"component": REPORTER}, "reportingComponent": REPORTER, "reportingInstance": instance,
     }  # fmt: skip
+
+
+def _name(about: str, end: str) -> str:
+    """Return the name of an event, no longer than names may be."""
+    return about[: LONGEST_NAME - len(end)].rstrip(".-") + end
 
 
 def _micro(now: float) -> str:

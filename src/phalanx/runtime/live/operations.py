@@ -1,13 +1,13 @@
 """What people who run a scheduler see of it: metrics, logs, health, and the configuration in force."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import monotonic, time
-from typing import Any
 
 from phalanx.controllers.base import Tell
 from phalanx.core.decision import Decisions, Eviction
+from phalanx.core.policy import Policy
 from phalanx.core.snapshot import Snapshot
 from phalanx.errors import ClusterError, Conflict
 from phalanx.model.kinds import Kind
@@ -36,9 +36,9 @@ class Address:
 class Operations:
     """Watches over a scheduler."""
 
-    def __init__(self, live: Live, *, config: ConfigSource | None) -> None:
-        """Begin to listen; `config` is the file of the configuration, if there is one."""
-        self._live, self._config = live, config
+    def __init__(self, live: Live, *, config: ConfigSource | None, describe: Callable[[Policy], object]) -> None:
+        """Begin to listen; `config` is the file of the configuration, if there is one, and `describe` writes one in full."""
+        self._live, self._config, self._describe = live, config, describe
         self.metrics, self._narrator, self._heartbeat = Metrics(time), Narrator(), Heartbeat(monotonic)
         self._log = logger_of("scheduler")
         level = verbosity_of(self._log)
@@ -100,15 +100,9 @@ class Operations:
     def health(self) -> Health:
         """Return what is answered over HTTP."""
         return Health(
-            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=self._configuration,
+            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.sessions.mind.policy),
             live={"loop": self._heartbeat.check}, ready={"caches": self._caches, "stopping": self._stopping},
         )  # fmt: skip
-
-    def _configuration(self) -> Mapping[str, Any]:
-        policy = self._live.sessions.mind.policy
-        tiers = [[{"name": plugin.name, "arguments": dict(plugin.arguments)} for plugin in tier] for tier in policy.tiers]
-        arguments = {name: dict(values) for name, values in policy.arguments_by_action.items()}
-        return {"family": policy.family, "actions": list(policy.actions), "tiers": tiers, "configurations": arguments}
 
     def _caches(self) -> str | None:
         missing = [kind.resource for kind, reflector in self._live.reflectors.items() if not reflector.is_synced.is_set()]

@@ -75,6 +75,11 @@ class Outbox:
         """Return how many requests are not through, of some importance at least."""
         return sum(job.rank <= rank for line in self._lines.values() for job in line)
 
+    @property
+    def is_binding(self) -> bool:
+        """Tell whether binds wait for a connection."""
+        return bool(self._ready) and self._ready[0][0] == Rank.BIND
+
     async def drain(self, seconds: float, rank: Rank = Rank.WRITE) -> bool:
         """Wait until everything important is through, for so long at most; tell whether it is."""
         deadline = asyncio.get_running_loop().time() + seconds
@@ -88,6 +93,7 @@ class Outbox:
             timer.cancel()
         for worker in self._workers:
             worker.cancel()
+        self._workers = set()  # those that end do not count any more
         lines, self._lines, self._ready = self._lines, {}, []
         self._timers.clear()
         for job in (job for line in lines.values() for job in line):
@@ -100,16 +106,19 @@ class Outbox:
         self._numbers += 1
         heapq.heappush(self._ready, (self._lines[place][0].rank, self._numbers, place))
         if len(self._workers) < self._connections:
-            worker = asyncio.get_running_loop().create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+            self._workers.add(asyncio.get_running_loop().create_task(self._work()))
 
     async def _work(self) -> None:
-        while self._ready:
-            _, _, place = heapq.heappop(self._ready)
-            line = self._lines.get(place)
-            if line:
-                await self._try(place, line)
+        worker = asyncio.current_task()
+        assert worker is not None
+        try:
+            while self._ready:
+                _, _, place = heapq.heappop(self._ready)
+                line = self._lines.get(place)
+                if line:
+                    await self._try(place, line)
+        finally:  # in the same breath: what comes next must not count on one who is about to leave
+            self._workers.discard(worker)
 
     async def _try(self, place: Hashable, line: deque[Job]) -> None:
         job, problem = line[0], None

@@ -13,6 +13,7 @@ from phalanx.model.task import Task, TaskKey
 from phalanx.store.history import DELETED, MODIFIED, Event
 
 SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret", "NodeMetrics"})
+TOPOLOGY = "topology.kubernetes.io/"
 DECISIVE = ("labels", "annotations", "deletionTimestamp")
 
 
@@ -49,6 +50,7 @@ class Picture:
     def __init__(self, cluster: ObjectCluster, *, report: Callable[[str], None]) -> None:
         """Begin with an empty cluster; `report` is told of objects that cannot be understood."""
         self._cluster, self._report = cluster, report
+        cluster.foreseen = self._foreseen
         self._guesses: dict[TaskKey, Guess] = {}
         self._faults: dict[str, str] = {}
 
@@ -73,16 +75,30 @@ class Picture:
     def _hear_pod(self, event: Event) -> Urgency:
         key = TaskKey(object_key(event.object))
         guess = self._guesses.get(key)
+        if guess is not None and self._has_only_landed(event, key, guess):
+            return Urgency.NEVER
         self._enter(event)
         if guess is None:
             return _pod_urgency(event)
         task = self._cluster.state.task(key)
-        if task is not None and guess.fits(task):
-            self._cluster.state.put_task(guess.applied(task))
+        if task is not None and key in self._guesses:
             return Urgency.NEVER
-        del self._guesses[key]
+        self._guesses.pop(key, None)
         is_as_expected = task is not None and task.node == guess.node and task.uid == guess.uid and task.status not in COMPLETED
-        return Urgency.LATER if is_as_expected else Urgency.SOON
+        return Urgency.NEVER if is_as_expected else Urgency.SOON
+
+    def _has_only_landed(self, event: Event, key: TaskKey, guess: Guess) -> bool:
+        """Enter a bind of ours that has come through, without reading the pod again; tell whether nothing else has changed."""
+        before, task = event.before, self._cluster.state.task(key)
+        if event.type != MODIFIED or before is None or task is None or guess.status is not Status.BINDING:
+            return False
+        if task.uid != guess.uid or not self._cluster.stands_alone(task):
+            return False
+        if event.object["spec"] != {**before["spec"], "nodeName": guess.node} or _is_other(before, event.object):
+            return False
+        del self._guesses[key]
+        self._cluster.state.put_task(replace(task, status=Status.BOUND, node=guess.node))
+        return True
 
     def _enter(self, event: Event) -> None:
         place = f"{event.kind.resource} {object_key(event.object)}"
@@ -99,6 +115,16 @@ class Picture:
             self._faults.pop(place, None)
 
     # --- what is guessed ---------------------------------------------------------------------------------------------
+
+    def _foreseen(self, task: Task) -> Task:
+        """Return a pod that was read as it will be; a guess that the cluster has overtaken falls."""
+        guess = self._guesses.get(task.key)
+        if guess is None:
+            return task
+        if guess.fits(task):
+            return guess.applied(task)
+        del self._guesses[task.key]
+        return task
 
     def expect(self, task: Task, status: Status, node: str) -> None:
         """Let sessions see a pod as it will be once what was asked for is done."""
@@ -160,6 +186,16 @@ def _pod_urgency(event: Event) -> Urgency:
         return Urgency.NEVER
     is_start = before[:-1] == after[:-1] and after[-1] == "Running"
     return Urgency.LATER if is_start else Urgency.SOON
+
+
+def _is_other(before: Document, after: Document) -> bool:
+    """Tell whether a pod has changed in more than its spec, its conditions and the labels of its node that binding puts on it."""
+    old, new = before["metadata"], after["metadata"]
+    added = {name: text for name, text in (new.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}
+    if added != {name: text for name, text in (old.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}:
+        return True
+    is_same = all(old.get(name) == new.get(name) for name in ("annotations", "deletionTimestamp"))
+    return not is_same or before.get("status", {}).get("phase") != after.get("status", {}).get("phase")
 
 
 def _pod_marks(pod: Document) -> tuple[object, ...]:

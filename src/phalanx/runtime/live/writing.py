@@ -113,11 +113,11 @@ class Writer:
         try:
             made = await self._client.create(document)
         except Exists:
-            kind, namespace, name = _spot_of(document)
-            if self._mirror.find(kind, namespace, name) is None:
-                made = await self._client.get(kind, namespace, name)
-            else:
+            if self._mirror.find(*_spot_of(document)) is not None:
                 return
+            made = await self._client.get(*_spot_of(document))
+            if _is_leftover(made, document):
+                raise
         self._mirror.put(kind_of(document), {"apiVersion": document["apiVersion"], "kind": document["kind"], **made})
 
     async def _patch(self, spot: Spot, patch: Mapping[str, Any], *, is_status: bool) -> None:
@@ -164,6 +164,15 @@ def _by_type(patch: Mapping[str, Any], pod: Document | None) -> Mapping[str, Any
         return patch
     gone = {"$patch": "delete", "type": POD_SCHEDULED}
     return {**patch, "status": {**patch["status"], "conditions": [*conditions, gone]}}
+
+
+def _is_leftover(found: Document, wanted: Document) -> bool:
+    """Tell whether an object belongs to an earlier owner of the same name, and goes soon because that one has gone."""
+    uids = {(item["kind"], item["name"]): item.get("uid") for item in wanted["metadata"].get("ownerReferences") or ()}
+    return any(
+        item.get("uid") != uids.get((item["kind"], item["name"]), item.get("uid"))
+        for item in found["metadata"].get("ownerReferences") or ()
+    )
 
 
 def is_bound_to(refusal: Conflict, node: str) -> bool:

@@ -57,8 +57,12 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
         self.served: Mapping[Kind, Kind] = {}
         """Kinds that are served in another version than the one we name."""
-        self.now = 0.0
+        self._date = ""
+
+    @property
+    def now(self) -> float:
         """The server's clock at its last answer, in seconds since 1970."""
+        return parsedate_to_datetime(self._date).timestamp() if self._date else 0.0
 
     async def __aenter__(self) -> Self:
         """Open the connections."""
@@ -223,8 +227,7 @@ class Client:
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
         """Raise what the server says is wrong; note its clock."""
-        if date := answer.headers.get("Date"):
-            self.now = parsedate_to_datetime(date).timestamp()
+        self._date = answer.headers.get("Date", self._date)
         if answer.status >= 400:
             body = await answer.read()
             status = self._decoded(body) if answer.content_type == "application/json" else {}
@@ -276,7 +279,10 @@ class _Answer:
 
 
 def _change(line: bytes, code: int) -> Change:
-    event = msgspec.json.decode(line)
+    try:
+        event = msgspec.json.decode(line)
+    except msgspec.DecodeError as problem:
+        raise Unreachable(f"an event cannot be read: {problem}") from problem
     if event["type"] == "ERROR":
         raise problem_of(event["object"], code)
     return Change(event["type"], event["object"])

@@ -4,6 +4,7 @@ Nothing is asked of the server here. An answer to a write of our own may be ente
 older loses, so that nobody sees an object go back in time.
 """
 
+import math
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -13,6 +14,8 @@ from phalanx.store.history import ADDED, DELETED, MODIFIED, Event
 
 Place = tuple[str, str]
 Listener = Callable[[Event], None]
+MOST_GONE = 4096
+"""So many objects that have gone are remembered: an answer that was under way may still speak of one."""
 
 
 class Mirror:
@@ -25,6 +28,8 @@ class Mirror:
         self._names: dict[Kind, dict[str, list[str]]] = {}
         """The names of a kind in each namespace, in order."""
         self._owned: dict[tuple[str, Kind], dict[Place, None]] = {}
+        self._gone: dict[str, None] = {}
+        """The uids of objects that have gone lately, the latest last."""
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -65,34 +70,38 @@ class Mirror:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def put(self, kind: Kind, document: dict[str, Any]) -> None:
-        """Enter an object as it is now, unless a newer one is known."""
+        """Enter an object as it is now, unless a newer one is known, or that it has gone."""
         meta = document["metadata"]
         if kind is not BIND_REQUEST:  # whose times are read from them
             meta.pop("managedFields", None)
-        place = (meta.get("namespace", "") if kind.is_namespaced else "", meta["name"])
+        place = _place(kind, document)
         before = self._objects.setdefault(kind, {}).get(place)
-        if before is not None and _version(before) >= _version(document):
+        if meta.get("uid") in self._gone or (before is not None and _is_newer(before, document)):
             return
+        if before is not None and before["metadata"].get("uid") != meta.get("uid"):
+            self.remove(kind, before)
+            before = None
         self._enter(kind, place, document, before)
         self._tell(ADDED if before is None else MODIFIED, kind, document, before)
 
     def remove(self, kind: Kind, document: Document) -> None:
         """Take an object away, unless another one of its name is there meanwhile."""
-        meta = document["metadata"]
-        place = (meta.get("namespace", "") if kind.is_namespaced else "", meta["name"])
+        place = _place(kind, document)
         before = self._objects.get(kind, {}).get(place)
-        if before is None or before["metadata"].get("uid") != meta.get("uid"):
+        if before is None or before["metadata"].get("uid") != document["metadata"].get("uid"):
             return
         self._leave(kind, place, before)
         self._tell(DELETED, kind, document, before)
 
-    def replace(self, kind: Kind, documents: Iterable[dict[str, Any]]) -> None:
-        """Enter all objects of a kind; those that are not among them are gone."""
+    def replace(self, kind: Kind, documents: Iterable[dict[str, Any]], *, version: str = "") -> None:
+        """Enter all objects of a kind; those that are not among them are gone, unless they are newer than the list."""
         seen = set()
         for document in documents:
-            seen.add(document["metadata"].get("uid"))
+            seen.add(_place(kind, document))
             self.put(kind, document)
-        for before in [item for item in self._objects.get(kind, {}).values() if item["metadata"].get("uid") not in seen]:
+        newest = int(version) if version.isdigit() else math.inf
+        known = self._objects.get(kind, {}).items()
+        for before in [item for place, item in known if place not in seen and _version(item) <= newest]:
             self.remove(kind, before)
 
     def _enter(self, kind: Kind, place: Place, document: Document, before: Document | None) -> None:
@@ -106,11 +115,18 @@ class Mirror:
 
     def _leave(self, kind: Kind, place: Place, before: Document) -> None:
         del self._objects[kind][place]
+        self._forget(before["metadata"].get("uid", ""))
         names = self._names[kind][place[0]]
         names.remove(place[1])
         if not names:
             del self._names[kind][place[0]]
         self._disown(kind, place, before)
+
+    def _forget(self, uid: str) -> None:
+        if uid:
+            self._gone[uid] = None
+        if len(self._gone) > MOST_GONE:
+            del self._gone[next(iter(self._gone))]
 
     def _disown(self, kind: Kind, place: Place, before: Document) -> None:
         for uid in _owners(before):
@@ -128,6 +144,16 @@ class Mirror:
 def _owners(document: Document) -> list[str]:
     references: Iterable[Mapping[str, Any]] = document["metadata"].get("ownerReferences") or ()
     return list(dict.fromkeys(str(reference.get("uid", "")) for reference in references))
+
+
+def _place(kind: Kind, document: Document) -> Place:
+    meta = document["metadata"]
+    return str(meta.get("namespace", "")) if kind.is_namespaced else "", str(meta["name"])
+
+
+def _is_newer(before: Document, document: Document) -> bool:
+    """Tell whether what is known is not older; measurements have no versions, and the last one counts."""
+    return 0 < _version(document) <= _version(before)
 
 
 def _version(document: Document) -> int:

@@ -4,13 +4,15 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from phalanx.errors import ClusterError, Gone
+from phalanx.errors import ClusterError, Gone, Unreachable
 from phalanx.model.kinds import Kind
 from phalanx.store.history import BOOKMARK, DELETED
 from phalanx.store.kube.client import Change, Client
 from phalanx.store.kube.mirror import Mirror
 
 SHORTEST_WATCH_SECONDS = 300
+TOO_SHORT_SECONDS = 1.0
+"""A watch that ends sooner and told nothing is taken for a fault, so that nobody asks for one after the other."""
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
 POLLED, BETWEEN_POLLS_SECONDS = "metrics.k8s.io", 15.0
 """A group whose objects nobody can watch."""
@@ -28,40 +30,49 @@ class Reflector:
         self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
         """Told of the kind and type of every event."""
         self._version = ""
+        self._wait = FIRST_WAIT
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        wait = FIRST_WAIT
         while True:
             try:
                 await self._step()
-                wait = FIRST_WAIT
             except Gone:
                 self._version = ""
             except ClusterError as problem:
-                self._report(f"watch of {self.kind.resource}: {problem}; tried again in {wait:.1f} s")
-                await asyncio.sleep(wait * random.uniform(0.5, 1.5))
-                wait = min(wait * 2, LONGEST_WAIT)
+                self._report(f"watch of {self.kind.resource}: {problem}; tried again in {self._wait:.1f} s")
+                await asyncio.sleep(self._wait * random.uniform(0.5, 1.5))
+                self._wait = min(self._wait * 2, LONGEST_WAIT)
 
     async def _step(self) -> None:
         if not self._version:
-            listing = await self._client.list(self.kind)
-            self._mirror.replace(self.kind, listing.items)
-            self._version, self.lists = listing.version, self.lists + 1
-            self.is_synced.set()
+            await self._list()
         if self.kind.group == POLLED:
             self._version = ""
             await asyncio.sleep(BETWEEN_POLLS_SECONDS)
-            return
+        else:
+            await self._watch()
+
+    async def _list(self) -> None:
+        listing = await self._client.list(self.kind)
+        self._mirror.replace(self.kind, listing.items, version=listing.version)
+        self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
+        self.is_synced.set()
+
+    async def _watch(self) -> None:
+        clock = asyncio.get_running_loop().time
+        begun, before = clock(), self._version
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
         async for changes in self._client.changes(self.kind, since=self._version, seconds=seconds):
             for change in changes:
                 self._hear(change)
+        if self._version == before and clock() - begun < TOO_SHORT_SECONDS:
+            raise Unreachable("the server ended it at once")
 
     def _hear(self, change: Change) -> None:
         if change.type == DELETED:
             self._mirror.remove(self.kind, change.object)
         elif change.type != BOOKMARK:
             self._mirror.put(self.kind, change.object)
-        self._version = change.object["metadata"]["resourceVersion"]
+        self._version, self._wait = change.object["metadata"]["resourceVersion"], FIRST_WAIT
         self.heard(self.kind, change.type)

@@ -1,26 +1,21 @@
-"""Where Helm is, and what it makes of a chart."""
+"""What Helm makes of a chart."""
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-VERSION = "v3.19.0"
-CACHED = Path.home() / ".cache" / "phalanx" / "bin" / f"helm-{VERSION}"
+from phalanx.dev.programs import path_of, require
 
-
-def helm() -> str | None:
-    """Return where Helm is; None when there is none."""
-    return str(CACHED) if CACHED.is_file() else shutil.which("helm")
+HELM = "helm"
+LONGEST_SECONDS = 60
 
 
 def run_helm(*words: str) -> subprocess.CompletedProcess[str]:
     """Run Helm and return how it ended and what it said."""
-    program = helm()
-    assert program is not None, f"there is no {CACHED}, and no helm in PATH"
-    return subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=60)
+    require(HELM)
+    return subprocess.run([path_of(HELM), *words], capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS)
 
 
 def rendered(chart: Path, *words: str) -> list[dict[str, Any]]:

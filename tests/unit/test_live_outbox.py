@@ -1,0 +1,315 @@
+"""Requests that wait to be sent."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from phalanx.errors import Busy, ClusterError, Conflict, Invalid, ServerError, Unreachable
+from phalanx.runtime.live import outbox as module
+from phalanx.runtime.live.outbox import MOST_ATTEMPTS, Outbox, Rank, Send
+from phalanx.testing.live import until
+
+
+class Post:
+    """An outbox, what was sent through it, and what became of that."""
+
+    def __init__(self, connections: int = 4) -> None:
+        self.complaints: list[str] = []
+        self.outbox = Outbox(connections=connections, report=self.complaints.append)
+        self.sent: list[str] = []
+        self.ended: list[tuple[str, ClusterError | None]] = []
+        self.gate = asyncio.Event()
+
+    def letter(self, name: str, *problems: ClusterError, waits: bool = False) -> Send:
+        """Return a request that is refused so often, and is served then."""
+        left = list(problems)
+
+        async def send() -> None:
+            self.sent.append(name)
+            if waits:
+                await self.gate.wait()
+            if left:
+                raise left.pop(0)
+
+        return send
+
+    def put(self, rank: Rank, place: str, name: str, *problems: ClusterError, waits: bool = False, is_patient: bool = True) -> None:
+        self.outbox.put(
+            rank, place, self.letter(name, *problems, waits=waits),
+            lambda problem: self.ended.append((name, problem)), is_patient=is_patient,
+        )  # fmt: skip
+
+    async def finish(self) -> None:
+        await until(lambda: self.outbox.waiting() == 0)
+
+
+def run(question: Callable[[], Awaitable[None]]) -> None:
+    async def asked() -> None:
+        await question()
+
+    asyncio.run(asked())
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(module, "LONGEST_WAIT", 0.004)
+
+
+def test_important_requests_go_first() -> None:
+    async def question() -> None:
+        post = Post(connections=1)
+        for rank in (Rank.NOTE, Rank.WRITE, Rank.BIND, Rank.EVICT):
+            post.put(rank, f"about {rank.name}", rank.name)
+        await post.finish()
+        assert post.sent == ["BIND", "EVICT", "WRITE", "NOTE"]
+
+    run(question)
+
+
+def test_requests_of_one_rank_go_in_the_order_they_came() -> None:
+    async def question() -> None:
+        post = Post(connections=1)
+        for name in "cab":
+            post.put(Rank.BIND, name, name)
+        await post.finish()
+        assert post.sent == ["c", "a", "b"]
+
+    run(question)
+
+
+def test_requests_about_one_object_wait_for_each_other_whatever_their_rank() -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.NOTE, "pod", "first", waits=True)
+        post.put(Rank.BIND, "pod", "second")
+        post.put(Rank.NOTE, "other", "beside")
+        await until(lambda: len(post.ended) == 1)
+        assert (post.sent, post.outbox.waiting()) == (["first", "beside"], 2)
+        post.gate.set()
+        await post.finish()
+        assert [name for name, _ in post.ended] == ["beside", "first", "second"]
+
+    run(question)
+
+
+def test_there_are_never_more_requests_under_way_than_connections() -> None:
+    async def question() -> None:
+        post = Post(connections=3)
+        for number in range(10):
+            post.put(Rank.WRITE, str(number), f"{number}", waits=True)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert len(post.sent) == 3
+        post.gate.set()
+        await post.finish()
+        assert len(post.sent) == 10
+
+    run(question)
+
+
+@pytest.mark.parametrize("problem", [Busy("slow down"), ServerError("etcd is away"), Unreachable("nobody there")])
+def test_what_the_server_could_not_take_is_sent_again(problem: ClusterError) -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.WRITE, "a", "a", problem, problem)
+        await post.finish()
+        assert (post.sent, post.ended) == (["a", "a", "a"], [("a", None)])
+
+    run(question)
+
+
+def test_while_a_request_waits_to_be_sent_again_the_next_about_its_object_waits_too() -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.WRITE, "a", "first", Busy("slow down"))
+        post.put(Rank.WRITE, "a", "second")
+        await post.finish()
+        assert post.sent == ["first", "first", "second"]
+
+    run(question)
+
+
+def test_each_attempt_waits_longer_than_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question() -> None:
+        waits: list[float] = []
+        loop = asyncio.get_running_loop()
+        call_later = loop.call_later
+
+        def at_once(wait: float, again: Callable[[], None]) -> asyncio.TimerHandle:
+            waits.append(wait)
+            return call_later(0.0, again)
+
+        monkeypatch.setattr(loop, "call_later", at_once)
+        post = Post()
+        post.outbox.put(Rank.WRITE, "a", post.letter("a", *[Unreachable("nobody there")] * 5))
+        while post.outbox.waiting():
+            await asyncio.sleep(0)
+        for wait, middle in zip(waits, (0.001, 0.002, 0.004, 0.004, 0.004), strict=True):
+            assert 0.75 * middle <= wait <= 1.25 * middle
+
+    run(question)
+
+
+def test_a_server_that_answers_is_asked_so_often_and_no_more() -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.WRITE, "a", "a", *[ServerError("target.name: Required value")] * 99)
+        await post.finish()
+        assert len(post.sent) == MOST_ATTEMPTS
+        assert str(post.ended[0][1]) == "target.name: Required value"
+
+    run(question)
+
+
+def test_a_server_that_is_not_there_is_asked_for_as_long_as_it_takes() -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.WRITE, "a", "a", *[Unreachable("nobody there")] * (MOST_ATTEMPTS + 3), is_patient=False)
+        await post.finish()
+        assert (len(post.sent), post.ended) == (MOST_ATTEMPTS + 4, [("a", None)])
+
+    run(question)
+
+
+def test_an_impatient_request_takes_a_busy_server_for_an_answer() -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.EVICT, "a", "a", Busy("the budget is spent"), is_patient=False)
+        await post.finish()
+        assert (post.sent, str(post.ended[0][1])) == (["a"], "the budget is spent")
+
+    run(question)
+
+
+@pytest.mark.parametrize("problem", [Conflict("changed meanwhile"), Invalid("wrong")])
+def test_a_refusal_is_told_to_whoever_asked_and_stops_nobody(problem: ClusterError) -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.WRITE, "a", "first", problem)
+        post.put(Rank.WRITE, "a", "second")
+        await post.finish()
+        assert (post.ended, post.complaints) == ([("first", problem), ("second", None)], [])
+
+    run(question)
+
+
+def test_a_refusal_that_nobody_asked_about_is_reported() -> None:
+    async def question() -> None:
+        post = Post()
+        post.outbox.put(Rank.WRITE, "a", post.letter("a", Invalid("spec.x: wrong")))
+        await post.finish()
+        assert post.complaints == ["spec.x: wrong"]
+
+    run(question)
+
+
+def test_a_request_that_cannot_even_be_made_is_a_refusal_like_others() -> None:
+    async def question() -> None:
+        post = Post()
+
+        async def send() -> None:
+            raise KeyError("metadata")
+
+        post.outbox.put(Rank.WRITE, "a", send)
+        post.put(Rank.WRITE, "b", "b")
+        await post.finish()
+        assert (post.complaints, post.ended) == (["KeyError: 'metadata'"], [("b", None)])
+
+    run(question)
+
+
+def test_to_send_is_to_wait_for_the_answer() -> None:
+    async def question() -> None:
+        post = Post()
+        await post.outbox.send(Rank.WRITE, "a", post.letter("a", Busy("slow down")))
+        assert post.sent == ["a", "a"]
+        with pytest.raises(Invalid, match="wrong"):
+            await post.outbox.send(Rank.WRITE, "a", post.letter("b", Invalid("wrong")))
+
+    run(question)
+
+
+def test_a_request_that_comes_when_the_last_connection_has_just_become_free_is_sent() -> None:
+    async def question() -> None:
+        post = Post(connections=1)
+        async with asyncio.timeout(1.0):
+            for name in "abc":
+                await post.outbox.send(Rank.WRITE, name, post.letter(name))
+        assert post.sent == ["a", "b", "c"]
+
+    run(question)
+
+
+def test_who_no_longer_waits_for_an_answer_disturbs_nobody() -> None:
+    async def question() -> None:
+        post = Post()
+        waiting = asyncio.create_task(post.outbox.send(Rank.WRITE, "a", post.letter("a", waits=True)))
+        await until(lambda: post.sent)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        post.gate.set()
+        await post.finish()
+        assert post.complaints == []
+
+    run(question)
+
+
+def test_draining_waits_for_what_is_important() -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.NOTE, "a", "note", waits=True)
+        post.put(Rank.BIND, "b", "bind")
+        assert await post.outbox.drain(1.0)
+        assert (post.ended, post.outbox.waiting(), post.outbox.waiting(Rank.WRITE)) == ([("bind", None)], 1, 0)
+        assert not await post.outbox.drain(0.01, Rank.NOTE)
+
+    run(question)
+
+
+def test_what_is_dropped_is_not_sent_and_those_who_wait_are_told() -> None:
+    async def question() -> None:
+        post = Post(connections=1)
+        post.put(Rank.BIND, "a", "under way", waits=True)
+        post.put(Rank.BIND, "b", "next")
+        post.outbox.put(Rank.BIND, "c", post.letter("nobody asks"))
+        await until(lambda: post.sent)
+        post.outbox.drop()
+        post.gate.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (post.sent, [(name, str(problem)) for name, problem in post.ended]) == (
+            ["under way"],
+            [(name, "not sent: another scheduler has taken over") for name in ("under way", "next")],
+        )
+
+    run(question)
+
+
+def test_after_a_drop_new_requests_are_sent_and_old_ones_do_not_come_back() -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.BIND, "a", "old", *[Unreachable("nobody there")] * 99)
+        await until(lambda: len(post.sent) > 1)
+        post.outbox.drop()
+        before = post.sent.count("old")
+        post.put(Rank.BIND, "a", "new")
+        await post.finish()
+        await asyncio.sleep(0.01)
+        assert (post.sent.count("old"), post.ended[-1]) == (before, ("new", None))
+
+    run(question)
+
+
+def test_a_request_right_after_a_drop_does_not_wait_for_those_that_were_cut_off() -> None:
+    async def question() -> None:
+        post = Post(connections=1)
+        post.put(Rank.BIND, "a", "old", waits=True)
+        await until(lambda: post.sent)
+        post.outbox.drop()
+        post.put(Rank.BIND, "b", "new")
+        await post.finish()
+        assert post.sent == ["old", "new"]
+
+    run(question)

@@ -1,0 +1,288 @@
+"""Writes of sessions and controllers, on their way to an API server."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try
+from phalanx.errors import Conflict, Exists, Missing, ServerError
+from phalanx.model.kinds import NODE, POD, Document, kind_at
+from phalanx.runtime.live import outbox as outbox_module
+from phalanx.runtime.live.outbox import Outbox, Rank
+from phalanx.runtime.live.writing import Writer, joined
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.mirror import Mirror
+from phalanx.testing import build
+from phalanx.testing.contract import pod
+from phalanx.testing.live import Server, until
+
+CONFIG, QUEUE = kind_at("", "configmaps"), kind_at("scheduling.volcano.sh", "queues")
+
+
+class Desk:
+    """A writer on an embedded cluster."""
+
+    def __init__(self, server: Server, client: Client) -> None:
+        self.server, self.store = server, server.store
+        self.complaints: list[str] = []
+        self.told: list[Tell] = []
+        self.mirror = Mirror(lambda: 0.0)
+        self.outbox = Outbox(report=self.complaints.append)
+        self.writer = Writer(client, self.outbox, self.mirror, self.told.append)
+
+    def make(self, name: str = "a", **more: Any) -> Document:
+        """Create a pod that both the store and the mirror know."""
+        made = self.store.create(pod(name, **more))
+        self.mirror.put(POD, {**made, "metadata": dict(made["metadata"])})
+        return made
+
+    def pod(self, name: str = "a") -> Document:
+        return self.store.get(POD, "default", name)
+
+    async def finish(self) -> None:
+        await until(lambda: not self.outbox.waiting())
+
+
+def run(question: Callable[[Desk], Awaitable[None]]) -> None:
+    async def asked() -> None:
+        server = Server()
+        async with server.opened() as client:
+            await question(Desk(server, client))
+
+    asyncio.run(asked())
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox_module, "FIRST_WAIT", 0.001)
+
+
+def labels(**values: str | None) -> Patch:
+    return Patch(POD, "default", "a", {"metadata": {"labels": values}})
+
+
+def condition(type_: str, reason: str) -> dict[str, str]:
+    return {"type": type_, "status": "False", "reason": reason}
+
+
+def conditions(*items: dict[str, str]) -> Patch:
+    return Patch(POD, "default", "a", {"status": {"conditions": list(items)}}, is_status=True)
+
+
+def shown(document: Document) -> dict[str, str]:
+    return {item["type"]: item.get("reason", "") for item in document["status"].get("conditions", ())}
+
+
+# --- one after the other -------------------------------------------------------------------------------------------------
+
+
+def test_every_write_does_what_it_says() -> None:
+    async def question(desk: Desk) -> None:
+        event = Tell(pod("a"), "Reason", "words")
+        await desk.writer.write_all([Create(pod("a")), labels(x="y"), Bind("default", "a", "n0"), event])
+        assert (desk.pod()["metadata"]["labels"], desk.pod()["spec"]["nodeName"], desk.told) == ({"x": "y"}, "n0", [event])
+        await desk.writer.write(Evict("default", "a"))
+        assert "deletionTimestamp" in desk.pod()["metadata"]
+        await desk.writer.write_all([Create(pod("b")), Delete(POD, "default", "b")])
+        assert desk.store.find(POD, "default", "b") is None
+
+    run(question)
+
+
+def test_what_the_server_answers_is_known_at_once() -> None:
+    async def question(desk: Desk) -> None:
+        await desk.writer.write(Create(pod("a")))
+        await desk.writer.write(labels(x="y"))
+        found = desk.mirror.find(POD, "default", "a")
+        assert found is not None
+        assert (found["metadata"]["labels"], found["kind"]) == ({"x": "y"}, "Pod")
+
+    run(question)
+
+
+def test_a_refusal_is_raised_and_leaves_out_the_rest() -> None:
+    async def question(desk: Desk) -> None:
+        with pytest.raises(Missing):
+            await desk.writer.write_all([labels(x="y"), Create(pod("b"))])
+        assert desk.store.items(POD) == []
+
+    run(question)
+
+
+def test_what_was_only_tried_has_its_own_end() -> None:
+    async def question(desk: Desk) -> None:
+        def refused(reason: str) -> list[Create]:
+            assert reason == 'pods "a" not found'
+            return [Create(pod("instead"))]
+
+        await desk.writer.write_all([Create(pod("first")), Try(labels(x="y"), refused), Create(pod("last"))])
+        assert [item["metadata"]["name"] for item in desk.store.items(POD)] == ["first", "instead"]
+        await desk.writer.write_all([Try(Create(pod("b")), refused), Create(pod("c"))])
+        assert len(desk.store.items(POD)) == 4
+
+    run(question)
+
+
+def test_an_object_that_is_there_already_is_no_fault_and_becomes_known() -> None:
+    async def question(desk: Desk) -> None:
+        made = desk.store.create(pod("a", labels={"made by": "somebody"}))
+        await desk.writer.write(Create(pod("a")))
+        found = desk.mirror.find(POD, "default", "a")
+        assert found is not None
+        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        before = desk.server.requests
+        await desk.writer.write(Create(pod("a")))
+        assert desk.server.requests == before + 1
+
+    run(question)
+
+
+def owned(uid: str) -> Document:
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "hosts", "namespace": "default", "ownerReferences": [owner]},
+    }
+
+
+def test_what_an_earlier_owner_of_the_same_name_has_left_is_waited_for() -> None:
+    async def question(desk: Desk) -> None:
+        desk.store.create(owned("before"))
+        with pytest.raises(Exists):
+            await desk.writer.write(Create(owned("now")))
+        assert desk.mirror.find(CONFIG, "default", "hosts") is None
+        await desk.writer.write(Create(owned("before")))
+        assert desk.mirror.find(CONFIG, "default", "hosts") is not None
+
+    run(question)
+
+
+def test_what_is_gone_already_need_not_go() -> None:
+    async def question(desk: Desk) -> None:
+        await desk.writer.write_all([Delete(POD, "default", "a"), Evict("default", "a")])
+
+    run(question)
+
+
+def test_a_bind_that_came_through_unheard_counts() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        for _ in range(2):
+            await desk.writer.write(Bind("default", "a", "n0"))
+        with pytest.raises(Conflict, match="already assigned"):
+            await desk.writer.write(Bind("default", "a", "n1"))
+
+    run(question)
+
+
+def test_another_pod_of_the_same_name_is_left_alone() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        for write in (Bind("default", "a", "n0", "other"), Delete(POD, "default", "a", "other"), Evict("default", "a", "other")):
+            with pytest.raises(Conflict):
+                await desk.writer.write(write)
+
+    run(question)
+
+
+# --- left to be written --------------------------------------------------------------------------------------------------
+
+
+def test_patches_of_one_object_that_wait_are_sent_as_one() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        for write in (labels(x="1", y="1"), labels(x="2"), labels(z="3"), conditions(condition("Ready", "One"))):
+            desk.writer.leave(write)
+        await desk.finish()
+        assert desk.pod()["metadata"]["labels"] == {"x": "2", "y": "1", "z": "3"}
+        assert (shown(desk.pod()), desk.server.requests) == ({"Ready": "One"}, 2)
+
+    run(question)
+
+
+def test_a_patch_that_comes_while_one_is_under_way_is_sent_after_it() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        desk.server.refusals.append(ServerError("etcd is away"))
+        desk.writer.leave(labels(x="1", y="1"))
+        await until(lambda: desk.server.requests == 1)
+        desk.writer.leave(labels(x="2"))
+        await desk.finish()
+        assert (desk.pod()["metadata"]["labels"], desk.server.requests) == ({"x": "2", "y": "1"}, 3)
+
+    run(question)
+
+
+def test_what_is_left_to_be_written_need_not_find_its_object() -> None:
+    async def question(desk: Desk) -> None:
+        for write in (labels(x="y"), Delete(POD, "default", "a"), Tell(pod("a"), "Reason", "words")):
+            desk.writer.leave(write)
+        desk.writer.leave(Create(build.queue("q")), Rank.NOTE)
+        await desk.finish()
+        assert (desk.complaints, len(desk.told), desk.store.find(QUEUE, "", "q") is not None) == ([], 1, True)
+
+    run(question)
+
+
+def test_after_somebody_else_took_over_nothing_is_joined_to_what_was_dropped() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        desk.writer.leave(labels(x="old"))
+        desk.outbox.drop()
+        desk.writer.forget()
+        desk.writer.leave(labels(y="new"))
+        await desk.finish()
+        assert desk.pod()["metadata"]["labels"] == {"y": "new"}
+
+    run(question)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "both"),
+    [
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"a": {"x": 1, "y": 1}}, {"a": {"x": None}}, {"a": {"x": None, "y": 1}}),
+        ({"a": [1]}, {"a": [2, 3]}, {"a": [2, 3]}),
+        ({"a": {"x": 1}}, {"a": None}, {"a": None}),
+        ({"a": None}, {"a": {"x": 1}}, {"a": {"x": 1}}),
+    ],
+)
+def test_two_patches_as_one(first: Any, then: Any, both: Any) -> None:
+    assert joined(first, then) == both
+
+
+# --- conditions of pods --------------------------------------------------------------------------------------------------
+
+
+def test_conditions_that_others_write_on_pods_are_left_alone() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        desk.store.patch(POD, "default", "a", {"status": {"conditions": [condition("Ready", "Theirs")]}}, is_status=True)
+        await desk.writer.write(conditions(condition("PodScheduled", "Unschedulable")))
+        assert shown(desk.pod()) == {"Ready": "Theirs", "PodScheduled": "Unschedulable"}
+        await desk.writer.write(conditions(condition("PodScheduled", "Other")))
+        assert shown(desk.pod()) == {"Ready": "Theirs", "PodScheduled": "Other"}
+
+    run(question)
+
+
+def test_podscheduled_goes_when_a_patch_of_conditions_leaves_it_out() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        await desk.writer.write(conditions(condition("PodScheduled", "Unschedulable"), condition("Ready", "Ours")))
+        await desk.writer.write(conditions())
+        assert shown(desk.pod()) == {"Ready": "Ours"}
+
+    run(question)
+
+
+def test_the_status_of_a_node_is_patched_as_a_whole() -> None:
+    async def question(desk: Desk) -> None:
+        desk.store.create(build.node("n0"))
+        await desk.writer.write(Patch(NODE, "", "n0", {"status": {"allocatable": {"cpu": "1"}}}, is_status=True))
+        assert desk.store.get(NODE, "", "n0")["status"]["allocatable"]["cpu"] == "1"
+
+    run(question)
