@@ -125,6 +125,8 @@ def test_a_gang_is_bound_whole_and_everybody_is_told() -> None:
             await until(lambda: all(scene.nodes_of_pods().values()) and len(scene.events("Scheduled")) >= 4)
             assert sorted(scene.nodes_of_pods().values()) == ["n0", "n0", "n1", "n1"]
             assert ("train-0", "Successfully assigned default/train-0 to n0") in scene.events("Scheduled")
+            for name in scene.nodes_of_pods():
+                scene.store.patch(POD, "default", name, {"status": {"phase": "Running"}}, is_status=True)
             await until(lambda: scene.store.get(GROUP, "default", "train")["status"]["phase"] == "Running")
         assert scene.reports == []
 

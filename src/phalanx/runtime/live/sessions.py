@@ -119,22 +119,21 @@ class Sessions:
         decisions = self._decisions(snapshot, policy, catalogue)
         for watcher in self.timed:
             watcher(monotonic() - begun, taken - begun, times)
-        admitted = self._leave_out(decisions)
+        arriving = self._take_out(decisions)
         for listener in self.decided:
             listener(snapshot, decisions)
-        decisions.outcomes += admitted
+        decisions.outcomes += filter(_is_admitted, arriving)
         self._carry_out(snapshot, decisions)
         self._plan_next(snapshot.now, decisions)
 
-    def _leave_out(self, decisions: Decisions) -> list[Outcome]:
-        """Say nothing of gangs that others look after, and of those that are still arriving; return these if they are admitted."""
+    def _take_out(self, decisions: Decisions) -> list[Outcome]:
+        """Say nothing of gangs that others look after, and of those that are still arriving, which are returned."""
         ours = [outcome for outcome in decisions.outcomes if not self._is_theirs(outcome)]
         arriving = [outcome for outcome in ours if _is_arriving(outcome)]
+        decisions.outcomes = [outcome for outcome in ours if not _is_arriving(outcome)] if arriving else ours
         if arriving:
-            ours = [outcome for outcome in ours if not _is_arriving(outcome)]
             self._plan(monotonic() + ARRIVAL_SECONDS)
-        decisions.outcomes = ours
-        return [outcome for outcome in arriving if _is_admitted(outcome)]
+        return arriving
 
     def _decisions(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue) -> Decisions:
         """Run a session, unless it is plain that it would have nothing to decide."""
