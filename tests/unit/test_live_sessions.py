@@ -17,7 +17,7 @@ from phalanx.errors import Forbidden
 from phalanx.model.kinds import EVENT, POD, Document, kind_at
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
-from phalanx.runtime.live import app
+from phalanx.runtime.live import app, following
 from phalanx.runtime.live import outbox as outbox_module
 from phalanx.runtime.live import sessions as module
 from phalanx.runtime.live.app import Live, Setup
@@ -51,7 +51,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LATER_SECONDS", 0.02)
     monkeypatch.setattr(module, "AFTER_FAULT_SECONDS", 0.01)
     monkeypatch.setattr(outbox_module, "FIRST_WAIT", 0.002)
-    monkeypatch.setattr(app, "AFTER_FAULT_SECONDS", 0.01)
+    monkeypatch.setattr(following, "AFTER_FAULT_SECONDS", 0.01)
 
 
 class Scene:
@@ -431,7 +431,7 @@ def test_who_stops_sends_what_was_decided() -> None:
 
 
 def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "BETWEEN_DISCOVERIES_SECONDS", 0.01)
+    monkeypatch.setattr(following, "BETWEEN_DISCOVERIES_SECONDS", 0.01)
 
     async def question(scene: Scene) -> None:
         kinds = [kind_at("", "nodes"), POD]
@@ -439,11 +439,11 @@ def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.Monke
         async def fewer(client: Client, among: Any) -> Any:
             return frozenset(kind for kind in await served_kinds(client, among) if kind in kinds)
 
-        monkeypatch.setattr(app, "served_kinds", fewer)
+        monkeypatch.setattr(following, "served_kinds", fewer)
         scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))
         async with scene.running():
-            await until(lambda: scene.live.has_synced.is_set())
-            assert set(scene.live.reflectors) == set(kinds)
+            await until(lambda: scene.live.following.has_synced.is_set())
+            assert set(scene.live.following.reflectors) == set(kinds)
             kinds += [GROUP, kind_at("scheduling.volcano.sh", "queues")]
             await until(lambda: all(scene.nodes_of_pods().values()))
 

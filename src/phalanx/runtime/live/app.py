@@ -1,9 +1,7 @@
 """One scheduler on one cluster: what it follows, who leads, and the end."""
 
 import asyncio
-import gc
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from time import time
 
@@ -14,7 +12,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError
 from phalanx.explain.news import news
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, object_key, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, kind_of, object_key, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
@@ -23,24 +21,18 @@ from phalanx.runtime.live.conditions import GatedConditions
 from phalanx.runtime.live.controlling import Controlling
 from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
+from phalanx.runtime.live.following import UNWATCHED, Following
 from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
 from phalanx.runtime.live.sessions import Mind, PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
 from phalanx.store.history import DELETED, Event
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.discovery import served_kinds
 from phalanx.store.kube.mirror import Mirror
-from phalanx.store.kube.reflector import Reflector
 
-UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
-"""Nobody has to show us these; of those that we write ourselves we know from the answers."""
 UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
-BETWEEN_DISCOVERIES_SECONDS = 30.0
-AFTER_FAULT_SECONDS = 1.0
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
-CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +74,9 @@ class Live:
         self._agenda: Agenda | None = None
         self._controlling: Controlling | None = None
         self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
-        self.reflectors: dict[Kind, Reflector] = {}
-        self.has_synced = asyncio.Event()
+        wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
+        self.following = Following(client, self.mirror, wanted, report=report)
         self.is_stopping = False
-        self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
-        """Told of the kind and type of every event of a watch."""
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""
         self.turned.append(self._tell_behind_gates)
@@ -156,51 +146,6 @@ class Live:
         if pod is not None:
             self._events.tell(Tell(pod, "Scheduled", f"Successfully assigned {task.key} to {node}"))
 
-    # --- following ---------------------------------------------------------------------------------------------------
-
-    async def _follow(self, tasks: asyncio.TaskGroup) -> None:
-        """Follow every kind that is served and that somebody looks at, also those that are served later."""
-        wanted = {*kinds_read(), *(kind for controller in self._setup.controllers for kind in controller.watches)}
-        kinds = [kind for kind in KINDS if kind in wanted and kind.kind not in UNWATCHED]
-        by_resource = {kind.resource: kind for kind in kinds}
-        while True:
-            try:
-                served = await served_kinds(self.client, kinds)
-            except ClusterError as problem:
-                self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
-                await asyncio.sleep(AFTER_FAULT_SECONDS)
-                continue
-            self.client.served = {by_resource[kind.resource]: kind for kind in served if by_resource[kind.resource] != kind}
-            found = [by_resource[kind.resource] for kind in served]
-            for kind in sorted((kind for kind in found if kind not in self.reflectors), key=KINDS.index):
-                reflector = self.reflectors[kind] = Reflector(self.client, self.mirror, kind, report=self._report)
-                reflector.heard, reflector.returned = self.heard, self._hurry
-                tasks.create_task(reflector.run())
-            self.sessions.followed = frozenset(self.reflectors)
-            await self._sync()
-            await asyncio.sleep(BETWEEN_DISCOVERIES_SECONDS)
-
-    async def _sync(self) -> None:
-        await asyncio.gather(*(reflector.is_synced.wait() for reflector in self.reflectors.values()))
-        if not self.has_synced.is_set():
-            gc.collect()
-            gc.freeze()
-            self.has_synced.set()
-
-    def _hurry(self) -> None:
-        """Let everybody who waits for the server try again: one has heard it."""
-        for reflector in self.reflectors.values():
-            reflector.hurry()
-
-    async def _catch_up(self) -> None:
-        """Wait until we have heard what others did while the server was gone for us; a kind that is gone holds nobody up."""
-        await self.has_synced.wait()
-        self._hurry()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CATCH_UP_SECONDS):
-                while not all(reflector.is_following for reflector in self.reflectors.values()):
-                    await asyncio.sleep(CATCH_UP_STEP_SECONDS)
-
     # --- leading -----------------------------------------------------------------------------------------------------
 
     async def run(self, is_over: asyncio.Event) -> None:
@@ -227,11 +172,12 @@ class Live:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._turn())
-            tasks.create_task(self._follow(tasks))
+            tasks.create_task(self.following.run())
             tasks.create_task(self._lead() if self.election is None else self.election.run(self._lead))
 
     async def _lead(self) -> None:
-        await self._catch_up()
+        await self.following.catch_up()
+        self.sessions.followed = self.following.kinds
         agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
         controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:

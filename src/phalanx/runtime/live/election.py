@@ -36,8 +36,10 @@ class Election:
     """Takes part in an election, over and over."""
 
     def __init__(self, client: Client, terms: Terms, *, report: Callable[[str], None]) -> None:
-        """Lead nothing yet; `report` is told who leads and what goes wrong."""
+        """Lead nothing yet; `report` is told what goes wrong."""
         self._client, self._terms, self._report = client, terms, report
+        self.told = report
+        """Told when we begin to lead, and when we do not any more."""
         self._renewed = float("-inf")
         self._seen: tuple[str, float] = ("", 0.0)
         """The version of the lease that we saw last, and when it was new to us."""
@@ -54,9 +56,9 @@ class Election:
         while True:
             while not await self._try():
                 await asyncio.sleep(self._terms.retry_seconds * random.uniform(1.0, 1.2))
-            self._report(f"{self._terms.identity} leads")
+            self.told(f"{self._terms.identity} leads")
             await self._lead(lead)
-            self._report(f"{self._terms.identity} does not lead any more")
+            self.told(f"{self._terms.identity} does not lead any more")
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
         term = asyncio.ensure_future(lead())

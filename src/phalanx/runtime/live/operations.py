@@ -49,8 +49,10 @@ class Operations:
         live.sessions.binding.refused.append(self._refused)
         live.sessions.evicting.evicted.append(self._evicted)
         live.sessions.evicting.refused.append(self._not_evicted)
-        live.heard = self._heard
+        live.following.heard = self._heard
         live.turned.append(self._turn)
+        if live.election is not None:
+            live.election.told = lambda text: log_line(self._log, Line(0, text))
         self.metrics.configured()
         if config is not None:
             config.told.append(self._reloaded)
@@ -105,8 +107,8 @@ class Operations:
         )  # fmt: skip
 
     def _caches(self) -> str | None:
-        missing = [kind.resource for kind, reflector in self._live.reflectors.items() if not reflector.is_synced.is_set()]
-        if self._live.has_synced.is_set() and not missing:
+        missing = [kind.resource for kind, reflector in self._live.following.reflectors.items() if not reflector.is_synced.is_set()]
+        if self._live.following.has_synced.is_set() and not missing:
             return None
         return f"not listed yet: {', '.join(missing) or 'which kinds there are'}"
 

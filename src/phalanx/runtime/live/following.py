@@ -1,0 +1,89 @@
+"""What is followed of a cluster: every kind that is served and that somebody looks at, also those that are served later."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Collection
+from contextlib import suppress
+
+from phalanx.errors import ClusterError
+from phalanx.model.kinds import KINDS, Kind
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.discovery import served_kinds
+from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.reflector import Reflector
+
+UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
+"""Nobody has to show us these; of those that we write ourselves we know from the answers."""
+BETWEEN_DISCOVERIES_SECONDS = 30.0
+AFTER_FAULT_SECONDS = 1.0
+CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
+
+
+class Following:
+    """Keeps a mirror in line with a cluster."""
+
+    def __init__(self, client: Client, mirror: Mirror, wanted: Collection[Kind], *, report: Callable[[str], None]) -> None:
+        """Follow nothing yet; `report` is told what goes wrong."""
+        self._client, self._mirror, self._report = client, mirror, report
+        self._by_resource = {kind.resource: kind for kind in KINDS if kind in wanted and kind.kind not in UNWATCHED}
+        self.reflectors: dict[Kind, Reflector] = {}
+        self._tasks: dict[Kind, asyncio.Task[None]] = {}
+        self.has_synced = asyncio.Event()
+        """Everything that was served at the start has been listed."""
+        self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
+        """Told of the kind and type of every event of a watch."""
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds that are followed."""
+        return frozenset(self.reflectors)
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                try:
+                    self._adjust(await served_kinds(self._client, self._by_resource.values()), tasks)
+                except ClusterError as problem:
+                    self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
+                    await asyncio.sleep(AFTER_FAULT_SECONDS)
+                    continue
+                await self._sync()
+                await asyncio.sleep(BETWEEN_DISCOVERIES_SECONDS)
+
+    def _adjust(self, served: Collection[Kind], tasks: asyncio.TaskGroup) -> None:
+        """Begin to follow what is served, and forget what is not any more."""
+        named = {self._by_resource[kind.resource]: kind for kind in served}
+        self._client.served = {own: kind for own, kind in named.items() if own != kind}
+        for kind in [kind for kind in self.reflectors if kind not in named]:
+            self._tasks.pop(kind).cancel()
+            del self.reflectors[kind]
+            self._mirror.replace(kind, ())
+        for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
+            reflector = self.reflectors[kind] = Reflector(self._client, self._mirror, kind, report=self._report)
+            reflector.heard, reflector.returned = self._pass_on, self.hurry
+            self._tasks[kind] = tasks.create_task(reflector.run())
+
+    def _pass_on(self, kind: Kind, type_: str) -> None:
+        self.heard(kind, type_)
+
+    async def _sync(self) -> None:
+        await asyncio.gather(*(reflector.is_synced.wait() for reflector in self.reflectors.values()))
+        if not self.has_synced.is_set():
+            gc.collect()
+            gc.freeze()
+            self.has_synced.set()
+
+    def hurry(self) -> None:
+        """Let everybody who waits for the server try again: one has heard it."""
+        for reflector in self.reflectors.values():
+            reflector.hurry()
+
+    async def catch_up(self) -> None:
+        """Wait until we have heard what others did while the server was gone for us; a kind that is gone holds nobody up."""
+        await self.has_synced.wait()
+        self.hurry()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                while not all(reflector.is_following for reflector in self.reflectors.values()):
+                    await asyncio.sleep(CATCH_UP_STEP_SECONDS)
