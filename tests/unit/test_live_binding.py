@@ -13,6 +13,7 @@ from phalanx.runtime.live.binding import Binding, Hands
 from phalanx.runtime.live.outbox import Outbox
 from phalanx.runtime.live.picture import Picture
 from phalanx.runtime.live.writing import Writer
+from phalanx.store.history import Event
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
@@ -25,13 +26,16 @@ class Scene:
     def __init__(self, server: Server, client: Client) -> None:
         self.server, self.moments = server, list[dict[str, Status]]()
         self.picture, self.mirror = Picture(ObjectCluster(), report=print), Mirror(lambda: 0.0)
-        self.mirror.listen(self.picture.hear)
+        self.mirror.listen(self._hear)
         self.outbox = Outbox(connections=1, report=print)
         writer = Writer(client, self.outbox, self.mirror, lambda event: None)
         self.binding = Binding(Hands(client, self.outbox, writer, self.picture, self.mirror), wake=lambda: None)
         self.binding.bound.append(lambda task, node, seconds: self.moments.append(self.statuses()))
         for document in (build.queue("default"), build.node("n0", cpu=2), *build.gang("train", tasks=2, cpu=1)):
             self.load(document)
+
+    def _hear(self, event: Event) -> None:
+        self.picture.hear(event)
 
     def load(self, document: Document) -> None:
         found = self.server.store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
