@@ -235,7 +235,35 @@ def arrays() -> Drawing:
     return drawing
 
 
-FIGURES = {figure.__name__: figure for figure in (deadlock, session, statement, evictions, shares, arrays)}
+def live() -> Drawing:
+    """From a watch to a bind and back."""
+    drawing = Drawing(
+        760, 330, "Watches feed the picture, sessions decide on it, requests go out in order, and their echo comes back"
+    )
+    drawing.box(20, 30, 130, 270, "box", "API server")
+    drawing.box(220, 44, 150, 56, "blue", "mirror:\nobjects as told")
+    drawing.box(440, 44, 150, 56, "blue", "picture:\ngangs and guesses")
+    drawing.box(440, 160, 150, 56, "green", "session:\ndecisions")
+    drawing.box(220, 244, 150, 56, "orange", "outbox:\nrequests in order")
+    drawing.box(220, 144, 150, 56, "green", "controllers:\nwrites")
+    drawing.arrow((150, 72), (218, 72))
+    drawing.text(184, 64, "watch", "small quiet", "middle")
+    drawing.arrow((370, 72), (438, 72))
+    drawing.text(404, 64, "changes", "small quiet", "middle")
+    drawing.arrow((515, 100), (515, 158))
+    drawing.text(523, 134, "snapshot", "small quiet")
+    drawing.arrow((515, 216), (515, 272), (372, 272))
+    drawing.text(523, 262, "binds, evictions, statuses", "small quiet")
+    drawing.arrow((295, 100), (295, 142))
+    drawing.arrow((295, 200), (295, 242))
+    drawing.arrow((220, 272), (152, 272))
+    drawing.text(186, 264, "requests", "small quiet", "middle")
+    drawing.arrow((590, 188), (700, 188), (700, 72), (592, 72))
+    drawing.text(692, 60, "guesses, at once", "small quiet", "end")
+    return drawing
+
+
+FIGURES = {figure.__name__: figure for figure in (deadlock, session, statement, evictions, shares, arrays, live)}
 
 if __name__ == "__main__":
     for name, figure in FIGURES.items():

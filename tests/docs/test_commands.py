@@ -59,6 +59,15 @@ NOT_RUN = {
     "kubectl phalanx get gangs -A": "needs a cluster",
     "kubectl phalanx get gangs -n research -o wide --watch": "needs a cluster",
     "kubectl phalanx describe gang resnet -n research": "needs a cluster",
+    "phalanx run --kubeconfig ~/.kube/config --context staging --scheduler-name phalanx -v 2": "needs a cluster",
+    "kubectl -n volcano-system scale deployment volcano-scheduler volcano-controllers --replicas 0": "needs a cluster",
+    "phalanx run --scheduler-name volcano --config volcano-scheduler.conf": "needs a cluster",
+    "phalanx run --scheduler-name volcano --controllers -volcano-job,-queue": "needs a cluster",
+    "phalanx run --scheduler-name phalanx": "needs a cluster",
+    "phalanx run --config batch.yaml --scheduler-name batch --lease-name phalanx-batch": "needs a cluster",
+    "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
+    "--controllers -volcano-job": "needs a cluster",
+    "phalanx run --lease-duration 6": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
 }

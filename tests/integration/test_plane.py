@@ -67,6 +67,7 @@ def test_kubernetes_own_groups_are_served(api: Api) -> None:
 def test_a_node_is_ready_and_offers_what_it_was_made_with(plane: ControlPlane, node: str) -> None:
     found = json.loads(plane.kubectl("get", "node", node, "-o", "json"))
     assert found["status"]["allocatable"] == {"cpu": "4", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "2"}
+    assert [condition["status"] for condition in found["status"]["conditions"] if condition["type"] == "Ready"] == ["True"]
     assert eventually(lambda: not json.loads(plane.kubectl("get", "node", node, "-o", "json"))["spec"].get("taints"))
 
 

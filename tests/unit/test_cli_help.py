@@ -52,10 +52,11 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 CLUSTER = [("up",), ("apply",), ("get",), ("describe",), ("delete",)]
+DEV = [("dev",), ("dev", "build"), ("dev", "cluster"), ("dev", "cluster", "up"), ("dev", "cluster", "down")]
 CONFIG = [("config",), ("config", "show"), ("config", "check"), ("config", "list")]
 
 
-@pytest.mark.parametrize("arguments", [("schedule",), ("simulate",), *CLUSTER, *CONFIG])
+@pytest.mark.parametrize("arguments", [("schedule",), ("simulate",), *CLUSTER, *CONFIG, *DEV])
 def test_help_of_a_command_imports_nothing_heavy_and_shows_two_examples(arguments: tuple[str, ...]) -> None:
     assert not modules_after(*arguments, "--help").intersection(HEAVY_MODULES)
     shown = run(*arguments, "--help").stdout

@@ -4,7 +4,7 @@ from typing import Any
 
 from phalanx.controllers.parts import PROBLEM
 from phalanx.dialects.binding import LAST_ATTEMPT, ROLLED_BACK
-from phalanx.model.kinds import BIND_REQUEST, BUDGET, POD, RESOURCE_CLAIM, VOLUME_CLAIM, Document
+from phalanx.model.kinds import BIND_REQUEST, BUDGET, POD, RESOURCE_CLAIM, VOLUME, VOLUME_CLAIM, Document
 from phalanx.testing import build, kai
 from phalanx.testing.binding import BindStage
 
@@ -356,6 +356,29 @@ def test_a_claim_that_waits_for_its_pod_learns_the_node_and_the_pod_waits_for_th
     assert stage.places() == {}
     stage.run(5)
     assert stage.find(VOLUME_CLAIM, "data")["status"] == {"phase": "Bound"}
+    assert stage.places() == {"solo": THERE}
+
+
+def local_volume(name: str, node: str, *, storage: str = "10Gi") -> Document:
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "status": {"phase": "Available"},
+        "spec": {
+            "capacity": {"storage": storage}, "accessModes": ["ReadWriteOnce"], "storageClassName": "late",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+    }  # fmt: skip
+
+
+def test_a_volume_that_is_there_already_is_promised_to_the_claim_the_smallest_that_its_node_reaches() -> None:
+    stage = BindStage()
+    stage.make(storage_class("late"), volume_claim("data", "late"))
+    stage.make(local_volume("far", HERE, storage="2Gi"), local_volume("big", THERE), local_volume("small", THERE, storage="5Gi"))
+    stage.ask([with_volume(kai.pod("solo", ""), "data")], on=[THERE])
+    stage.run(5)
+    assert stage.store.get(VOLUME, "", "small")["spec"]["claimRef"]["name"] == "data"
+    assert stage.find(VOLUME_CLAIM, "data")["spec"]["volumeName"] == "small"
+    assert "claimRef" not in stage.store.get(VOLUME, "", "big")["spec"]
     assert stage.places() == {"solo": THERE}
 
 

@@ -79,7 +79,7 @@ def test_a_second_control_plane_in_a_folder_is_refused(empty_cache: Path, tmp_pa
     other = Process(ETCD, tmp_path)
     other.start(["sleep", "60"])
     with pytest.raises(ConfigError, match="a control plane runs there already; end it with 'phalanx dev cluster down'"):
-        ControlPlane(tmp_path, parts=()).__enter__()
+        ControlPlane(tmp_path, parts=()).up()
     assert other.is_running()
     assert run("dev", "cluster", "down", "--dir", str(tmp_path)).stderr == "stopped etcd\n"
     assert not other.is_running()

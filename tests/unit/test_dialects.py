@@ -308,6 +308,13 @@ def test_a_pod_with_a_volume_takes_a_slot_whatever_comes_first(order: tuple[int,
     assert task.shape.request[slot_name("csi.x")] == 1000
 
 
+def test_volumes_that_nobody_makes_on_demand_take_no_slots() -> None:
+    claim, kind, pod = volume_objects()
+    snapshot = snapshot_of(claim, {**kind, "provisioner": "kubernetes.io/no-provisioner"}, pod)
+    (task,) = snapshot.members_of(build_key("g")).values()
+    assert not any(name.startswith(slot_name("")) for name in task.shape.request)
+
+
 def test_ignored_provisioners_take_no_slots() -> None:
     cluster = ObjectCluster(ignored_provisioners=frozenset({"csi.x"}))
     for document in volume_objects():

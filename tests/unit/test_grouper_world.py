@@ -6,14 +6,16 @@ import pytest
 
 from phalanx.builtin import catalogue_of
 from phalanx.cli.policies import policy_of_profile
+from phalanx.controllers.base import Controller, Write
 from phalanx.controllers.grouper.controller import PodGrouper
-from phalanx.controllers.standard import standard_controllers
+from phalanx.controllers.standard import ControllerSettings, standard_controllers
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, kind_of
 from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, worlds
+from phalanx.store.memory import MemoryStore
+from phalanx.testing import build, kai, workloads, worlds
 from phalanx.testing.workloads import owner, pod
 
 SCHEDULERS = {"kai": "kai-scheduler", "phalanx": "phalanx"}
@@ -131,3 +133,19 @@ def test_controllers_that_start_anew_write_nothing() -> None:
     grouper = PodGrouper()
     keys = [key for item in world.store.items(POD) for key in grouper.concerns(world.store, POD, item)]
     assert [grouper.reconcile(world.store, key).writes for key in keys] == [[]] * 4
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS.values())
+def test_one_controller_alone_makes_the_group_of_a_pod(scheduler: str) -> None:
+    top, settings = job(), ControllerSettings(schedulers=frozenset(SCHEDULERS.values()))
+    store = workloads.store(top, *pods(top, scheduler), pod("alone", scheduler=scheduler))
+    controllers = standard_controllers(pair_for, settings, has_admission=False)
+    for name in ("bert-master-0", "alone"):
+        found = store.get(POD, "default", name)
+        busy = [item.name for item in controllers if POD in item.watches and writes(item, store, found)]
+        assert len(busy) == 1, busy
+
+
+def writes(controller: Controller, store: MemoryStore, pod: Document) -> list[Write]:
+    """Return what a controller writes when a pod has come."""
+    return [write for key in controller.concerns(store, POD, pod) for write in controller.reconcile(store, key).writes]

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from phalanx.errors import ClusterError, Forbidden, ServerError
-from phalanx.model.kinds import Document
 from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.store.kube.client import Client
 from phalanx.testing.live import Server, going_on, until
@@ -44,7 +44,7 @@ def run(question: Callable[[Server, Client], Awaitable[None]]) -> None:
     asyncio.run(asked())
 
 
-def lease(server: Server) -> Document:
+def lease(server: Server) -> Any:  # Any: a part of a JSON document
     return server.store.get(LEASE, "default", "phalanx")["spec"]
 
 
@@ -176,5 +176,19 @@ def test_what_ends_a_term_ends_the_election() -> None:
         election = Election(client, TERMS, report=lambda text: None)
         with pytest.raises(RuntimeError, match="broken"):
             await election.run(lead)
+
+    run(question)
+
+
+def test_who_is_told_to_stop_stops_whatever_he_is_doing() -> None:
+    async def question(server: Server, client: Client) -> None:
+        for steps in range(100):
+            election = Election(client, replace(TERMS, retry_seconds=0.0), report=lambda text: None)
+            task = asyncio.create_task(election.run(asyncio.Event().wait))  # type: ignore[arg-type]  # what it returns is not used
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            _, going_on_still = await asyncio.wait({task}, timeout=1.0)
+            assert not going_on_still, f"cancelled after {steps} steps"
 
     run(question)

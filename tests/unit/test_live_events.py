@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from phalanx.controllers.base import Tell
-from phalanx.errors import Busy, Forbidden
+from phalanx.errors import Busy, ClusterError, Forbidden
 from phalanx.model.kinds import EVENT, Document
 from phalanx.runtime.live import events as module
 from phalanx.runtime.live.events import EventSender
 from phalanx.runtime.live.outbox import Outbox
+from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
 from phalanx.testing.live import Server, until
@@ -22,11 +23,11 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 class Desk:
     """A sender, and the events that a server has from it."""
 
-    def __init__(self, server: Server, client: object) -> None:
+    def __init__(self, server: Server, client: Client) -> None:
         self.server, self.now = server, 1_767_225_600.25
         self.complaints: list[str] = []
         self.outbox = Outbox(connections=1, report=self.complaints.append)
-        self.sender = EventSender(client, self.outbox, Mirror(lambda: self.now), instance="phalanx-0")  # type: ignore[arg-type]
+        self.sender = EventSender(client, self.outbox, Mirror(lambda: self.now), instance="phalanx-0")
 
     def tell(self, message: str = "no room", *, about: Document | None = None, reason: str = "FailedScheduling") -> None:
         self.sender.tell(Tell(about or build.pod("a"), reason, message, is_warning=True))
@@ -97,9 +98,9 @@ def test_what_the_server_has_forgotten_is_told_anew() -> None:
 
 
 @pytest.mark.parametrize("problem", [Busy("slow down"), Forbidden("the namespace is being terminated")])
-def test_what_is_refused_is_not_tried_again_until_it_comes_again(problem: Exception) -> None:
+def test_what_is_refused_is_not_tried_again_until_it_comes_again(problem: ClusterError) -> None:
     async def question(desk: Desk) -> None:
-        desk.server.refusals.append(problem)  # type: ignore[arg-type]  # both are errors of the cluster
+        desk.server.refusals.append(problem)
         desk.tell()
         assert (await desk.events(), desk.complaints) == ([], [])
         desk.tell()

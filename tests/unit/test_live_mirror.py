@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from phalanx.model.kinds import NODE, POD, kind_at
 from phalanx.store.history import ADDED, DELETED, MODIFIED
 from phalanx.store.kube import mirror as module
@@ -44,12 +46,12 @@ def test_changes_are_entered_and_told() -> None:
 
 
 def test_what_was_there_before_is_told_too() -> None:
-    heard, befores = Heard(), []
-    heard.mirror.listen(lambda event: befores.append(event.before and event.before["metadata"]["resourceVersion"]))
+    heard, earlier = Heard(), []
+    heard.mirror.listen(lambda event: earlier.append(event.before and event.before["metadata"]["resourceVersion"]))
     for version in (1, 2):
         heard.mirror.put(POD, pod("a", version))
     heard.mirror.remove(POD, pod("a", 3))
-    assert befores == [None, "1", "2"]
+    assert earlier == [None, "1", "2"]
 
 
 def test_whoever_is_older_loses() -> None:
@@ -70,7 +72,7 @@ def test_an_answer_that_comes_after_the_end_brings_nothing_back() -> None:
     assert heard.version("a") == "4"
 
 
-def test_only_so_many_ends_are_remembered(monkeypatch: Any) -> None:
+def test_only_so_many_ends_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_GONE", 2)
     heard = Heard()
     for name in "abc":

@@ -136,7 +136,12 @@ def test_each_attempt_waits_longer_than_the_one_before(monkeypatch: pytest.Monke
         waits: list[float] = []
         loop = asyncio.get_running_loop()
         call_later = loop.call_later
-        monkeypatch.setattr(loop, "call_later", lambda wait, again: (waits.append(wait), call_later(0.0, again))[1])
+
+        def at_once(wait: float, again: Callable[[], None]) -> asyncio.TimerHandle:
+            waits.append(wait)
+            return call_later(0.0, again)
+
+        monkeypatch.setattr(loop, "call_later", at_once)
         post = Post()
         post.outbox.put(Rank.WRITE, "a", post.letter("a", *[Unreachable("nobody there")] * 5))
         while post.outbox.waiting():

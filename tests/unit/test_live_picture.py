@@ -86,10 +86,18 @@ def test_a_guess_survives_that_the_pod_is_read_again_because_of_its_volumes() ->
 def test_a_guess_falls_when_the_cluster_tells_the_same() -> None:
     scene = Scene()
     scene.expect(Status.BINDING)
-    assert scene.tell_pod(node="n0") is LATER
+    assert scene.tell_pod(node="n0") is NEVER
     assert scene.stands == (Status.BOUND, "n0")
     scene.tell_pod()  # nothing is left that would hide what the cluster says
     assert scene.stands == (Status.PENDING, "")
+
+
+def test_a_bind_that_comes_with_other_news_is_read_as_a_whole() -> None:
+    scene = Scene()
+    scene.expect(Status.BINDING)
+    assert scene.tell_pod(node="n0", labels={"x": "y"}) is NEVER
+    assert scene.stands == (Status.BOUND, "n0")
+    assert scene.tell_pod(node="n0", phase="Running") is SOON  # the label is gone again
 
 
 def test_a_guess_falls_when_the_cluster_tells_otherwise() -> None:
@@ -150,7 +158,7 @@ def test_a_pod_that_was_told_to_go_is_leaving_until_it_leaves() -> None:
     scene.expect(Status.RELEASING)
     assert scene.tell_pod(node="n0", phase="Running", labels={"x": "y"}) is NEVER
     assert scene.stands == (Status.RELEASING, "n0")
-    assert scene.tell_pod(node="n0", phase="Running", deletionTimestamp="2026-01-01T00:00:00Z") is LATER
+    assert scene.tell_pod(node="n0", phase="Running", deletionTimestamp="2026-01-01T00:00:00Z") is NEVER
     assert scene.stands == (Status.RELEASING, "n0")
 
 
@@ -255,9 +263,7 @@ BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": 
          {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "y"}}, NEVER),
     ],
 )  # fmt: skip
-def test_other_objects_matter_when_a_part_changes_that_sessions_look_at(
-    before: Document, after: Document, urgency: Urgency
-) -> None:
+def test_other_objects_matter_when_a_part_that_counts_changes(before: Document, after: Document, urgency: Urgency) -> None:
     picture = Picture(ObjectCluster(), report=lambda text: None)
     kind = kind_of(before)
     picture.hear(Event(1, ADDED, kind, before))

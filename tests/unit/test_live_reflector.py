@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -36,6 +37,13 @@ class Follower:
     @property
     def names(self) -> list[str]:
         return [item["metadata"]["name"] for item in self.mirror.within(self.reflector.kind)]
+
+    def knows(self, names: list[str]) -> bool:
+        return self.names == names
+
+
+def has_more_than(server: Server, requests: int) -> bool:
+    return server.requests > requests
 
 
 @asynccontextmanager
@@ -84,7 +92,7 @@ def test_when_a_watch_ends_the_next_goes_on_where_it_was() -> None:
                 before = server.requests
                 server.end_watches()
                 server.store.create(pod(f"pod-{number}"))
-                await until(lambda before=before: server.requests > before)  # type: ignore[misc]  # a default keeps the value
+                await until(partial(has_more_than, server, before))
             await until(lambda: len(follower.names) == 3)
             assert (follower.reflector.lists, len(set(follower.names)), follower.complaints) == (1, 3, [])
 
@@ -153,7 +161,7 @@ def test_what_goes_wrong_is_told_and_tried_again() -> None:
 def test_waits_grow_until_something_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WAIT", 0.2)
     monkeypatch.setattr(module, "LONGEST_WAIT", 0.5)
-    monkeypatch.setattr(module.random, "uniform", lambda low, high: 0.01)
+    monkeypatch.setattr("random.uniform", lambda low, high: 0.01)
 
     async def question(server: Server, client: Client) -> None:
         async with following(client) as follower:
@@ -195,7 +203,7 @@ def test_a_server_that_goes_away_is_followed_again_when_it_is_back() -> None:
             for names in (["a"], ["a", "b"]):
                 server.store.create(pod(names[-1]))
                 async with server.opened(port):
-                    await until(lambda names=names: follower.names == names)  # type: ignore[misc]  # a default keeps the value
+                    await until(partial(follower.knows, names))
             assert follower.reflector.lists == 1
 
     asyncio.run(question())

@@ -203,7 +203,9 @@ def test_patches_of_one_object_that_wait_are_sent_as_one() -> None:
     run(question)
 
 
-def test_a_patch_that_comes_while_one_is_under_way_is_sent_after_it() -> None:
+def test_a_patch_that_comes_while_one_is_under_way_is_sent_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox_module, "FIRST_WAIT", 0.1)
+
     async def question(desk: Desk) -> None:
         desk.make()
         desk.server.refusals.append(ServerError("etcd is away"))

@@ -172,6 +172,10 @@ def test_policies_compile_and_have_a_binding_each() -> None:
     assert len(set(names)) == len(names) // 2
 
 
+def test_no_condition_of_a_policy_reads_the_namespace_which_the_api_server_does_not_show_it() -> None:
+    assert not [policy.name for policy in (*MUTATING, *VALIDATING) if "namespaceObject" in policy.condition]
+
+
 @pytest.mark.parametrize("what", ["crds", "policies"])
 def test_manifests_are_printed_the_same_each_time(what: str) -> None:
     first, second = (CliRunner().invoke(main, ["manifests", what]) for _ in range(2))

@@ -210,12 +210,12 @@ class Ceiling:
     def _holders(self) -> _Holders:
         snapshot, table = self._session.snapshot, self._session.snapshot.holders
         numbers: dict[str, int] = {gang.key: number for number, gang in enumerate(self._gangs)}
-        codes = np.array([table.nodes, table.gangs, table.shapes], dtype=np.int64)
-        there = np.flatnonzero(codes[0] >= 0)
-        nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[codes[0, there]]
-        gangs = numbers_of(table.code_by_gang, numbers)[codes[1, there]]
+        on_node = np.asarray(table.nodes)
+        there = np.flatnonzero(on_node >= 0)
+        nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[on_node[there]]
+        gangs = numbers_of(table.code_by_gang, numbers)[np.asarray(table.gangs)[there]]
         known = (nodes >= 0) & (gangs >= 0)
-        shapes, started = codes[2, there][known], np.array(table.started, dtype=np.float64)[there][known]
+        shapes, started = np.asarray(table.shapes)[there][known], np.asarray(table.started)[there][known]
         seconds = np.where(started > 0, np.maximum(snapshot.now - started, 0.0), 0.0).astype(np.int64)
         return _Holders(nodes[known], gangs[known], self._requests_by_shape(shapes)[:, shapes], seconds)
 

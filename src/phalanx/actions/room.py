@@ -156,9 +156,10 @@ class RoomMaker:
         """Begin with each unit once and go on with the least important, if there are only a few; tell whether that led to room.
 
         The way from node to node can fail where another would not: tasks differ, or a queue gives no more after a bad start.
+        A whole gang is met on each of its nodes, and tried once.
         """
         units = list(islice(self._all_units(places.tasks), MOST_UNITS + 1))
-        return len(units) <= MOST_UNITS and any(self._begin_with(unit, places) for unit in units)
+        return len(units) <= MOST_UNITS and any(self._begin_with(unit, places) for unit in dict.fromkeys(units))
 
     def _all_units(self, tasks: list[TaskState]) -> Iterator[Unit]:
         nodes = range(len(self._session.snapshot.nodes))

@@ -58,7 +58,7 @@ def cluster() -> None:
 @click.option("--with-scheduler", is_flag=True, help="Run kube-scheduler too, with Kubernetes' own gangs.")
 @FOLDER
 def up(nodes: int, gpus: int, with_scheduler: bool, folder: Path | None) -> None:
-    """Start a control plane with nodes, our definitions and policies, and leave it running; it begins empty each time."""
+    """Start a control plane with nodes, our definitions, policies and roles, and leave it running; it begins empty each time."""
     import time
 
     from phalanx.dev.commands import SCHEDULER
@@ -68,11 +68,11 @@ def up(nodes: int, gpus: int, with_scheduler: bool, folder: Path | None) -> None
     parts = (*USUAL, SCHEDULER) if with_scheduler else USUAL
     start = time.monotonic()
     plane = ControlPlane((folder or usual_folder()).absolute(), nodes=nodes, machines=Machines(gpus=gpus), parts=parts)
-    plane.__enter__()
+    plane.up()
     click.echo(f"control plane with {nodes} nodes at {plane.server}, started in {time.monotonic() - start:.0f} s", err=True)
     click.echo("now type:", err=True)
     click.echo(f"export KUBECONFIG={plane.kubeconfig} PATH={plane.folder / 'bin'}:$PATH")
-    click.echo("kubectl get nodes")
+    click.echo("phalanx run --scheduler-name phalanx --scheduler-name volcano")
 
 
 @cluster.command(

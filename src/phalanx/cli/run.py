@@ -21,6 +21,7 @@ Examples:
 """
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
+LAST_PORT = 65535
 PATH = click.Path(allow_dash=True)
 
 
@@ -42,7 +43,7 @@ PATH = click.Path(allow_dash=True)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to log.")
 @click.option(
     "--controllers", default="*", show_default=True, metavar="NAMES",
-    help="Which controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one.",
+    help="Which controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one; empty for none.",
 )  # fmt: skip
 @click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Tell by an event of every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
@@ -84,6 +85,10 @@ class Options:
             raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
         if self.lease_duration < SHORTEST_LEASE:
             raise click.UsageError(f"--lease-duration: leases are renewed every few seconds; write {SHORTEST_LEASE:g} or more")
+        if self.config == "-":
+            raise click.UsageError("--config: the configuration is read again when it changes; name a file instead of '-'")
+        if not all(self.names):
+            raise click.UsageError("--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano")
 
     @property
     def address(self) -> "Address | None":
@@ -93,9 +98,9 @@ class Options:
         host, _, port = (self.http or "").rpartition(":")
         if not self.http:
             return None
-        if not port.isdigit():
+        if not port.isdigit() or int(port) > LAST_PORT:
             raise click.UsageError(f"--http: {self.http!r} is no address; write for example 0.0.0.0:8080")
-        return Address(host or "0.0.0.0", int(port))
+        return Address(host.strip("[]") or "0.0.0.0", int(port))
 
 
 async def _run(asked: Options) -> None:
@@ -134,6 +139,7 @@ def _config_source(asked: Options) -> "ConfigSource | None":
 
 def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.cli.shards import policies_of
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.live.app import Setup
@@ -149,7 +155,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     return Setup(
         mind=mind, gates=Mind(policy_of_gates(), connected_catalogue("")),
         controllers=_chosen(asked.controllers, standard_controllers(pair_for, chosen, has_admission=policy.has_admission)),
-        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
+        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
     )  # fmt: skip
@@ -164,7 +170,7 @@ def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Contro
     for word in asked:
         if word != "*" and word.removeprefix("-") not in known:
             raise ConfigError(f"--controllers: no controller is called {word!r}; write some of {', '.join(sorted(known))}, or *")
-    has_all = "*" in asked or all(word.startswith("-") for word in asked)
+    has_all = "*" in asked or (bool(asked) and all(word.startswith("-") for word in asked))
     return [item for item in controllers if f"-{item.name}" not in asked and (has_all or item.name in asked)]
 
 

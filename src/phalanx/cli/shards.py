@@ -29,6 +29,11 @@ def decide(snapshot: Snapshot, policy: Policy, *, course_level: int = 0) -> list
     return [*parts, rest] if rest is not None else parts
 
 
+def policies_of(snapshot: Snapshot, policy: Policy) -> list[Policy]:
+    """Return the policy of every scheduler that the policy and the SchedulingShards ask for."""
+    return [own for _, own in _schedulers(snapshot, policy)]
+
+
 def notes_on_pools(snapshot: Snapshot, policy: Policy) -> Iterator[str]:
     """Say which nodes nobody uses, where every shard decides."""
     if not _is_by_shards(snapshot, policy):

@@ -3,7 +3,7 @@
 A pod that names a group of any scheduler is left alone, also if that group does not exist.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -47,9 +47,11 @@ class PodGroupController:
     watches = (POD,)
     brings_back = ()
 
-    def __init__(self, schedulers: frozenset[str] = OUR_SCHEDULERS) -> None:
-        """Serve the pods that name one of these schedulers."""
-        self._schedulers = schedulers
+    def __init__(
+        self, schedulers: frozenset[str] = OUR_SCHEDULERS, is_left_out: Callable[[View, Document], bool] = lambda view, pod: False
+    ) -> None:
+        """Serve the pods that name one of these schedulers, but for those that another controller groups."""
+        self._schedulers, self._is_left_out = schedulers, is_left_out
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Look at pods that wait for us and name no group but the one we would make."""
@@ -61,6 +63,8 @@ class PodGroupController:
         """Make the group if need be, then name it on the pod."""
         pod = view.find(POD, key.namespace, key.name)
         if pod is None or key not in self.concerns(view, POD, pod) or _is_scaled_to_none(view, pod):
+            return NOTHING
+        if self._is_left_out(view, pod):
             return NOTHING
         name = _group_for(pod)
         writes: list[Write] = []

@@ -44,10 +44,11 @@ def standard_controllers(
 ) -> Sequence[Controller]:
     """Return one of each; `make_pair` makes keys for ssh, and `has_admission` tells whether the scheduler admits groups first."""
     chosen = settings or ControllerSettings()
+    grouper = PodGrouper()
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(), GpuReservations(),
-        PodGrouper(), PodGroupController(chosen.schedulers), OwnedGroupController(),
+        grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), RefusalController(),
     ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Who runs where, in columns: kept up to date with every event, so that sums over all running tasks need no loop over them."""
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,10 +21,10 @@ class HolderTable:
     A row whose node is -1 belongs to nobody. A table that was handed out is never changed.
     """
 
-    nodes: list[int]
-    gangs: list[int]
-    shapes: list[int]
-    started: list[float]
+    nodes: "array[int]"
+    gangs: "array[int]"
+    shapes: "array[int]"
+    started: "array[float]"
     """0 when nobody says."""
     code_by_node: dict[str, int]
     code_by_gang: dict[str, int]
@@ -31,8 +32,8 @@ class HolderTable:
 
     def copy(self) -> "HolderTable":
         """Return the same to go on with; shapes only ever become more."""
-        columns = self.nodes.copy(), self.gangs.copy(), self.shapes.copy(), self.started.copy()
-        return HolderTable(*columns, self.code_by_node.copy(), self.code_by_gang.copy(), self.shape_by_code)
+        codes = self.code_by_node.copy(), self.code_by_gang.copy()
+        return HolderTable(self.nodes[:], self.gangs[:], self.shapes[:], self.started[:], *codes, self.shape_by_code)
 
 
 def numbers_of(codes: Mapping[str, int], numbers: Mapping[str, int]) -> Counts:
@@ -51,7 +52,7 @@ class Holders:
         self._row_by_task: dict[TaskKey, int] = {}
         self._free: list[int] = []
         self._shapes: list[Shape] = []
-        self._table = HolderTable([], [], [], [], {}, {}, self._shapes)
+        self._table = HolderTable(array("q"), array("q"), array("q"), array("d"), {}, {}, self._shapes)
         self._is_shared = False
         self._nodes, self._gangs = _Codes(), _Codes()
         self._code_by_shape: dict[int, int] = {}

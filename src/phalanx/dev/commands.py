@@ -19,6 +19,9 @@ GATES = "GenericWorkload=true,GangScheduling=true"
 NATIVE_GROUPS = "scheduling.k8s.io/v1alpha2=true"
 NOT_ADMITTED_BY = "ServiceAccount,TaintNodesByCondition"
 """Pods need no account, and nodes are ready as soon as they are there, even where no controller would lift the taint."""
+LEASE_SECONDS, DEAD_SECONDS = 400, 500
+"""How long a node's lease holds, and when controllers take a node without one for dead. Kubelets and controllers use 40 and 50:
+with thousands of nodes on one machine, renewals would be most of its work."""
 RATE = 5000
 """Requests per second that clients of Kubernetes allow themselves; their default of 20 to 50 is for clusters that others share."""
 
@@ -115,6 +118,7 @@ class Layout:
             "--secure-port=0",
             f"--kube-api-qps={RATE}",
             f"--kube-api-burst={RATE}",
+            f"--node-monitor-grace-period={DEAD_SECONDS}s",
             "--feature-gates=GenericWorkload=true",
         ]
 
@@ -124,6 +128,8 @@ class Layout:
             f"--config={self.folder / 'stages.yaml'}",
             "--manage-all-nodes=false",
             f"--manage-nodes-with-annotation-selector={KWOK_MARK}=fake",
+            f"--node-lease-duration-seconds={LEASE_SECONDS}",
+            "--v=WARN",
         ]
 
     def _flags(self) -> list[str]:

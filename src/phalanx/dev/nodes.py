@@ -3,11 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
+from phalanx.dev.programs import PROGRAMS
 from phalanx.model.kinds import Document
 
 KWOK_MARK = "kwok.x-k8s.io/node"
 """Annotation of nodes that kwok plays; it leaves all others alone."""
 RACK, ZONE = "example.com/rack", "topology.kubernetes.io/zone"
+
+READY = {
+    "phase": "Running",
+    "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+    "nodeInfo": {"kubeletVersion": f"kwok-{PROGRAMS['kwok'].version}", "operatingSystem": "linux", "architecture": "amd64"},
+}
+"""Nodes are ready from the start: a thousand of them would take kwok half a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class Machines:
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": name, "labels": labels, "annotations": {KWOK_MARK: "fake"}},
-            "status": {"capacity": self._offers(), "allocatable": self._offers()},
+            "status": {"capacity": self._offers(), "allocatable": self._offers(), **READY},
         }
 
     def _offers(self) -> dict[str, str]:

@@ -24,12 +24,14 @@ from typing import IO, Any, Self
 
 from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
 from phalanx.dev.nodes import Machines
-from phalanx.dev.processes import Process, wait_until
+from phalanx.dev.processes import Process
 from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
 from phalanx.manifests.definitions import definition_documents
 from phalanx.manifests.policies import MIN_AVAILABLE, policy_documents
+from phalanx.manifests.roles import role_documents
+from phalanx.manifests.settings import InstallSettings
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.credentials import Fixed, bearer
@@ -75,19 +77,23 @@ class ControlPlane:
     # --- from start to end -------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        """Start everything anew and wait until it is ready."""
-        require(*self._programs(), "kubectl")
-        self._refuse_a_second()
-        try:
-            self._bring_up()
-        except BaseException:
-            self.__exit__()
-            raise
+        """Start everything."""
+        self.up()
         return self
 
     def __exit__(self, *problem: object) -> None:
         """Stop everything."""
         stop_all(self.folder)
+
+    def up(self) -> None:
+        """Start everything anew and wait until it is ready; what was started stops again if something does not."""
+        require(*self._programs(), "kubectl")
+        self._refuse_a_second()
+        try:
+            self._bring_up()
+        except BaseException:
+            stop_all(self.folder)
+            raise
 
     def _refuse_a_second(self) -> None:
         if running(self.folder):
@@ -104,7 +110,7 @@ class ControlPlane:
         self._layout.write_kubeconfig(self.kubeconfig, self.token)
         for name in self._programs()[2:]:
             self.start(name)
-        self.apply([*definition_documents(), *policy_documents()])
+        self.apply([*definition_documents(), *policy_documents(), *role_documents(InstallSettings(config=""))])
         self._wait_for_rules()
         self.add_nodes(self._nodes)
 
@@ -208,12 +214,8 @@ class ControlPlane:
         )
 
     def add_nodes(self, count: int, machines: Machines | None = None, *, first: int = 1) -> None:
-        """Make nodes, numbered from the first on, and wait until they are ready."""
-        if not count:
-            return
+        """Make nodes, numbered from the first on; they are ready at once, and stay so as long as kwok runs."""
         self.create((machines or self._machines).documents(count, first))
-        if KWOK in self._parts and not wait_until(lambda: self._ready_nodes() >= count, START_SECONDS):
-            raise PhalanxError(f"nodes are not ready; the end of {self.process(KWOK).log}:\n{self.process(KWOK).last_lines()}")
 
     def create(self, documents: Sequence[Document]) -> None:
         """Make objects, many at the same time."""
@@ -228,10 +230,6 @@ class ControlPlane:
 
         async with Client(self.server, credentials=Fixed(bearer(self.token), self.tls)) as client:
             await asyncio.gather(*map(make, documents))
-
-    def _ready_nodes(self) -> int:
-        path = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
-        return self.kubectl("get", "nodes", f"-o=jsonpath={path}").split().count("True")
 
     def compact(self) -> None:
         """Make etcd forget everything but the present, as it does by itself after five minutes."""

@@ -250,7 +250,7 @@ class ObjectCluster:
         if volume is not None:
             return str(volume.csi_driver)
         found = self._tables.get("storage_classes", {}).get(claim.storage_class)
-        return "" if found is None else (found.csi_driver or found.provisioner)
+        return "" if found is None or not found.can_provision else (found.csi_driver or found.provisioner)
 
     def put_history(self, history: QueueHistory | None) -> None:
         """Set what queues used over time."""

@@ -329,7 +329,7 @@ class _Shelf:
 
         `earlier` holds such answers for other claims: a node gives no volume twice.
         """
-        own = [number for number in self._by_claim.get(claim.key, ()) if _is_big_enough(self._volumes[number], claim)]
+        own = [number for number in self._by_claim.get(claim.key, ()) if self._volumes[number].is_big_enough(claim)]
         # A volume made for this claim wins, also where it cannot be reached: there the claim gets none.
         candidates = np.array(own[:1], dtype=np.int64) if own else self._free(claim, len(earlier) + 1)
         volumes, nodes = self._pairs(candidates)
@@ -351,7 +351,7 @@ class _Shelf:
     def _suits(self, claim: VolumeClaim) -> Mask:
         key = (claim.request_bytes, claim.volume_mode, claim.attributes_class, claim.access_modes, claim.selector)
         if key not in self._suitable:
-            answers = [_is_big_enough(volume, claim) and _is_offered(volume, claim) for volume in self._volumes]
+            answers = [volume.is_big_enough(claim) and volume.is_offered(claim) for volume in self._volumes]
             self._suitable[key] = np.array(answers, dtype=np.bool_)
         return self._suitable[key]
 
@@ -447,17 +447,6 @@ def _claims_of(shape: Shape, world: Surroundings) -> list[VolumeClaim]:
 
 def _is_bound(claim: VolumeClaim) -> bool:
     return claim.is_bound and bool(claim.volume)
-
-
-def _is_big_enough(volume: Volume, claim: VolumeClaim) -> bool:
-    fits = volume.capacity_bytes >= claim.request_bytes and volume.volume_mode == claim.volume_mode
-    return fits and volume.attributes_class == claim.attributes_class and not volume.is_deleting
-
-
-def _is_offered(volume: Volume, claim: VolumeClaim) -> bool:
-    is_free = volume.phase == "Available" and not volume.claimed_by
-    is_wanted = claim.selector is None or claim.selector.matches(volume.labels)
-    return is_free and is_wanted and claim.access_modes <= volume.access_modes
 
 
 def _label_terms(volume: Volume) -> tuple[NodeSelectorTerm, ...] | None:

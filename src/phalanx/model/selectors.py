@@ -102,6 +102,11 @@ class NodeSelectorTerm:
         """Tell whether every condition is one that the API server accepts."""
         return all(part.is_valid for part in self.expressions) and all(map(_is_valid_field, self.fields))
 
+    def matches(self, labels: Labels) -> bool:
+        """Tell whether a node with these labels meets every condition; conditions on its name are not met."""
+        is_about_labels = bool(self.expressions) and not self.fields and self.is_valid
+        return is_about_labels and all(part.matches(labels) for part in self.expressions)
+
     def names(self) -> frozenset[str] | None:
         """Return the node names its fields allow, or None when it has no such field."""
         allowed: frozenset[str] | None = None

@@ -43,6 +43,21 @@ class Volume:
     csi_handle: str = ""
     is_deleting: bool = False
 
+    def is_big_enough(self, claim: "VolumeClaim") -> bool:
+        """Tell whether the volume has what a claim asks for, whoever it is promised to."""
+        fits = self.capacity_bytes >= claim.request_bytes and self.volume_mode == claim.volume_mode
+        return fits and self.attributes_class == claim.attributes_class and not self.is_deleting
+
+    def is_offered(self, claim: "VolumeClaim") -> bool:
+        """Tell whether nobody has the volume and a claim may have it."""
+        is_free = self.phase == "Available" and not self.claimed_by
+        is_wanted = claim.selector is None or claim.selector.matches(self.labels)
+        return is_free and is_wanted and claim.access_modes <= self.access_modes
+
+    def is_reached_from(self, labels: Labels) -> bool:
+        """Tell whether a node with these labels reaches the volume."""
+        return self.node_terms is None or any(term.matches(labels) for term in self.node_terms)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VolumeClaim:

@@ -1,5 +1,5 @@
-"""What device plugins and provisioners do: a pod that reserves a GPU is told which one it got, and a volume claim for which a
-node was chosen gets a volume.
+"""What device plugins, provisioners and Kubernetes' volume controller do: a pod that reserves a GPU is told which one it got, a
+volume claim for which a node was chosen gets a volume, and one to which a volume was promised gets that.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from phalanx.controllers.binder.preparing import SELECTED_NODE
 from phalanx.controllers.binder.reservations import DEVICE, is_reservation
 from phalanx.controllers.parts import annotations_of, inside, key_of
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import POD, VOLUME_CLAIM, Document
+from phalanx.model.kinds import POD, VOLUME, VOLUME_CLAIM, Document
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.store.history import DELETED, Event
 from phalanx.store.memory import MemoryStore
@@ -31,6 +31,8 @@ class Devices:
             self._kernel.after(0, Rank.KUBELET, lambda: self._try(self._name_device, event.object))
         elif event.kind is VOLUME_CLAIM and _lacks_volume(event.object):
             self._kernel.after(PROVISIONING_SECONDS, Rank.KUBELET, lambda: self._try(self._provision, event.object))
+        elif event.kind is VOLUME and inside(event.object, "spec", "claimRef"):
+            self._kernel.after(0, Rank.KUBELET, lambda: self._try(self._give, event.object))
 
     def _try(self, deed: Callable[[Document], None], document: Document) -> None:
         try:
@@ -52,10 +54,18 @@ class Devices:
         claim = self._store.get(VOLUME_CLAIM, key.namespace, key.name)
         if not _lacks_volume(claim) or annotations_of(claim)[SELECTED_NODE] != annotations_of(old)[SELECTED_NODE]:
             return
-        name = f"pvc-{claim['metadata']['uid']}"
-        self._store.create(_volume(name, claim))
-        self._store.patch(VOLUME_CLAIM, key.namespace, key.name, {"spec": {"volumeName": name}})
-        self._store.patch(VOLUME_CLAIM, key.namespace, key.name, {"status": {"phase": "Bound"}}, is_status=True)
+        self._store.create(_volume(f"pvc-{claim['metadata']['uid']}", claim))
+
+    def _give(self, volume: Document) -> None:
+        """Give a claim the volume that was promised to it."""
+        promise, name = volume["spec"]["claimRef"], volume["metadata"]["name"]
+        place = (promise["namespace"], promise["name"])
+        claim = self._store.find(VOLUME_CLAIM, *place)
+        if claim is None or claim["metadata"]["uid"] != promise.get("uid") or inside(claim, "spec", "volumeName"):
+            return
+        self._store.patch(VOLUME_CLAIM, *place, {"spec": {"volumeName": name}})
+        self._store.patch(VOLUME_CLAIM, *place, {"status": {"phase": "Bound"}}, is_status=True)
+        self._store.patch(VOLUME, "", name, {"status": {"phase": "Bound"}}, is_status=True)
 
 
 def _lacks_device(pod: Document) -> bool:

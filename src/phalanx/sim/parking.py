@@ -65,7 +65,8 @@ class ParkingLot:
         if not resting:
             return snapshot
         places = _Places(snapshot, [key for key in snapshot.active if key not in spots])
-        woken = frozenset(spot.gang.key for spot in sorted(resting.values(), key=Spot.turn) if places.serve(spot))
+        fitting = (spot for spot in resting.values() if places.suffice(spot))
+        woken = frozenset(spot.gang.key for spot in sorted(fitting, key=Spot.turn) if places.serve(spot))
         return replace(snapshot, active=tuple(key for key in snapshot.active if key not in resting or key in woken), calm=woken)
 
     def park(self, snapshot: Snapshot, decisions: Decisions) -> None:
@@ -128,10 +129,12 @@ class _Places:
         self._totals: dict[Amounts, int] = {}
         self._taken: Counter[tuple[Line, Amounts]] = Counter()
 
+    def suffice(self, spot: Spot) -> bool:
+        """Tell whether each request finds as many places as it needs."""
+        return all(self._total(amounts) >= count for amounts, count in spot.needs)
+
     def serve(self, spot: Spot) -> bool:
-        """Tell whether each request finds as many places as it needs, besides what gangs before it in its line would take."""
-        if any(self._total(amounts) < count for amounts, count in spot.needs):
-            return False
+        """Tell the same besides what gangs before it in its line would take; it takes its places."""
         if any(self._total(amounts) < count + self._taken[spot.line, amounts] for amounts, count in spot.needs):
             return False
         self._taken.update({(spot.line, amounts): count for amounts, count in spot.needs})

@@ -136,12 +136,12 @@ class Site:
 
     # --- what is in it -----------------------------------------------------------------------------------------------
 
-    def make(self, documents: Iterable[Document]) -> None:
-        """Create objects in their order by kubectl; nodes are ready when this returns."""
+    def make(self, documents: Iterable[Document], verb: str = "create") -> None:
+        """Create objects in their order, or apply them, by kubectl; nodes are ready when this returns."""
         found = [self.here(document) for document in documents]
         nodes = [f"node/{item['metadata']['name']}" for item in found if item["kind"] == "Node"]
         self._others += [_address(item) for item in found if item["kind"] in WITHOUT_NAMESPACE]
-        self._plane.kubectl("create", "-f", "-", text=yaml.safe_dump_all(found))
+        self._plane.kubectl(verb, "-f", "-", text=yaml.safe_dump_all(found))
         if nodes:
             self._plane.kubectl("wait", "--for=condition=Ready", *nodes, "--timeout=30s")
 

@@ -19,7 +19,7 @@ async def serving(application: web.Application, *, host: str = LOCALHOST, port: 
     await runner.setup()
     try:
         await _open(web.TCPSite(runner, host, port), host, port)
-        yield f"http://{host}:{runner.addresses[0][1]}"
+        yield f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 

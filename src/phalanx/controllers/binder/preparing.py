@@ -12,6 +12,7 @@ from phalanx.controllers.base import Patch, View, Write
 from phalanx.controllers.binder.asks import Ask
 from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.binder.reservations import reservation_part
+from phalanx.controllers.binder.volumes import volume_promised
 from phalanx.controllers.parts import annotations_of, inside, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP
 from phalanx.model.kinds import POD, RESOURCE_CLAIM, STORAGE_CLASS, VOLUME_CLAIM, Document
@@ -86,7 +87,8 @@ def _volume_part(view: View, ask: Ask, name: str) -> Part:
     if inside(claim, "spec", "volumeName") and inside(claim, "status", "phase") == "Bound":
         return READY
     if _waits_for_pod(view, claim) and annotations_of(claim).get(SELECTED_NODE) != ask.node:
-        return Part([_claim_patch(ask, name, ask.node)])
+        promise = volume_promised(view, claim, ask.node)
+        return Part([promise if promise is not None else _claim_patch(ask, name, ask.node)])
     return Part(waits=f"volume claim {name} is not bound")
 
 

@@ -58,6 +58,13 @@ class PodGrouper:
             return NOTHING
         return Result([*self._grouped(family)])
 
+    def is_responsible_for(self, view: View, pod: Document) -> bool:
+        """Tell whether a pod without a group gets it here, if not now then when its owner is mended."""
+        try:
+            return self._is_for_us(pod) and self._takes(family_of(view, self._settings, pod))
+        except SnapshotError:
+            return True
+
     def _is_for_us(self, pod: Document) -> bool:
         spec = pod.get("spec")
         return isinstance(spec, Mapping) and spec.get("schedulerName") in self._settings.scheduler_names

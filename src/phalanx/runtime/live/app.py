@@ -25,7 +25,7 @@ from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.runtime.live.events import EventSender
 from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
-from phalanx.runtime.live.sessions import Mind, Sessions
+from phalanx.runtime.live.sessions import Mind, PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
 from phalanx.store.history import DELETED, Event
 from phalanx.store.kube.client import Client
@@ -37,6 +37,7 @@ UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
 UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 BETWEEN_DISCOVERIES_SECONDS = 30.0
+AFTER_FAULT_SECONDS = 1.0
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
 CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.05
@@ -54,6 +55,8 @@ class Setup:
     """None: nobody else schedules here, and no lease is needed."""
     identity: str = "phalanx"
     has_pod_events: bool = True
+    policies_of: PoliciesOf = lambda _, policy: (policy,)
+    """Which shards there are to decide for."""
 
 
 class Live:
@@ -67,7 +70,12 @@ class Live:
         self.outbox = Outbox(report=report)
         self._events = EventSender(client, self.outbox, self.mirror, instance=setup.identity)
         self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
-        self.sessions = Sessions(Hands(client, self.outbox, self._writer, self.picture, self.mirror), setup.mind, report=report)
+        self.sessions = Sessions(
+            Hands(client, self.outbox, self._writer, self.picture, self.mirror),
+            setup.mind,
+            report=report,
+            policies_of=setup.policies_of,
+        )
         self.book = GangBook()
         self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
         self._gate_bell, self._gated = asyncio.Event(), GatedConditions(self.mirror)
@@ -159,8 +167,8 @@ class Live:
             try:
                 served = await served_kinds(self.client, kinds)
             except ClusterError as problem:
-                self._report(f"discovery: {problem}")
-                await asyncio.sleep(1.0)
+                self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
+                await asyncio.sleep(AFTER_FAULT_SECONDS)
                 continue
             self.client.served = {by_resource[kind.resource]: kind for kind in served if by_resource[kind.resource] != kind}
             found = [by_resource[kind.resource] for kind in served]

@@ -89,7 +89,8 @@ class Election:
         """Take or renew the lease if that is possible; tell whether we have it."""
         begun = monotonic()
         try:
-            has_it = await asyncio.wait_for(self._take(), self._terms.renew_seconds / 2)
+            async with asyncio.timeout(self._terms.renew_seconds / 2):
+                has_it = await self._take()
         except (ClusterError, TimeoutError) as problem:
             self._report(f"lease {self._terms.namespace}/{self._terms.name}: {str(problem) or 'no answer'}")
             return False

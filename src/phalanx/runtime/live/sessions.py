@@ -1,7 +1,7 @@
 """Sessions on a real cluster: one after every change that matters, with a gap between them, and what they decide is sent."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, time
@@ -41,12 +41,18 @@ class Mind:
     catalogue: Catalogue
 
 
+PoliciesOf = Callable[[Snapshot, Policy], Iterable[Policy]]
+"""Returns the policy of each scheduler that a cluster asks for, given the one of the process."""
+
+
 class Sessions:
     """Holds sessions while we lead."""
 
-    def __init__(self, hands: Hands, mind: Mind, *, report: Callable[[str], None]) -> None:
-        """Hold none yet; `report` is told of sessions that failed."""
-        self._hands, self.mind, self._report = hands, mind, report
+    def __init__(
+        self, hands: Hands, mind: Mind, *, report: Callable[[str], None], policies_of: PoliciesOf = lambda _, policy: (policy,)
+    ) -> None:
+        """Hold none yet; `report` is told of sessions that failed, `policies_of` says which shards there are to decide for."""
+        self._hands, self.mind, self._report, self._policies_of = hands, mind, report, policies_of
         self.binding = Binding(hands, wake=lambda: self.wake(Urgency.LATER))
         self.evicting = Evicting(hands, wake=lambda: self.wake(Urgency.LATER))
         self._statuses, self._conditions = StatusWriter(hands.mirror), PodConditions(hands.mirror)
@@ -97,34 +103,41 @@ class Sessions:
     def _hold(self) -> None:
         self.count += 1
         try:
-            snapshot, decisions = self._decide()
-            decisions.outcomes = [outcome for outcome in decisions.outcomes if not self._is_theirs(outcome)]
-            arriving = [outcome for outcome in decisions.outcomes if _is_arriving(outcome)]
-            if arriving:
-                decisions.outcomes = [outcome for outcome in decisions.outcomes if outcome not in arriving]
-                self._plan(monotonic() + ARRIVAL_SECONDS)
-            for listener in self.decided:
-                listener(snapshot, decisions)
-            self._carry_out(snapshot, decisions)
-            self._plan_next(snapshot.now, decisions)
+            begun = monotonic()
+            snapshot = self._hands.picture.snapshot(time())
+            for policy in self._policies_of(snapshot, self.mind.policy):
+                self._hold_one(seen_by(policy, snapshot), policy, begun)
+                begun = monotonic()
         except Exception as problem:  # the scheduler stays up, whatever one session ran into
             self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
             self._plan(monotonic() + AFTER_FAULT_SECONDS)
 
-    def _decide(self) -> tuple[Snapshot, Decisions]:
-        begun = monotonic()
-        snapshot = seen_by(self.mind.policy, self._hands.picture.snapshot(time()))
+    def _hold_one(self, snapshot: Snapshot, policy: Policy, begun: float) -> None:
+        """Decide for one scheduler: for the whole cluster, or for its shard."""
         taken = monotonic()
         catalogue, times = self._stopwatch.begin(self.mind.catalogue)
-        decisions = self._decisions(snapshot, catalogue)
-        for listener in self.timed:
-            listener(monotonic() - begun, taken - begun, times)
-        return snapshot, decisions
+        decisions = self._decisions(snapshot, policy, catalogue)
+        for watcher in self.timed:
+            watcher(monotonic() - begun, taken - begun, times)
+        arriving = self._take_out(decisions)
+        for listener in self.decided:
+            listener(snapshot, decisions)
+        decisions.outcomes += filter(_is_admitted, arriving)
+        self._carry_out(snapshot, decisions)
+        self._plan_next(snapshot.now, decisions)
 
-    def _decisions(self, snapshot: Snapshot, catalogue: Catalogue) -> Decisions:
+    def _take_out(self, decisions: Decisions) -> list[Outcome]:
+        """Say nothing of gangs that others look after, and of those that are still arriving, which are returned."""
+        ours = [outcome for outcome in decisions.outcomes if not self._is_theirs(outcome)]
+        arriving = [outcome for outcome in ours if _is_arriving(outcome)]
+        decisions.outcomes = [outcome for outcome in ours if not _is_arriving(outcome)] if arriving else ours
+        if arriving:
+            self._plan(monotonic() + ARRIVAL_SECONDS)
+        return arriving
+
+    def _decisions(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue) -> Decisions:
         """Run a session, unless it is plain that it would have nothing to decide."""
-        policy, is_guarded = self.mind.policy, self._is_guarded
-        quiet = None if is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=is_guarded)
+        quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
         if quiet is not None:
             return quiet
         decisions = run_cycle(snapshot, policy, catalogue, course_level=self.course_level)
@@ -156,15 +169,14 @@ class Sessions:
             writer.leave(write, Rank.NOTE)
 
     def _to_prepare(self, decisions: Decisions) -> frozenset[TaskKey]:
-        """Return the pods that a binder has to prepare something for: volumes, claims, shared GPUs."""
+        """Return the pods of gangs that a binder has to prepare something for: volumes, claims, shared GPUs."""
         if BIND_REQUEST not in self.followed:
             return frozenset()
         if self.mind.policy.family == "kai":
             return frozenset(decisions.binds)
-        tasks = ((key, self._hands.picture.cluster.state.task(key)) for key in decisions.binds)
-        return frozenset(
-            key for key, task in tasks if task is not None and (task.shape.volume_claims or task.shape.resource_claims)
-        )
+        tasks = [task for key in decisions.binds if (task := self._hands.picture.cluster.state.task(key)) is not None]
+        gangs = {task.gang or task.key for task in tasks if task.shape.volume_claims or task.shape.resource_claims}
+        return frozenset(task.key for task in tasks if (task.gang or task.key) in gangs)
 
     def _plan_next(self, now: float, decisions: Decisions) -> None:
         if decisions.again is not None:
@@ -181,3 +193,8 @@ def _is_arriving(outcome: Outcome) -> bool:
         return False
     newest = max([state.gang.created, *(task.task.created for task in state.tasks)])
     return outcome.now - newest < ARRIVAL_SECONDS
+
+
+def _is_admitted(outcome: Outcome) -> bool:
+    """Tell whether a session admits a gang, upon which its pods are made."""
+    return outcome.state.phase == "Inqueue" != outcome.state.gang.phase

@@ -1,0 +1,194 @@
+"""`phalanx run`: what is typed wrongly is told in a sentence, and a cluster that is not there is waited for."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from phalanx.cli import main
+from phalanx.cli.run import Options, _chosen
+from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.store.memory import MemoryStore
+from phalanx.testing import build
+from phalanx.testing.api import Connection, served
+
+PATIENCE_SECONDS = 20.0
+PODS = "/api/v1/pods"
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
+    return written(tmp_path, "http://127.0.0.1:1")
+
+
+def written(folder: Path, server: str) -> Path:
+    """Write a kubeconfig with one context."""
+    file = folder / "kubeconfig"
+    clusters, contexts = [{"name": "c", "cluster": {"server": server}}], [{"name": "here", "context": {"cluster": "c"}}]
+    file.write_text(yaml.safe_dump({"current-context": "here", "clusters": clusters, "contexts": contexts}))
+    return file
+
+
+class Named(JobTemplateController):
+    """A controller under another name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["run", *arguments], prog_name="phalanx")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["--context", "there"], 1, "no context 'there'; did you mean 'here'?\n"),
+        (["--controllers", "dance"], 1, "error: --controllers: no controller is called 'dance'; write some of binder, "),
+        (["--controllers", "-dance"], 1, "no controller is called '-dance'"),
+        (["--profile", "volcan"], 1, "error: profile: unknown profile 'volcan'; did you mean 'volcano'?\n"),
+        (["--config", "nowhere.yaml"], 1, "error: nowhere.yaml: no such file; 'phalanx config show' prints one to begin with\n"),
+        (["--config", "-"], 2, "--config: the configuration is read again when it changes; name a file instead of '-'"),
+        (["--config", "a", "--profile", "b"], 2, "--config and --profile exclude each other"),
+        (["--http", "nowhere"], 2, "--http: 'nowhere' is no address; write for example 0.0.0.0:8080"),
+        (["--http", "127.0.0.1:99999"], 2, "--http: '127.0.0.1:99999' is no address; write for example 0.0.0.0:8080"),
+        (["--http", "203.0.113.7:80"], 1, "error: port 80 of 203.0.113.7 cannot be opened: "),
+        (["--lease-duration", "1"], 2, "--lease-duration: leases are renewed every few seconds; write 3 or more"),
+        (["--lease-duration", "soon"], 2, "'soon' is not a valid float"),
+        (["--scheduler-name", ""], 2, "--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano"),
+        (["--log-format", "xml"], 2, "'xml' is not one of 'text', 'json'"),
+        (["-v", "10"], 2, "10 is not in the range 0<=x<=9"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_sentence(kubeconfig: Path, arguments: list[str], status: int, sentence: str) -> None:
+    refused = run("--kubeconfig", str(kubeconfig), *arguments)
+    assert (refused.exit_code, refused.stdout) == (status, "")
+    assert sentence in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_kubeconfig_that_is_not_there_is_named() -> None:
+    refused = run("--kubeconfig", "/no/such/file")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("error: /no/such/file: ")
+    assert refused.stderr.endswith("; name another file with --kubeconfig or $KUBECONFIG\n")
+
+
+def test_without_any_cluster_it_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    refused = run()
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("error: no cluster: ")
+    assert "name a file with --kubeconfig" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("actions: dance\n", "actions: unknown action 'dance'; known: allocate"),
+        ("actions: [", ", line 2, column 1: "),
+        ("", "empty; see 'phalanx config show' for a whole configuration"),
+    ],
+)
+def test_a_broken_configuration_is_told_with_its_place(kubeconfig: Path, tmp_path: Path, text: str, sentence: str) -> None:
+    config = tmp_path / "phalanx.yaml"
+    config.write_text(text)
+    refused = run("--kubeconfig", str(kubeconfig), "--config", str(config))
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(f"error: {config}")
+    assert sentence in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "host", "port"), [(":8080", "0.0.0.0", 8080), ("127.0.0.1:0", "127.0.0.1", 0), ("[::1]:9", "::1", 9)]
+)
+def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> None:
+    address = Options(
+        None, None, None, None, ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
+        http=typed, verbosity=0, log_format="text", controllers="*", pod_events=True,
+    ).address  # fmt: skip
+    assert address is not None
+    assert (address.host, address.port) == (host, port)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [("*", "a b c"), ("a, c", "a c"), ("-b", "a c"), ("*,-a,-b", "c"), ("a,b,-b", "a"), ("", "")],
+)
+def test_controllers_are_chosen_by_their_names(words: str, names: str) -> None:
+    controllers = [Named(name) for name in "abc"]
+    assert [item.name for item in _chosen(words, controllers)] == names.split()
+
+
+def test_help_shows_examples_and_every_option() -> None:
+    text = run("--help").stdout
+    assert "phalanx run --kubeconfig ~/.kube/config --scheduler-name volcano" in text
+    for option in ("--lease-duration SECONDS", "--http HOST:PORT", "--controllers NAMES", "--no-pod-events"):
+        assert option in text
+
+
+# --- running -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run it beside the test; its log goes to a file."""
+    with log.open("w") as stream:
+        process = subprocess.Popen([sys.executable, "-m", "phalanx", "run", *arguments], stderr=stream, text=True)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    process.send_signal(signal.SIGTERM)
+    return process.wait(PATIENCE_SECONDS)
+
+
+def test_an_api_server_that_is_not_there_is_told_of_and_waited_for(kubeconfig: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with running(log, "--kubeconfig", str(kubeconfig), "--no-leader-elect") as process:
+        until(lambda: log.read_text().count("discovery: no cluster at http://127.0.0.1:1: ") >= 2)
+        assert process.poll() is None
+        assert "; tried again in 1 s" in log.read_text()
+        assert ended(process) == 0
+    assert "Traceback" not in log.read_text()
+
+
+def bound(connection: Connection) -> list[str]:
+    return [item["spec"].get("nodeName", "") for item in connection.ask("GET", PODS).body["items"]]
+
+
+def test_a_gang_of_the_schedulers_that_were_named_is_bound_and_sigterm_ends_it(tmp_path: Path) -> None:
+    log, store = tmp_path / "log", MemoryStore(time.time)
+    group, *pods = build.gang("train", tasks=2, cpu=1)
+    for pod in pods:
+        pod["spec"]["schedulerName"] = "volcano"
+    for document in (build.queue("default"), build.node("n0"), group, *pods):
+        store.load(document)
+    with served(store) as connection:
+        names = ("--scheduler-name", "volcano", "--lease-namespace", "default", "--log-format", "json", "-v", "2")
+        with running(log, "--kubeconfig", str(written(tmp_path, connection.server)), *names) as process:
+            until(lambda: bound(connection) == ["n0", "n0"])
+            assert ended(process) == 0
+        lease = connection.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/default/leases/phalanx").body
+        assert lease["spec"]["holderIdentity"] == ""
+    assert all(json.loads(line) for line in log.read_text().splitlines())

@@ -1,0 +1,122 @@
+"""What people who run a scheduler see of it, served over HTTP and written to its log."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from phalanx.builtin import CATALOGUE
+from phalanx.cli.policies import policy_of_text
+from phalanx.cli.reference import in_full
+from phalanx.errors import Forbidden
+from phalanx.model.kinds import EVENT, POD, Document
+from phalanx.runtime.live import sessions as sessions_module
+from phalanx.runtime.live.app import Live, Setup
+from phalanx.runtime.live.election import Terms
+from phalanx.runtime.live.operations import Address, Operations
+from phalanx.runtime.live.sessions import Mind
+from phalanx.runtime.reload import ConfigSource
+from phalanx.store.kube.client import Client
+from phalanx.testing import build
+from phalanx.testing.live import Server, until
+
+CONFIG = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
+
+
+class Scene:
+    """A scheduler that is watched over, on an embedded cluster."""
+
+    def __init__(self, server: Server, client: Client, file: Path, log: pytest.LogCaptureFixture) -> None:
+        self.server, self._log = server, log
+        self.file = file
+        self.source = ConfigSource(file, lambda text: policy_of_text(text, str(file)))
+        mind = Mind(self.source.policy, CATALOGUE)
+        terms = Terms("phalanx", "default", "me", 3.0, 2.0, 0.02)
+        setup = Setup(mind=mind, gates=mind, controllers=(), schedulers=frozenset(), terms=terms)
+        self.live = Live(client, setup, report=lambda text: None)
+        self.operations = Operations(self.live, config=self.source, describe=in_full)
+
+    def load(self, *documents: Document) -> None:
+        for document in documents:
+            self.server.store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
+
+    def said(self, words: str) -> list[str]:
+        return [record.getMessage() for record in self._log.records if words in record.getMessage()]
+
+    async def asked(self, path: str) -> tuple[int, str]:
+        """Ask at the address that the log names."""
+        place = self.said("health and metrics at ")[0].partition(" at ")[2].split()[0]
+        async with aiohttp.ClientSession() as session, session.get(f"{place}{path}") as answer:
+            return answer.status, await answer.text()
+
+
+def run(tmp_path: Path, log: pytest.LogCaptureFixture, question: Callable[[Scene], Awaitable[None]]) -> None:
+    (tmp_path / "phalanx.yaml").write_text(CONFIG)
+    log.set_level(logging.DEBUG)
+
+    async def asked() -> None:
+        server, is_over = Server(), asyncio.Event()
+        async with server.opened() as client:
+            scene = Scene(server, client, tmp_path / "phalanx.yaml", log)
+            task = asyncio.create_task(scene.operations.run(Address("127.0.0.1", 0), is_over))
+            try:
+                await until(lambda: scene.live.is_leader and scene.live.sessions.count)
+                await question(scene)
+            finally:
+                is_over.set()
+                await task
+
+    asyncio.run(asked())
+
+
+def test_health_metrics_and_configuration_are_served(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def question(scene: Scene) -> None:
+        scene.load(build.queue("default"), build.node("n0"), *build.gang("train", tasks=2, cpu=1))
+        await until(lambda: all(item["spec"].get("nodeName") for item in scene.server.store.items(POD)))
+        await scene.live.outbox.drain(1.0)
+        assert (await scene.asked("/livez"))[0] == 200
+        assert (await scene.asked("/readyz"))[0] == 200
+        _, text = await scene.asked("/metrics")
+        assert 'result="bound"' in text or 'result="scheduled"' in text
+        _, configuration = await scene.asked("/configz")
+        assert json.loads(configuration)
+        scene.live.is_stopping = True
+        assert (await scene.asked("/readyz"))[0] >= 500
+
+    run(tmp_path, caplog, question)
+
+
+def test_refused_binds_are_logged_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_module, "LATER_SECONDS", 0.01)
+
+    async def question(scene: Scene) -> None:
+        def rule(pod: Document, node: str) -> None:
+            raise Forbidden("not today")
+
+        scene.server.store.binding.append(rule)
+        scene.load(build.queue("default"), build.node("n0"), *build.gang("train", tasks=1, cpu=1))
+        await until(lambda: scene.said("a bind was refused: not today"))
+
+    run(tmp_path, caplog, question)
+
+
+def test_a_changed_configuration_is_in_force_and_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def question(scene: Scene) -> None:
+        scene.file.write_text(CONFIG.replace("allocate", '"allocate, backfill"'))
+        scene.source.poll()
+        assert scene.live.sessions.mind.policy.actions == ("allocate", "backfill")
+        scene.file.write_text("actions: dance\n")
+        scene.source.poll()
+        assert scene.live.sessions.mind.policy.actions == ("allocate", "backfill")
+        assert scene.said("the configuration of before stays in force")
+        await until(lambda: len(scene.server.store.items(EVENT)) >= 2)
+        reasons = {item["reason"]: item["involvedObject"]["kind"] for item in scene.server.store.items(EVENT)}
+        assert reasons == {"ConfigurationReloaded": "Lease", "ConfigurationRefused": "Lease"}
+
+    run(tmp_path, caplog, question)
