@@ -26,7 +26,7 @@ class Scene:
     def __init__(self, server: Server, client: Client) -> None:
         self.server, self.moments = server, list[dict[str, Status]]()
         self.picture, self.mirror = Picture(ObjectCluster(), report=print), Mirror(lambda: 0.0)
-        self.mirror.listen(self.hear)
+        self.mirror.listen(self._hear)
         self.outbox = Outbox(connections=1, report=print)
         writer = Writer(client, self.outbox, self.mirror, lambda event: None)
         self.binding = Binding(Hands(client, self.outbox, writer, self.picture, self.mirror), wake=lambda: None)
@@ -34,7 +34,7 @@ class Scene:
         for document in (build.queue("default"), build.node("n0", cpu=2), *build.gang("train", tasks=2, cpu=1)):
             self.load(document)
 
-    def hear(self, event: Event) -> None:
+    def _hear(self, event: Event) -> None:
         self.picture.hear(event)
 
     def load(self, document: Document) -> None:
