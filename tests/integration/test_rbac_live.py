@@ -18,6 +18,7 @@ from phalanx.manifests.install import FOLDER
 from phalanx.testing import speech
 from phalanx.testing.api import connection_to
 from phalanx.testing.contract import Api, eventually
+from phalanx.testing.ranks import Ranks
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -118,6 +119,20 @@ def test_the_roles_are_enough_for_a_job_with_ssh(plane: ControlPlane, api: Api, 
     plane.create([here(api, JOB)])
     assert eventually(lambda: phases(api, "mesh-worker") == ["Running"] * 2)
     assert eventually(lambda: api.read("secrets/mesh-ssh").code == 200)
+
+
+def test_the_roles_are_enough_to_preempt(plane: ControlPlane, api: Api, scheduler: Replica) -> None:
+    for name, value in (("low", 1), ("high", 1000)):
+        api.make("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": f"{api.namespace}-{name}"}, "value": value})
+    room = {"kubernetes.io/hostname": f"node-{FIRST}"}
+    low, high = (
+        Ranks(api.namespace, name, 1, "phalanx", cpu="31", node_labels=room, priority_class=f"{api.namespace}-{name}")
+        for name in ("low", "high")
+    )
+    plane.create([low.group(), *low.pods()])
+    assert eventually(lambda: phases(api, "low-") == ["Running"])
+    plane.create([high.group(), *high.pods()])
+    assert eventually(lambda: (phases(api, "low-"), phases(api, "high-")) == ([], ["Running"]))
 
 
 def test_the_roles_are_enough_to_say_why_a_gang_waits(plane: ControlPlane, api: Api, scheduler: Replica) -> None:

@@ -26,6 +26,7 @@ from phalanx.runtime.live.picture import Urgency
 from phalanx.runtime.live.sessions import Mind
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
+from phalanx.store.kube.reflector import Reflector
 from phalanx.testing import build
 from phalanx.testing.live import Server, until
 
@@ -129,6 +130,34 @@ def test_a_gang_is_bound_whole_and_everybody_is_told() -> None:
                 scene.store.patch(POD, "default", name, {"status": {"phase": "Running"}}, is_status=True)
             await until(lambda: scene.store.get(GROUP, "default", "train")["status"]["phase"] == "Running")
         assert scene.reports == []
+
+    run(question)
+
+
+def test_who_leads_decides_nothing_before_it_hears_the_server_about_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reflector, "_note_contact", lambda reflector: None)
+
+    async def question(scene: Scene) -> None:
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
+        async with scene.running():
+            await scene.live.has_synced.wait()
+            await asyncio.sleep(0.2)
+            assert (scene.live.sessions.count, set(scene.nodes_of_pods().values())) == (0, {""})
+            for reflector in scene.live.reflectors.values():
+                reflector.is_following = True
+            await until(lambda: all(scene.nodes_of_pods().values()))
+
+    run(question)
+
+
+def test_a_kind_that_is_gone_holds_no_leader_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reflector, "_note_contact", lambda reflector: None)
+    monkeypatch.setattr(app, "CATCH_UP_SECONDS", 0.05)
+
+    async def question(scene: Scene) -> None:
+        scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
+        async with scene.running():
+            await until(lambda: all(scene.nodes_of_pods().values()))
 
     run(question)
 

@@ -129,9 +129,10 @@ def test_the_clock_is_the_one_of_the_server(address: str) -> None:
     ask(address, question)
 
 
-def test_nobody_there_is_an_error_of_our_own() -> None:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_nobody_there_is_an_error_of_our_own(scheme: str) -> None:
     async def question(client: Client) -> None:
-        with pytest.raises(Unreachable, match=r"no cluster at http://127\.0\.0\.1:1: "):
+        with pytest.raises(Unreachable, match=rf"^no cluster at {scheme}://127\.0\.0\.1:1: \[Errno \d+\] Connect call failed"):
             await client.get(CONFIG, "default", "a")
 
-    ask("http://127.0.0.1:1", question)
+    ask(f"{scheme}://127.0.0.1:1", question)

@@ -279,7 +279,8 @@ class _Answer:
             raise self._unreachable(problem) from problem
 
     def _unreachable(self, problem: Exception) -> Unreachable:
-        return Unreachable(f"no cluster at {self._client.server}: {str(problem) or type(problem).__name__}")
+        cause = problem.os_error if isinstance(problem, aiohttp.ClientConnectorError) else problem  # without our own TLS objects
+        return Unreachable(f"no cluster at {self._client.server}: {str(cause) or type(cause).__name__}")
 
 
 def _change(line: bytes, code: int) -> Change:
