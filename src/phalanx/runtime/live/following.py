@@ -16,6 +16,8 @@ UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
 BETWEEN_DISCOVERIES_SECONDS = 30.0
 AFTER_FAULT_SECONDS = 1.0
+GARBAGE = (20_000, 20, 20)
+"""Objects that come and go between two looks for garbage: a watch brings thousands a second, and few of them form circles."""
 CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
 
 
@@ -72,6 +74,7 @@ class Following:
         if not self.has_synced.is_set():
             gc.collect()
             gc.freeze()
+            gc.set_threshold(*GARBAGE)
             self.has_synced.set()
 
     def hurry(self) -> None:

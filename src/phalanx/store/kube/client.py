@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
+from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import POD, Document, Kind, kind_of
@@ -178,13 +180,13 @@ class Client:
             "metadata": meta,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._ask("POST", Target(POD, namespace, name, "binding"), body)
+        await self._post(Target(POD, namespace, name, "binding"), body)
 
     async def evict(self, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
         """Delete a pod as far as disruption budgets allow."""
         meta = {"name": name, "namespace": namespace}
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": _leaving(grace, uid)}
-        await self._ask("POST", Target(POD, namespace, name, "eviction"), body)
+        await self._post(Target(POD, namespace, name, "eviction"), body)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -198,6 +200,12 @@ class Client:
         form: str = "application/json",
     ) -> dict[str, Any]:
         return await self._send(method, self._path(target), query or {}, body, form)
+
+    async def _post(self, target: Target, body: Any) -> None:
+        """Send something to which the server answers yes or no."""
+        async with self._open("POST", self._path(target), {}, body) as answer:
+            await self._refuse(answer)
+            await answer.read()
 
     def _path(self, target: Target) -> str:
         kind = self.served.get(target.kind)
@@ -217,13 +225,14 @@ class Client:
         session = self._session
         assert session is not None, "use the client in 'async with'"
         data = None if body is None else msgspec.json.encode(body)
-        asked = {key: value for key, value in query.items() if value}
+        asked = urlencode({key: value for key, value in query.items() if value})
+        url = URL(f"{self.server}{path}?{asked}" if asked else f"{self.server}{path}", encoded=True)
         own = {"Accept": "application/json", **({"Content-Type": form} if data is not None else {})}
 
         def request(credential: Credential) -> Any:  # Any: aiohttp's type of it is private
             tls = True if credential.tls is None else credential.tls
             return session.request(
-                method, f"{self.server}{path}", params=asked, data=data, headers={**own, **credential.headers},
+                method, url, data=data, headers={**own, **credential.headers},
                 ssl=tls, server_hostname=self._server_name, timeout=timeout,
             )  # fmt: skip
 
