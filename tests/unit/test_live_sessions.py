@@ -140,10 +140,10 @@ def test_who_leads_decides_nothing_before_it_hears_the_server_about_every_kind(m
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
         async with scene.running():
-            await scene.live.has_synced.wait()
+            await scene.live.following.has_synced.wait()
             await asyncio.sleep(0.2)
             assert (scene.live.sessions.count, set(scene.nodes_of_pods().values())) == (0, {""})
-            for reflector in scene.live.reflectors.values():
+            for reflector in scene.live.following.reflectors.values():
                 reflector.is_following = True
             await until(lambda: all(scene.nodes_of_pods().values()))
 
@@ -152,7 +152,7 @@ def test_who_leads_decides_nothing_before_it_hears_the_server_about_every_kind(m
 
 def test_a_kind_that_is_gone_holds_no_leader_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reflector, "_note_contact", lambda reflector: None)
-    monkeypatch.setattr(app, "CATCH_UP_SECONDS", 0.05)
+    monkeypatch.setattr(following, "CATCH_UP_SECONDS", 0.05)
 
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))

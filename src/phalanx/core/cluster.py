@@ -122,6 +122,10 @@ class ClusterState:
         if request is not None:
             self._enter_again([request.task])
 
+    def has_request(self, key: TaskKey) -> bool:
+        """Tell whether somebody asked for a task to be bound."""
+        return self._binds.plain(key) is not None
+
     def _enter_again(self, keys: Iterable[TaskKey]) -> None:
         """Enter tasks again for which a bind request, or the node it names, has changed."""
         for key in keys:

@@ -32,7 +32,7 @@ from phalanx.dialects.links import Link, links_of
 from phalanx.dialects.makers import MAKERS
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.parts import key_of
-from phalanx.dialects.pods import Home, PodReader, own_role
+from phalanx.dialects.pods import Home, PodReader, is_same_but_for_course, own_role
 from phalanx.dialects.sayings import Sayings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
@@ -67,6 +67,8 @@ class ObjectCluster:
         """Pods that name several groups, each with what is wrong with that, if anything."""
         self._sayings = Sayings(self.groups, self._read_again)
         self._pods_with_volumes: dict[str, Document] = {}
+        self._last_read: dict[TaskKey, Document] = {}
+        """Pods as they were when they were last understood."""
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
         self._tables: dict[str, dict[str, Any]] = {}
@@ -115,6 +117,8 @@ class ObjectCluster:
 
     def put_pod(self, document: Document) -> None:
         """Enter a pod; one of which two groups are claimed has its room, but no gang."""
+        if self._goes_on(document):
+            return
         task = self._left_to_others(self._read(document))
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
@@ -126,6 +130,26 @@ class ObjectCluster:
             problem = problem or self._contested[task.key][1]
         if problem:
             raise SnapshotError(problem)
+        self._last_read[task.key] = document
+
+    def _goes_on(self, document: Document) -> bool:
+        """Enter a pod of which nothing has changed but where it is and how far it got; tell whether it is such a one."""
+        key = TaskKey(object_key(document))
+        before, task = self._last_read.get(key), self.state.task(key)
+        if before is None or task is None or not self._is_plain(task) or not is_same_but_for_course(before, document):
+            return False
+        try:
+            task = self._pods.read_on(task, document)
+        except (msgspec.ValidationError, SnapshotError):
+            return False  # whoever reads all of it says where it is wrong
+        self._last_read[key] = document
+        self.state.put_task(self.foreseen(task))
+        return True
+
+    def _is_plain(self, task: Task) -> bool:
+        """Tell whether a pod can be read in parts: nothing of what it became depends on other objects."""
+        is_ours = not self.schedulers or task.scheduler in self.schedulers
+        return is_ours and self.stands_alone(task) and not task.shape.resource_claims and not self.state.has_request(task.key)
 
     def stands_alone(self, task: Task) -> bool:
         """Tell whether nothing that other objects say changes how a pod is read, nor what it says how they are."""
@@ -153,6 +177,7 @@ class ObjectCluster:
         key = TaskKey(object_key(document))
         self._pods_with_volumes.pop(key, None)
         self._contested.pop(key, None)
+        self._last_read.pop(key, None)
         self.state.drop_task(key)
         self._sayings.forget(key)
 

@@ -1,6 +1,7 @@
 """Pods to tasks: what they ask for, where they may go, what state they are in."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -46,6 +47,8 @@ PLACEMENT = (
     "nvidia.com/nouse-gputype",
 )
 """How annotations that placement reads begin."""
+LASTING = ("uid", "labels", "annotations", "ownerReferences")
+"""What of the metadata of a pod is read besides its name and its end."""
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
@@ -91,7 +94,8 @@ class PodReader:
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
             gang=home.gang, dialect=home.dialect, group=home.group, role=home.role or own_role(annotations, labels),
-            priority=_priority(spec, annotations), rank=spec.priority or 0, status=_status(meta, spec, status),
+            priority=_priority(spec, annotations), rank=spec.priority or 0,
+            status=_status(status.phase, is_leaving=bool(meta.deletion_timestamp), has_node=bool(spec.node_name)),
             node=spec.node_name or "",
             created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
             is_preemptable=(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE) or "true").lower() != "false",
@@ -103,6 +107,18 @@ class PodReader:
             qos=status.qos_class or _likely_qos(shape), annotations=annotations,
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
             failed_binds=failed_binds(annotations), owners=_owners(meta),
+        )  # fmt: skip
+
+    def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:
+        """Return the task of a pod that `is_same_but_for_course`, as it is now."""
+        meta = msgspec.convert(document["metadata"], schema.Leaving)
+        status = msgspec.convert(document.get("status") or {}, schema.PodStatus)
+        node = document["spec"].get("nodeName") or ""
+        return replace(
+            task, status=_status(status.phase, is_leaving=bool(meta.deletion_timestamp), has_node=bool(node)), node=node,
+            nominated_node=status.nominated_node_name or "", started=seconds(status.start_time, where="status.startTime"),
+            scheduled=_scheduled(status), finished=_finished(status), leaving_since=_leaving_since(meta),
+            qos=status.qos_class or _likely_qos(task.shape),
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -128,12 +144,23 @@ def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:
     return 1 if spec.priority is None else spec.priority
 
 
-def _status(meta: schema.Meta, spec: schema.PodSpec, status: schema.PodStatus) -> Status:
-    phase = status.phase or "Pending"
-    if phase in ("Running", "Pending") and meta.deletion_timestamp:
+def is_same_but_for_course(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Tell whether a pod differs in nothing but where it is, how far it got and whether it leaves."""
+    old, new = before["metadata"], after["metadata"]
+    if before is after or any(old.get(name) != new.get(name) for name in LASTING):
+        return False
+    former, latter = before["spec"], after.get("spec")
+    if former is latter or not isinstance(latter, Mapping):
+        return former is latter
+    return all(former.get(name) == latter.get(name) for name in {*former, *latter} if name != "nodeName")
+
+
+def _status(phase: str | None, *, is_leaving: bool, has_node: bool) -> Status:
+    phase = phase or "Pending"
+    if phase in ("Running", "Pending") and is_leaving:
         return Status.RELEASING
     if phase == "Pending":
-        return Status.BOUND if spec.node_name else Status.PENDING
+        return Status.BOUND if has_node else Status.PENDING
     return {"Running": Status.RUNNING, "Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}.get(phase, Status.UNKNOWN)
 
 
@@ -149,7 +176,7 @@ def _finished(status: schema.PodStatus) -> float:
     return max((seconds(ended.finished_at, where=where) for ended in states if ended is not None), default=0.0)
 
 
-def _leaving_since(meta: schema.Meta) -> float:
+def _leaving_since(meta: schema.Leaving) -> float:
     """Return when the deletion was asked for: the stamp itself says when the time to leave is up."""
     end = seconds(meta.deletion_timestamp, where="metadata.deletionTimestamp")
     return max(end - (meta.deletion_grace_period_seconds or 0), 0.0)

@@ -24,13 +24,18 @@ class Owner(Read):
     uid: str = ""
 
 
-class Meta(Read):
+class Leaving(Read):
+    """The part of the metadata that says whether an object is going."""
+
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: Int32 | None = None
+
+
+class Meta(Leaving):
     name: str = ""
     namespace: str | None = None
     uid: str | None = None
     creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: Int32 | None = None
     labels: Strings = None
     annotations: Strings = None
     owner_references: list[Owner] | None = None

@@ -26,6 +26,10 @@ class Kind:
     other_versions: tuple[str, ...] = ()
     """Versions that are read besides, the best first."""
 
+    def __hash__(self) -> int:
+        """Kinds are keys of many tables; a string remembers its hash, seven fields do not."""
+        return hash(self.plural)
+
     @property
     def api_version(self) -> str:
         """As a manifest names it."""

@@ -1,7 +1,7 @@
 """Virtual time: things happen at a moment, at one moment by rank, and at one rank in the order in which they were planned."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from heapq import heappop, heappush
 from itertools import count
@@ -17,14 +17,13 @@ class Rank(IntEnum):
     SESSION = 4
 
 
-@dataclass(order=True, slots=True)
+@dataclass(slots=True)
 class Timer:
     """Something planned; cancel it by forgetting what to do."""
 
     moment: float
     rank: int
-    number: int
-    action: Callable[[], None] | None = field(compare=False)
+    action: Callable[[], None] | None
 
     def cancel(self) -> None:
         """Do nothing when the moment comes."""
@@ -37,7 +36,8 @@ class Kernel:
     def __init__(self, now: float) -> None:
         """Begin at a moment, in seconds since 1970."""
         self.now = now
-        self._timers: list[Timer] = []
+        self._timers: list[tuple[float, int, int, Timer]] = []
+        """By moment, rank and number."""
         self._numbers = count()
 
     def after(self, seconds: float, rank: Rank, action: Callable[[], None]) -> Timer:
@@ -46,26 +46,25 @@ class Kernel:
 
     def at(self, moment: float, rank: Rank, action: Callable[[], None]) -> Timer:
         """Plan something for a moment; what is past happens now."""
-        timer = Timer(max(moment, self.now), rank, next(self._numbers), action)
-        heappush(self._timers, timer)
+        timer = Timer(max(moment, self.now), rank, action)
+        heappush(self._timers, (timer.moment, rank, next(self._numbers), timer))
         return timer
 
     def next_time(self) -> float | None:
         """Return the moment of what is planned next; None when nothing is."""
-        while self._timers and self._timers[0].action is None:
+        while self._timers and self._timers[0][3].action is None:
             heappop(self._timers)
-        return self._timers[0].moment if self._timers else None
+        return self._timers[0][0] if self._timers else None
 
     def next_deed(self) -> float | None:
         """Return the moment of what is planned next besides sessions, which may find nothing to do; None when only they are."""
         return min(
-            (timer.moment for timer in self._timers if timer.action is not None and timer.rank != Rank.SESSION), default=None
+            (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank != Rank.SESSION), default=None
         )
 
     def step(self) -> None:
         """Do what is planned next."""
-        timer = heappop(self._timers)
-        self.now = timer.moment
+        self.now, _, _, timer = heappop(self._timers)
         if timer.action is not None:
             timer.action()
 
