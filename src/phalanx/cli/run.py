@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from phalanx.controllers.base import Controller
+    from phalanx.controllers.grouper.settings import DialectName, GrouperSettings
     from phalanx.runtime.live.app import Setup
     from phalanx.runtime.live.operations import Address
     from phalanx.runtime.logs import Form
@@ -23,6 +24,7 @@ NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
 LAST_PORT = 65535
 PATH = click.Path(allow_dash=True)
+DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 
 
 @click.command(epilog=EXAMPLES)
@@ -44,6 +46,14 @@ PATH = click.Path(allow_dash=True)
 @click.option(
     "--controllers", default="*", show_default=True, metavar="NAMES",
     help="Which controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one; empty for none.",
+)  # fmt: skip
+@click.option(
+    "--group-as", type=click.Choice(DIALECTS), default=DIALECTS[0], show_default=True,
+    help="In whose words to write the groups of pods that are grouped by their owners, such as PyTorchJobs.",
+)  # fmt: skip
+@click.option(
+    "--hypernode-level", "levels", multiple=True, metavar="LABEL",
+    help="Make HyperNodes of this label of nodes; give it several times, from narrow to wide.",
 )  # fmt: skip
 @click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Tell by an event of every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
@@ -77,6 +87,8 @@ class Options:
     verbosity: int
     log_format: "Form"
     controllers: str
+    group_as: "DialectName"
+    levels: tuple[str, ...]
     pod_events: bool
 
     def refuse_clashes(self) -> None:
@@ -149,7 +161,10 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     mind = Mind(policy, connected_catalogue(policy.family))
-    chosen = ControllerSettings(schedulers=frozenset(asked.names), scheduler=(policy, mind.catalogue))
+    chosen = ControllerSettings(
+        schedulers=frozenset(asked.names), scheduler=(policy, mind.catalogue), hypernode_levels=asked.levels,
+        grouper=_grouper(asked),
+    )  # fmt: skip
     identity = _identity()
     third = asked.lease_duration / 15.0
     return Setup(
@@ -159,6 +174,14 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
     )  # fmt: skip
+
+
+def _grouper(asked: Options) -> "GrouperSettings":
+    """Return whose pods are grouped by their owners: ours, but Volcano's as Volcano does it."""
+    from phalanx.controllers.grouper.settings import KAI, OWN, VOLCANO, GrouperSettings
+
+    ours = tuple(dict.fromkeys((OWN, *(name for name in asked.names if name not in (KAI, VOLCANO)))))
+    return GrouperSettings(dialect=asked.group_as, scheduler_names=(KAI, *ours), workload_scheduler_names=ours)
 
 
 def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":

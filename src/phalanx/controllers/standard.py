@@ -1,7 +1,7 @@
 """The controllers that every cluster runs, in the order in which they are asked at one moment."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from phalanx.controllers.base import Controller
 from phalanx.controllers.binder.controller import Binder
@@ -9,6 +9,7 @@ from phalanx.controllers.binder.reservations import GpuReservations
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
 from phalanx.controllers.jobtemplate import JobTemplateController
@@ -35,6 +36,8 @@ class ControllerSettings:
     """From a change to the counts on queues that show it."""
     hypernode_levels: tuple[str, ...] = ()
     """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
+    grouper: GrouperSettings = field(default_factory=GrouperSettings)
+    """Whose pods are grouped by their owners, and in whose words."""
     scheduler: tuple[Policy, Catalogue] | None = None
     """With what pods are placed; if the policy says so, Kueue's gate is lifted for groups that it would place."""
 
@@ -44,7 +47,7 @@ def standard_controllers(
 ) -> Sequence[Controller]:
     """Return one of each; `make_pair` makes keys for ssh, and `has_admission` tells whether the scheduler admits groups first."""
     chosen = settings or ControllerSettings()
-    grouper = PodGrouper()
+    grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(), GpuReservations(),

@@ -31,7 +31,17 @@ HOSTNAME = "kubernetes.io/hostname"
 STOP_SECONDS = 20.0
 LAST_LINES = 30
 WITHOUT_NAMESPACE = frozenset(
-    {"Node", "Queue", "PriorityClass", "Topology", "HyperNode", "CustomResourceDefinition", "SchedulingShard", "NodeShard", "Namespace"}
+    {
+        "Node",
+        "Queue",
+        "PriorityClass",
+        "Topology",
+        "HyperNode",
+        "CustomResourceDefinition",
+        "SchedulingShard",
+        "NodeShard",
+        "Namespace",
+    }
 )
 
 

@@ -10,7 +10,7 @@ from phalanx.errors import ConfigError
 from phalanx.model.shard import NODE_POOL
 
 DialectName = Literal["kai", "volcano", "coscheduling", "koordinator", "native"]
-KAI, OWN = "kai-scheduler", "phalanx"
+KAI, OWN, VOLCANO = "kai-scheduler", "phalanx", "volcano"
 
 
 class GrouperSettings(msgspec.Struct, rename="camel", frozen=True, kw_only=True, forbid_unknown_fields=True):
