@@ -1,15 +1,17 @@
 """What several folders of tests share: how properties are tried, and the one real control plane.
 
 Properties are tried on the same examples in every run; `make fuzz` looks for new ones. Tests that talk to the control plane bear
-the mark below: pytest-xdist gives all of them to one worker (`--dist loadgroup`), so that it is started once. What they need is
-built before the first test, where no time limit counts.
+the mark below and go to one worker, so that it is started once. What they need is built before the first test, where no time limit
+counts.
 """
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from phalanx.dev.build import build
 from phalanx.dev.plane import ControlPlane
@@ -20,6 +22,19 @@ settings.load_profile("fuzz" if os.environ.get("PHALANX_FUZZ") else "repeatable"
 
 GROUP = "controlplane"
 """Tests with ``pytest.mark.xdist_group("controlplane")`` talk to it."""
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # Any: untyped there
+    """Send all tests that talk to the control plane to one worker; pytest 9 hides from xdist by itself which those are."""
+    return OneWorker(config, log)
+
+
+class OneWorker(LoadScopeScheduling):  # type: ignore[misc]  # untyped there
+    """Tests go to whichever worker is free, but those of the control plane stay together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        is_on_plane = "integration/" in nodeid or ("contract/" in nodeid and "[real" in nodeid)
+        return GROUP if is_on_plane else nodeid
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

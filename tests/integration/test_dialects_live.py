@@ -44,7 +44,7 @@ class Words:
 WORDS = {
     "volcano": Words(
         "volcano", "1/2 tasks in gang unschedulable: pod group is not ready", VOLCANO,
-        "{.status.phase} {.status.running} {.status.conditions[*].type}", "Running 2 Scheduled", "Inqueue 0 Unschedulable",
+        "{.status.phase} {.status.running} {.status.conditions[-1:].type}", "Running 2 Scheduled", "Inqueue 0 Unschedulable",
         "{.status.conditions[*].message}",
     ),
     "kai": Words(

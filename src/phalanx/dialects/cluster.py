@@ -119,6 +119,7 @@ class ObjectCluster:
         """Enter a pod; one of which two groups are claimed has its room, but no gang."""
         if self._goes_on(document):
             return
+        self._last_read.pop(TaskKey(object_key(document)), None)
         task = self._left_to_others(self._read(document))
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:

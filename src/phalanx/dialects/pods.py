@@ -47,7 +47,7 @@ PLACEMENT = (
     "nvidia.com/nouse-gputype",
 )
 """How annotations that placement reads begin."""
-LASTING = ("uid", "labels", "annotations", "ownerReferences")
+LASTING = ("uid", "creationTimestamp", "labels", "annotations", "ownerReferences")
 """What of the metadata of a pod is read besides its name and its end."""
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 

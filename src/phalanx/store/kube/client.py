@@ -4,6 +4,7 @@ Commands use it for the embedded cluster; a real API server speaks the same lang
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
@@ -107,9 +108,10 @@ class Client:
             "labelSelector": labels,
             "fieldSelector": fields,
         }
-        async for changes in self._changes(Target(kind, namespace), query):
-            for change in changes:
-                yield change
+        async with aclosing(self._changes(Target(kind, namespace), query)) as found:
+            async for changes in found:
+                for change in changes:
+                    yield change
 
     async def changes(self, kind: Kind, *, since: str, seconds: int) -> AsyncGenerator[Sequence[Change], None]:
         """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds.
@@ -117,8 +119,9 @@ class Client:
         None at all come first, as soon as the server listens to us.
         """
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": since, "timeoutSeconds": str(seconds)}
-        async for changes in self._changes(Target(kind), query):
-            yield changes
+        async with aclosing(self._changes(Target(kind), query)) as found:
+            async for changes in found:
+                yield changes
 
     async def _changes(self, target: Target, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
         async with self._open("GET", self._path(target), query, timeout=ENDLESS) as answer:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 from phalanx.errors import ClusterError, Gone, Unreachable
 from phalanx.model.kinds import Kind
@@ -90,10 +90,11 @@ class Reflector:
         clock = asyncio.get_running_loop().time
         begun, before = clock(), self._version
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
-        async for changes in self._client.changes(self.kind, since=self._version, seconds=seconds):
-            self._note_contact()
-            for change in changes:
-                self._hear(change)
+        async with aclosing(self._client.changes(self.kind, since=self._version, seconds=seconds)) as told:
+            async for changes in told:
+                self._note_contact()
+                for change in changes:
+                    self._hear(change)
         if self._version == before and clock() - begun < TOO_SHORT_SECONDS:
             raise Unreachable("the server ended it at once")
 
