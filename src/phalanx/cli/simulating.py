@@ -1,5 +1,6 @@
 """Simulations as the command line runs them: worlds are made and played one after the other, and shown."""
 
+import gc
 import signal
 import sys
 import time
@@ -36,6 +37,8 @@ from phalanx.sim.world import World
 SOLO_PROFILE = "default-scheduler"
 FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
+GARBAGE = (100_000, 20, 50)
+"""Objects that come and go between two looks for garbage: a simulation makes many, and few of them form circles."""
 COUNTED_EVERY_SECONDS = 600.0
 """How often queues are counted in them."""
 SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
@@ -63,6 +66,7 @@ class Outcome:
 
 def simulate(asked: Options) -> Outcome:
     """Simulate under every policy that was asked for, and write what came out."""
+    gc.set_threshold(*GARBAGE)
     given, policies = _input(asked), list(_policies(asked))
     outcome, pace = Outcome(), Pace(asked.factor)
     with pace.listening():
