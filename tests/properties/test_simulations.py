@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from phalanx.builtin import catalogue_of
 from phalanx.cli.policies import policy_of_profile
+from phalanx.core.cycle import Mind
 from phalanx.model.kinds import POD
 from phalanx.sim.playing import play
 from phalanx.sim.recorder import Recorder
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Failure, NodeEvent, Scenario
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.stage import cast, set_stage
 from phalanx.sim.world import World

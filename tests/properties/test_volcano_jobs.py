@@ -10,9 +10,9 @@ from phalanx.builtin import catalogue_of
 from phalanx.controllers.base import Key, Result, View
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.job import JOB, Action, Phase
+from phalanx.core.cycle import Mind
 from phalanx.errors import ClusterError, Invalid
 from phalanx.model.kinds import POD, Document, Kind
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
 from phalanx.testing import build, jobs

@@ -7,9 +7,9 @@ import pytest
 from phalanx.builtin import CATALOGUE
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.controllers.standard import standard_controllers
+from phalanx.core.cycle import Mind
 from phalanx.dialects.links import GROUP as GROUP_NAME
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
 from phalanx.testing import build, worlds

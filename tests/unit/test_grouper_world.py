@@ -9,8 +9,8 @@ from phalanx.cli.policies import policy_of_profile
 from phalanx.controllers.base import Controller, Write
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.standard import ControllerSettings, standard_controllers
+from phalanx.core.cycle import Mind
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, kind_of
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World

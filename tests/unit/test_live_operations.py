@@ -12,13 +12,13 @@ import pytest
 from phalanx.builtin import CATALOGUE
 from phalanx.cli.policies import policy_of_text
 from phalanx.cli.reference import in_full
+from phalanx.core.cycle import Mind
 from phalanx.errors import Forbidden
 from phalanx.model.kinds import EVENT, POD, Document
 from phalanx.runtime.live import sessions as sessions_module
 from phalanx.runtime.live.app import Live, Setup
 from phalanx.runtime.live.election import Terms
 from phalanx.runtime.live.operations import Address, Operations
-from phalanx.runtime.live.sessions import Mind
 from phalanx.runtime.reload import ConfigSource
 from phalanx.store.kube.client import Client
 from phalanx.testing import build

@@ -10,7 +10,7 @@ import pytest
 
 from phalanx.builtin import CATALOGUE
 from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import run_cycle
+from phalanx.core.cycle import Mind, run_cycle
 from phalanx.core.policy import Policy
 from phalanx.dialects.binding import FAILED_BINDS
 from phalanx.errors import Forbidden
@@ -23,7 +23,6 @@ from phalanx.runtime.live import sessions as module
 from phalanx.runtime.live.app import Live, Setup
 from phalanx.runtime.live.election import LEASE, Terms
 from phalanx.runtime.live.picture import Urgency
-from phalanx.runtime.live.sessions import Mind
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
 from phalanx.store.kube.reflector import Reflector

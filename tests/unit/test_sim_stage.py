@@ -6,11 +6,11 @@ import pytest
 
 from phalanx.builtin import CATALOGUE, catalogue_of
 from phalanx.controllers.volcano_job.job import JOB
+from phalanx.core.cycle import Mind
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.kinds import BUDGET, QUEUE, kind_at
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.stage import ARRIVES, cast, copy_of, set_stage, set_workload
 from phalanx.sim.world import World

@@ -153,10 +153,10 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
     from phalanx.cli.shards import policies_of
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
+    from phalanx.core.cycle import Mind
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.live.app import Setup
     from phalanx.runtime.live.election import Terms
-    from phalanx.runtime.live.sessions import Mind
     from phalanx.sim.sshkeys import pair_for
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)

@@ -20,13 +20,13 @@ from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gate
 from phalanx.cli.simulate import Options
 from phalanx.cli.simulated import Shown, ending_text, short_time, write_comparison, write_one
 from phalanx.controllers.standard import standard_controllers
+from phalanx.core.cycle import Mind
 from phalanx.core.policy import Policy
 from phalanx.errors import ConfigError
 from phalanx.runtime.catalogue import connected_catalogue
 from phalanx.sim.playing import play
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Scenario, find_scenarios
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.stage import Cast, cast, set_stage, set_workload

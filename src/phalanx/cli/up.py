@@ -124,9 +124,9 @@ def _world(asked: Options) -> "World":
 
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
+    from phalanx.core.cycle import Mind
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.statefile import read_state
-    from phalanx.sim.scheduling import Mind
     from phalanx.sim.sshkeys import pair_for
     from phalanx.sim.world import World
 

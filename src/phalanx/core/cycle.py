@@ -37,6 +37,14 @@ class Catalogue:
     plugins: Mapping[str, PluginFactory] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """Who decides: a policy, and what it chooses from."""
+
+    policy: Policy
+    catalogue: Catalogue
+
+
 def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Decisions:
     """Decide what to do with the snapshot."""
     session = open_session(snapshot, policy, catalogue, course_level=course_level)

@@ -1,10 +1,10 @@
 """Plans for gangs that our gate holds back, made in virtual time: a session after every change, with a gap between them."""
 
 from phalanx.controllers.sessions.plans import GatePlanner
+from phalanx.core.cycle import Mind
 from phalanx.errors import ClusterError
 from phalanx.model.task import GangKey
 from phalanx.sim.kernel import Kernel, Rank
-from phalanx.sim.scheduling import Mind
 from phalanx.store.history import DELETED, Event
 from phalanx.store.memory import MemoryStore
 

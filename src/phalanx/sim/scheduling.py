@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from random import Random
 
 from phalanx.controllers.base import Write
 from phalanx.controllers.sessions.requests import request_writes
 from phalanx.controllers.sessions.statuses import StatusWriter
-from phalanx.core.cycle import Catalogue, quiet_cycle, run_cycle
+from phalanx.core.cycle import Mind, quiet_cycle, run_cycle
 from phalanx.core.decision import Decisions, Eviction
-from phalanx.core.policy import Policy
 from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import TaskState
@@ -23,14 +21,6 @@ from phalanx.sim.parking import ParkingLot
 from phalanx.sim.settings import Settings
 from phalanx.sim.writing import Pen
 from phalanx.store.memory import MemoryStore
-
-
-@dataclass(frozen=True, slots=True)
-class Mind:
-    """Who decides: a policy, and what it chooses from."""
-
-    policy: Policy
-    catalogue: Catalogue
 
 
 class Scheduling:

@@ -13,6 +13,7 @@ from random import Random
 from phalanx.controllers.base import Controller, Evict, Tell
 from phalanx.controllers.parts import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
+from phalanx.core.cycle import Mind
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
@@ -31,7 +32,7 @@ from phalanx.sim.gatekeeping import Gatekeeping
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
-from phalanx.sim.scheduling import Mind, Scheduling
+from phalanx.sim.scheduling import Scheduling
 from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.solo import SoloCluster
 from phalanx.sim.work import Work

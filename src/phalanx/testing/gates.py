@@ -5,11 +5,11 @@ from typing import Any
 from phalanx.builtin import CATALOGUE
 from phalanx.controllers.base import Controller
 from phalanx.controllers.gates import GateLifter, GateTimeouts
+from phalanx.core.cycle import Mind
 from phalanx.core.policy import Policy
 from phalanx.dialects.gates import GATE, MIN_MEMBER
 from phalanx.dialects.links import GATES_GANG
 from phalanx.model.kinds import POD
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.world import World
 from phalanx.testing import build, worlds
 from phalanx.testing.build import Document

@@ -14,9 +14,9 @@ from phalanx.controllers.base import Create, Delete, Key, Patch, Tell
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.job import COMMAND, JOB, Job
 from phalanx.controllers.volcano_job.reading import read_job
+from phalanx.core.cycle import Mind
 from phalanx.core.policy import Policy
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.work import DURATION
 from phalanx.sim.world import World

@@ -14,12 +14,12 @@ import yaml
 
 from phalanx.builtin import CATALOGUE
 from phalanx.controllers.standard import ControllerSettings, standard_controllers
+from phalanx.core.cycle import Mind
 from phalanx.core.policy import Policy, read_policy
 from phalanx.dialects.convert import DIALECTS, converted
 from phalanx.dialects.gates import foreseen
 from phalanx.dialects.pods import ROLE
 from phalanx.model.kinds import POD
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
 from phalanx.testing import build, worlds

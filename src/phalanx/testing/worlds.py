@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.builtin import catalogue_of
+from phalanx.core.cycle import Mind
 from phalanx.core.policy import Policy
 from phalanx.model.kinds import POD, Document
 from phalanx.model.task import GangKey
 from phalanx.sim.kernel import Kernel
 from phalanx.sim.recorder import GangRecord
-from phalanx.sim.scheduling import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.work import DURATION
 from phalanx.sim.world import World

@@ -7,6 +7,7 @@ from time import time
 
 from phalanx.controllers.base import Controller, Tell
 from phalanx.controllers.sessions.plans import GatePlanner
+from phalanx.core.cycle import Mind
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
@@ -24,7 +25,7 @@ from phalanx.runtime.live.events import EventSender
 from phalanx.runtime.live.following import UNWATCHED, Following
 from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
-from phalanx.runtime.live.sessions import Mind, PoliciesOf, Sessions
+from phalanx.runtime.live.sessions import PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
 from phalanx.store.history import DELETED, Event
 from phalanx.store.kube.client import Client

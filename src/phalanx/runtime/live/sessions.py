@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic, time
 
 from phalanx.controllers.sessions.requests import request_writes
 from phalanx.controllers.sessions.statuses import StatusWriter
-from phalanx.core.cycle import Catalogue, quiet_cycle, run_cycle
+from phalanx.core.cycle import Catalogue, Mind, quiet_cycle, run_cycle
 from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.policy import Policy
 from phalanx.core.shards import seen_by
@@ -31,14 +30,6 @@ HEARTBEAT_SECONDS = 60.0
 AFTER_FAULT_SECONDS = 1.0
 ARRIVAL_SECONDS = 3.0
 """After the last pod of a gang that lacks some has come, nobody is told for so long that they are missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mind:
-    """Who decides: a policy, and what it chooses from."""
-
-    policy: Policy
-    catalogue: Catalogue
 
 
 PoliciesOf = Callable[[Snapshot, Policy], Iterable[Policy]]
