@@ -172,7 +172,10 @@ def test_the_address_is_taken_back_at_the_end(site: Site) -> None:
 def test_a_watch_shows_changes_until_it_is_interrupted(site: Site) -> None:
     site.up("--nodes", "1")
     arguments = [*PHALANX, "get", "namespaces", "-w"]
-    watch = subprocess.Popen(arguments, cwd=ROOT, env=site.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    watch = subprocess.Popen(
+        arguments, cwd=ROOT, env=site.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells let what they start with & ignore it
+    )  # fmt: skip
     lines = _stream(watch.stdout)
     while not lines.readline().startswith("kube-system"):
         pass
