@@ -47,7 +47,7 @@ class Scene:
 
     async def bind(self) -> None:
         decisions = Decisions(binds={TaskKey(f"default/{name}"): "n0" for name in ("train-0", "train-1")})
-        self.binding.start(self.picture.snapshot(0.0), decisions)
+        self.binding.start(decisions)
         await until(lambda: not self.outbox.waiting())
 
 

@@ -280,7 +280,7 @@ def test_what_is_dropped_when_another_takes_over_is_not_rolled_back() -> None:
                 scene.live.mirror.put(kind, {**item, "metadata": dict(item["metadata"])})
         snapshot = scene.live.picture.snapshot(0.0)
         decisions = run_cycle(snapshot, PLAIN, CATALOGUE)
-        scene.live.sessions.binding.start(snapshot, decisions)
+        scene.live.sessions.binding.start(decisions)
         assert (len(decisions.binds), scene.status("train-0")) == (3, Status.BINDING)
         await until(lambda: any(scene.nodes_of_pods().values()))
         scene.live.outbox.drop()

@@ -55,6 +55,27 @@ def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, cours
     return close_session(session)
 
 
+class Decider:
+    """Runs cycles one after the other, and spares those that would decide nothing.
+
+    Whether a plugin says at the end if gangs are whole is known from the first cycle that had any.
+    """
+
+    def __init__(self) -> None:
+        """Know of no cycle yet."""
+        self._is_guarded: bool | None = None
+
+    def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Decisions:
+        """Decide what to do with the snapshot."""
+        quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
+        if quiet is not None:
+            return quiet
+        decisions = run_cycle(snapshot, policy, catalogue, course_level=course_level)
+        if decisions.outcomes:
+            self._is_guarded = decisions.outcomes[0].is_guarded
+        return decisions
+
+
 def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Decisions | None:
     """Return the gangs as they are where no session would decide anything for them; None if one might.
 

@@ -1,12 +1,12 @@
-"""What groups are told by events when a session changes how they stand: that they start, or that their time is up.
+"""What pods and groups are told by events: that they got a node, have to go, start, or that their time is up.
 
-Only for the dialects whose groups have no conditions that say it.
+Groups only in the dialects that have no conditions to say it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from phalanx.core.decision import Decisions
+from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.states import GangState
 from phalanx.explain.membership import has_minimum, is_new
 from phalanx.model.gang import Gang
@@ -23,6 +23,17 @@ class News:
     reason: str
     message: str
     is_warning: bool = False
+
+
+def bind_text(key: str, node: str) -> str:
+    """Tell that a pod got a node."""
+    return f"Successfully assigned {key} to {node}"
+
+
+def eviction_text(eviction: Eviction) -> str:
+    """Tell for whom a pod has to go, and why."""
+    text = f"By {eviction.action} for {eviction.preemptor}"
+    return f"{text}: {eviction.message}" if eviction.message else text
 
 
 def news(decisions: Decisions) -> list[News]:

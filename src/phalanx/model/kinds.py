@@ -171,6 +171,8 @@ BIND_REQUEST = kind_of({"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "Bin
 VOLUME, VOLUME_CLAIM = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("PersistentVolume", "PersistentVolumeClaim"))
 STORAGE_CLASS = kind_of({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"})
 RESOURCE_CLAIM = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"})
+SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
+"""Kinds whose objects may change as they like: no session looks at them."""
 GROUP_KINDS = tuple(kind for kind in KINDS if kind.kind == "PodGroup")
 
 

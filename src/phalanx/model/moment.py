@@ -13,6 +13,11 @@ def moment_of(text: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def micro_text(moment: float) -> str:
+    """Write a moment to the microsecond, as leases and events have it."""
+    return f"{moment_text(int(moment)).removesuffix('Z')}.{int(moment % 1 * 1e6):06d}Z"
+
+
 @lru_cache(maxsize=1024)
 def moment_text(moment: float) -> str:
     """Write a moment, with fractions of a second only if there are any."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from phalanx.core.decision import Decisions
 from phalanx.core.hooks import Layer
 from phalanx.core.policy import PluginPolicy
 from phalanx.core.session import Session
@@ -19,6 +20,7 @@ from phalanx.errors import ConfigError
 from phalanx.model.task import FailedBind, GangKey
 from phalanx.placement import Index, Mask
 
+BACKOFF = "BindBackoff"
 MOST_DOUBLINGS = 62
 """More make any wait longer than the longest one."""
 
@@ -56,7 +58,7 @@ class BindBackoffPlugin:
             return YES
         times = "once" if worst.attempts == 1 else f"{worst.attempts} times"
         message = f"bind to {worst.node} failed {times}, tried again in {math.ceil(left)} s"
-        return Verdict.refuse(self.name, "BindBackoff", message, node=worst.node, attempts=attempts, seconds=left)
+        return Verdict.refuse(self.name, BACKOFF, message, node=worst.node, attempts=attempts, seconds=left)
 
     def _wait(self, attempts: int) -> float:
         return min(self._first * 2.0 ** min(attempts - 1, MOST_DOUBLINGS), self._longest)
@@ -81,3 +83,9 @@ class BindBackoffPlugin:
         if refused.all():
             refused[:] = False
         return [Layer(refused, "node(s) refused the bind before")]
+
+
+def shortest_wait(decisions: Decisions) -> float:
+    """Return after how many seconds the first gang may be tried again that waits because binds of it failed."""
+    verdicts = (verdict for outcome in decisions.outcomes for verdict in outcome.state.verdicts if verdict.reason == BACKOFF)
+    return min((float(verdict.numbers["seconds"]) for verdict in verdicts), default=math.inf)

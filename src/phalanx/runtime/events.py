@@ -5,9 +5,9 @@ from collections import deque
 from phalanx.controllers.base import Tell
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
-from phalanx.explain.news import News
+from phalanx.explain.news import News, bind_text, eviction_text
 from phalanx.model.gang import Gang
-from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document, Kind, kind_of
+from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
 from phalanx.store.history import MODIFIED, Event
 from phalanx.store.memory import MemoryStore
@@ -32,15 +32,13 @@ class EventWriter:
             return
         node = event.object["spec"].get("nodeName")
         if node and not event.before["spec"].get("nodeName"):
-            meta = event.object["metadata"]
-            self._write(POD, event.object, "Scheduled", f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}")
+            self._write(POD, event.object, "Scheduled", bind_text(object_key(event.object), node))
 
     def evicted(self, eviction: Eviction) -> None:
         """A pod has to go."""
         pod = self._store.find(POD, eviction.task.namespace, eviction.task.name)
         if pod is not None:
-            text = f"By {eviction.action} for {eviction.preemptor}"
-            self._write(POD, pod, "Preempted", f"{text}: {eviction.message}" if eviction.message else text)
+            self._write(POD, pod, "Preempted", eviction_text(eviction))
 
     def waits(self, gang: Gang, why: str) -> None:
         """A gang waits, for a reason that was not known before."""

@@ -7,7 +7,7 @@ from random import Random
 from phalanx.controllers.base import Write
 from phalanx.controllers.sessions.requests import request_writes
 from phalanx.controllers.sessions.statuses import StatusWriter
-from phalanx.core.cycle import Mind, quiet_cycle, run_cycle
+from phalanx.core.cycle import Decider, Mind, run_cycle
 from phalanx.core.decision import Decisions, Eviction
 from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
@@ -16,6 +16,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.status import Status
+from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.sim.kernel import Kernel, Rank, Timer
 from phalanx.sim.parking import ParkingLot
 from phalanx.sim.settings import Settings
@@ -40,8 +41,7 @@ class Scheduling:
         self._planned: Timer | None = None
         self._last = -1e18
         self._is_writing = False
-        self._is_guarded: bool | None = None
-        """Whether a plugin says at the end of sessions if gangs are whole; not known before the first."""
+        self._decider = Decider()
         self.sessions = 0
         self.evicting: list[Callable[[Eviction], None]] = []
         """Told of every pod that has to go, before it does; a budget may still say no."""
@@ -70,7 +70,7 @@ class Scheduling:
         snapshot = seen_by(self._mind.policy, self._cluster.snapshot(self._kernel.now))
         if self._parking is not None:
             snapshot = self._parking.without_parked(snapshot)
-        decisions = self._decisions(snapshot)
+        decisions = self._decider.decide(snapshot, self._mind.policy, self._mind.catalogue)
         if self._parking is not None:
             self._parking.park(snapshot, decisions)
         for listener in self.decided:
@@ -85,20 +85,9 @@ class Scheduling:
         if decisions.again is not None:
             self._plan(max(decisions.again, self._kernel.now + self._settings.period))
         if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes):
-            self._plan(self._kernel.now + min(self._settings.heartbeat, _shortest_backoff(decisions)))
+            self._plan(self._kernel.now + min(self._settings.heartbeat, shortest_wait(decisions)))
         elif self._parking is not None and (moment := self._parking.next_time()) is not None:
             self._plan(max(moment, self._kernel.now + self._settings.heartbeat))
-
-    def _decisions(self, snapshot: Snapshot) -> Decisions:
-        """Run a session, unless it is plain that it would have nothing to decide."""
-        policy, is_guarded = self._mind.policy, self._is_guarded
-        quiet = None if is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=is_guarded)
-        if quiet is not None:
-            return quiet
-        decisions = run_cycle(snapshot, policy, self._mind.catalogue)
-        if decisions.outcomes:
-            self._is_guarded = decisions.outcomes[0].is_guarded
-        return decisions
 
     def _carry_out(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Write what was decided; tell whether a group was admitted, which the next session builds on."""
@@ -163,9 +152,3 @@ def _parts(key: str) -> tuple[str, str]:
 
 def _is_waiting(tasks: list[TaskState]) -> bool:
     return any(task.status is Status.PENDING or task.status is Status.PIPELINED for task in tasks)
-
-
-def _shortest_backoff(decisions: Decisions) -> float:
-    """Return after how many seconds the first gang may be tried again that waits because binds of it failed."""
-    verdicts = (verdict for outcome in decisions.outcomes for verdict in outcome.state.verdicts if verdict.reason == "BindBackoff")
-    return min((float(verdict.numbers["seconds"]) for verdict in verdicts), default=float("inf"))

@@ -20,7 +20,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.orphans import missing_groups
 from phalanx.explain.why import why
-from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, Document, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
@@ -43,7 +43,6 @@ START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
 SHORT_NAMES = {GPU: "gpu"}
 """What KAI's queues call a resource."""
-SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
 
 
 class World:

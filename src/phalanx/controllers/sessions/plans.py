@@ -15,10 +15,8 @@ from phalanx.dialects.gated_cluster import GatedCluster
 from phalanx.dialects.gates import GATE, gates_of, written
 from phalanx.errors import SnapshotError
 from phalanx.explain.why import why
-from phalanx.model.kinds import POD, Document, Kind, split_key
+from phalanx.model.kinds import POD, SILENT, Document, Kind, split_key
 from phalanx.model.task import GangKey, TaskKey
-
-SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
 
 
 class GatePlanner:

@@ -12,7 +12,8 @@ from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError
-from phalanx.explain.news import news
+from phalanx.explain.news import bind_text, news
+from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, kind_of, object_key, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
@@ -130,22 +131,20 @@ class Live:
 
     def _tell_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
         for key, text in self.book.note(snapshot, decisions, self._planner.waits).items():
-            gang = snapshot.gangs[key]
-            self._tell_group(gang.dialect, gang.namespace, gang.name, "FailedScheduling", text, is_warning=True)
+            self._tell_group(snapshot.gangs[key], "FailedScheduling", text, is_warning=True)
         for item in news(decisions):
-            group = item.group
-            self._tell_group(group.dialect, group.namespace, group.name, item.reason, item.message, is_warning=item.is_warning)
+            self._tell_group(item.group, item.reason, item.message, is_warning=item.is_warning)
 
-    def _tell_group(self, dialect: str, namespace: str, name: str, reason: str, text: str, *, is_warning: bool) -> None:
-        kind = GROUP_BY_DIALECT.get(dialect)
-        group = None if kind is None else self.mirror.find(kind, namespace, name)
+    def _tell_group(self, gang: Gang, reason: str, text: str, *, is_warning: bool) -> None:
+        kind = GROUP_BY_DIALECT.get(gang.dialect)
+        group = None if kind is None else self.mirror.find(kind, gang.namespace, gang.name)
         if group is not None:
             self._events.tell(Tell(group, reason, text, is_warning=is_warning))
 
     def _tell_bound(self, task: Task, node: str, seconds: float) -> None:
         pod = self.mirror.find(POD, task.namespace, task.name) if self._setup.has_pod_events else None
         if pod is not None:
-            self._events.tell(Tell(pod, "Scheduled", f"Successfully assigned {task.key} to {node}"))
+            self._events.tell(Tell(pod, "Scheduled", bind_text(task.key, node)))
 
     # --- leading -----------------------------------------------------------------------------------------------------
 

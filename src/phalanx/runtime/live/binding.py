@@ -11,7 +11,6 @@ import msgspec
 
 from phalanx.controllers.base import Evict, Patch, Tell
 from phalanx.core.decision import Decisions
-from phalanx.core.snapshot import Snapshot
 from phalanx.core.staleness import lacks
 from phalanx.core.states import GangState
 from phalanx.dialects.binding import FAILED_BINDS, failed_binds_document
@@ -64,7 +63,7 @@ class Binding:
         self.refused: list[Callable[[Task, ClusterError, float], None]] = []
         """Told of every bind that was refused, why, and after how many seconds."""
 
-    def start(self, snapshot: Snapshot, decisions: Decisions, left_out: frozenset[TaskKey] = frozenset()) -> None:
+    def start(self, decisions: Decisions, left_out: frozenset[TaskKey] = frozenset()) -> None:
         """Send the binds of a session, those of one gang together."""
         by_gang: dict[str, list[tuple[Task, str]]] = {}
         for key, node in decisions.binds.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.errors import ClusterError, Conflict, Exists, Missing
 from phalanx.model.kinds import kind_at
-from phalanx.model.moment import moment_text
+from phalanx.model.moment import micro_text
 from phalanx.store.kube.client import Client
 
 LEASE = kind_at("coordination.k8s.io", "leases")
@@ -80,7 +80,7 @@ class Election:
         try:
             lease = await self._client.get(LEASE, self._terms.namespace, self._terms.name)
             if lease["spec"].get("holderIdentity") == self._terms.identity:
-                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_time()}
+                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_text(time())}
                 await self._client.replace({**lease, "spec": spec})
         except ClusterError as problem:
             self._report(f"the lease {self._terms.name} was not released: {problem}")
@@ -147,10 +147,5 @@ class Election:
     def _spec(self, changes: int) -> dict[str, Any]:
         return {
             "holderIdentity": self._terms.identity, "leaseDurationSeconds": int(self._terms.lease_seconds),
-            "acquireTime": _micro_time(), "renewTime": _micro_time(), "leaseTransitions": changes,
+            "acquireTime": micro_text(time()), "renewTime": micro_text(time()), "leaseTransitions": changes,
         }  # fmt: skip
-
-
-def _micro_time() -> str:
-    now = time()
-    return f"{moment_text(int(now)).removesuffix('Z')}.{int(now % 1 * 1e6):06d}Z"

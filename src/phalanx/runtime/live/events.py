@@ -7,7 +7,7 @@ from typing import Any
 from phalanx.controllers.base import Tell
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import EVENT, kind_of
-from phalanx.model.moment import moment_text
+from phalanx.model.moment import micro_text, moment_text
 from phalanx.runtime.live.outbox import Outbox, Rank, Send
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
@@ -76,7 +76,7 @@ class EventSender:
 
     async def _count(self, known: _Known, now: float) -> None:
         """Tell how often it has come; the server forgets events after an hour, and then this is refused."""
-        series = {"count": known.count, "lastObservedTime": _micro(now)}
+        series = {"count": known.count, "lastObservedTime": micro_text(now)}
         await self._client.patch(EVENT, known.namespace, known.name, {"series": series, "lastTimestamp": moment_text(int(now))})
 
 
@@ -93,7 +93,7 @@ def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, 
         "metadata": {"name": _name(meta["name"], f".{int(now * 1e6):x}{number % 4096:03x}"), "namespace": namespace},
         "involvedObject": about, "reason": event.reason, "message": event.message[:LONGEST_NOTE],
         "type": "Warning" if event.is_warning else "Normal", "action": ACTIONS.get(event.reason, event.reason),
-        "eventTime": _micro(now), "firstTimestamp": stamp, "lastTimestamp": stamp, "count": 1,
+        "eventTime": micro_text(now), "firstTimestamp": stamp, "lastTimestamp": stamp, "count": 1,
         "source": {"component": REPORTER}, "reportingComponent": REPORTER, "reportingInstance": instance,
     }  # fmt: skip
 
@@ -101,7 +101,3 @@ def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, 
 def _name(about: str, end: str) -> str:
     """Return the name of an event, no longer than names may be."""
     return about[: LONGEST_NAME - len(end)].rstrip(".-") + end
-
-
-def _micro(now: float) -> str:
-    return f"{moment_text(int(now)).removesuffix('Z')}.{int(now % 1 * 1e6):06d}Z"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from phalanx.controllers.base import Evict, Tell
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
+from phalanx.explain.news import eviction_text
 from phalanx.model.kinds import POD, Document
 from phalanx.model.status import Status
 from phalanx.runtime.live.binding import Hands
@@ -44,7 +45,6 @@ class Evicting:
             self._wake()
             return
         if pod is not None:
-            text = f"By {eviction.action} for {eviction.preemptor}"
-            self._hands.writer.leave(Tell(pod, PREEMPTED, f"{text}: {eviction.message}" if eviction.message else text))
+            self._hands.writer.leave(Tell(pod, PREEMPTED, eviction_text(eviction)))
         for listener in self.evicted:
             listener(eviction)

@@ -7,12 +7,13 @@ from enum import IntEnum
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import POD, Document, object_key
+from phalanx.model.kinds import POD, SILENT, Document, object_key
 from phalanx.model.status import COMPLETED, Status
 from phalanx.model.task import Task, TaskKey
 from phalanx.store.history import DELETED, MODIFIED, Event
 
-SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret", "NodeMetrics"})
+MEASUREMENTS = "NodeMetrics"
+"""They come every few seconds; the session that is held next looks at them."""
 TOPOLOGY = "topology.kubernetes.io/"
 DECISIVE = ("labels", "annotations", "deletionTimestamp")
 
@@ -153,7 +154,7 @@ class Picture:
 
 
 def _urgency(event: Event) -> Urgency:
-    if event.kind.kind in SILENT:
+    if event.kind.kind in SILENT or event.kind.kind == MEASUREMENTS:
         return Urgency.NEVER
     if event.type != MODIFIED or event.before is None:
         return Urgency.SOON

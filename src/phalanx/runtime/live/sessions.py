@@ -7,7 +7,7 @@ from time import monotonic, time
 
 from phalanx.controllers.sessions.requests import request_writes
 from phalanx.controllers.sessions.statuses import StatusWriter
-from phalanx.core.cycle import Catalogue, Mind, quiet_cycle, run_cycle
+from phalanx.core.cycle import Decider, Mind
 from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.policy import Policy
 from phalanx.core.shards import seen_by
@@ -15,6 +15,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.gates import came_to_gate
 from phalanx.model.kinds import BIND_REQUEST, POD, Kind, split_key
 from phalanx.model.task import TaskKey
+from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.runtime.live.binding import Binding, Hands
 from phalanx.runtime.live.conditions import PodConditions
 from phalanx.runtime.live.evicting import Evicting
@@ -50,7 +51,7 @@ class Sessions:
         self._bell = asyncio.Event()
         self._due = 0.0
         """When the next session is due, by the monotonic clock."""
-        self._is_guarded: bool | None = None
+        self._decider = Decider()
         self.followed: frozenset[Kind] = frozenset()
         """The kinds that the server serves and we watch."""
         self.count = 0
@@ -107,7 +108,7 @@ class Sessions:
         """Decide for one scheduler: for the whole cluster, or for its shard."""
         taken = monotonic()
         catalogue, times = self._stopwatch.begin(self.mind.catalogue)
-        decisions = self._decisions(snapshot, policy, catalogue)
+        decisions = self._decider.decide(snapshot, policy, catalogue, course_level=self.course_level)
         for watcher in self.timed:
             watcher(monotonic() - begun, taken - begun, times)
         arriving = self._take_out(decisions)
@@ -126,16 +127,6 @@ class Sessions:
             self._plan(monotonic() + ARRIVAL_SECONDS)
         return arriving
 
-    def _decisions(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue) -> Decisions:
-        """Run a session, unless it is plain that it would have nothing to decide."""
-        quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
-        if quiet is not None:
-            return quiet
-        decisions = run_cycle(snapshot, policy, catalogue, course_level=self.course_level)
-        if decisions.outcomes:
-            self._is_guarded = decisions.outcomes[0].is_guarded
-        return decisions
-
     def _is_theirs(self, outcome: Outcome) -> bool:
         """Tell whether another scheduler looks after a gang and writes its status: no pod is ours, or came to our gate."""
         ours, tasks = self._hands.picture.cluster.schedulers, [state.task for state in outcome.state.tasks]
@@ -150,7 +141,7 @@ class Sessions:
         for eviction in decisions.evictions.values():
             self.evicting.start(eviction)
         prepared = self._to_prepare(decisions)
-        self.binding.start(snapshot, decisions, prepared)
+        self.binding.start(decisions, prepared)
         writer = self._hands.writer
         for write in self._statuses.writes(snapshot, decisions):
             writer.leave(write)
@@ -172,9 +163,7 @@ class Sessions:
     def _plan_next(self, now: float, decisions: Decisions) -> None:
         if decisions.again is not None:
             self._plan(monotonic() + max(decisions.again - now, SHORTEST_GAP))
-        waits = [verdict for outcome in decisions.outcomes for verdict in outcome.state.verdicts if verdict.reason == "BindBackoff"]
-        if waits:
-            self._plan(monotonic() + min(float(verdict.numbers["seconds"]) for verdict in waits))
+        self._plan(monotonic() + shortest_wait(decisions))
 
 
 def _is_arriving(outcome: Outcome) -> bool:
