@@ -114,7 +114,7 @@ def test_a_queue_gets_back_what_it_deserves_and_no_more(site: Site) -> None:
 def test_what_is_left_of_a_gang_that_lost_a_node_makes_room_for_others(site: Site) -> None:
     site.make(example("stale-gang", "nodes.yaml")[:4])
     for item in example("stale-gang", "jobs.yaml"):
-        site.make([annotated(item, **{"phalanx.dev/staleness-grace": "2s"}) if item["kind"] == "PodGroup" else item])
+        site.make([annotated(item, **{"phalanx.dev/staleness-grace": "5s"}) if item["kind"] == "PodGroup" else item])
     site.await_phases("llama", {"Running": 4}, NAMESPACE)
     lost, node = min(site.bound("llama", NAMESPACE).items())
     site.kubectl("delete", "node", node)

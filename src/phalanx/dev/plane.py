@@ -130,6 +130,14 @@ class ControlPlane:
         process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
         if name == SERVER and self._has_rules:
             self._wait_for_rules()
+            self._hurry_kwok()
+
+    def _hurry_kwok(self) -> None:
+        """Start kwok anew: it lost the server, and might wait for half a minute before it asks again. Its nodes are free for it."""
+        if self.process(KWOK).is_running():
+            self.stop(KWOK)
+            self.kubectl("delete", "leases", "--all", "--namespace=kube-node-lease", "--wait=false")
+            self.start(KWOK)
 
     def stop(self, name: str, *, is_kill: bool = False) -> None:
         """Stop one program: in order, or as if the power had failed."""
