@@ -122,10 +122,10 @@ TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
     ),
     JobTemplateController.name: (*_reads(*JobTemplateController.watches), *_reports(JOB_TEMPLATE)),
     Binder.name: (
-        *_reads(*Binder.watches, *_GROUPS, NAMESPACE, STORAGE_CLASS, RESOURCE_CLAIM, VOLUME),
+        *_reads(*Binder.watches, *_GROUPS, STORAGE_CLASS, RESOURCE_CLAIM, VOLUME),
         *_may("patch", BIND_REQUEST, POD, VOLUME, VOLUME_CLAIM), *_reports(BIND_REQUEST, POD, RESOURCE_CLAIM),
         *_may("patch", RESOURCE_CLAIM, part="binding"), *_may("create", POD, part="binding"),
-        *_may("create", POD, part="eviction"), *_may("create", POD, NAMESPACE),
+        *_may("create", POD, part="eviction"), *_may("create", POD),
     ),
     GpuReservations.name: (*_reads(*GpuReservations.watches), *_may("delete", POD)),
     PodGrouper.name: (*_reads(*read_kinds(), *_OWNERS, _MADE), *_may("create patch", _MADE), *_may("patch", POD)),

@@ -20,6 +20,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.orphans import missing_groups
 from phalanx.explain.why import why
+from phalanx.manifests.reserving import home_documents
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
@@ -66,6 +67,8 @@ class World:
         seen = SoloCluster() if is_solo else self.cluster
         for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
             self.store.listen(partial(self._enter, reader))
+        for document in home_documents({}) if self.settings.has_binder else ():
+            self.store.create(document)
         Devices(self.store, self.kernel)
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)

@@ -11,7 +11,8 @@ from typing import Any
 from phalanx.controllers.base import Patch, View, Write
 from phalanx.controllers.binder.asks import Ask
 from phalanx.controllers.binder.part import READY, Part
-from phalanx.controllers.binder.reservations import reservation_part
+from phalanx.controllers.binder.reservations import devices_for, reservation_part
+from phalanx.controllers.binder.reserving import VISIBLE
 from phalanx.controllers.binder.volumes import volume_promised
 from phalanx.controllers.parts import annotations_of, inside, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP
@@ -22,11 +23,10 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 WAITS_FOR_POD = "WaitForFirstConsumer"
 
 
-def prepared(view: View, ask: Ask) -> Part:
+def prepared(view: View, ask: Ask, image: str) -> Part:
     """Return what is left to do for a pod; its marks come when everything else is ready."""
-    parts = [reservation_part(view, ask), *_volume_parts(view, ask), *_claim_parts(view, ask)]
-    found = Part([write for part in parts for write in part.writes], next((part.waits for part in parts if part.waits), ""))
-    return _marks(ask) if found.is_ready else found
+    found = Part.of([reservation_part(view, ask, image), *_volume_parts(view, ask), *_claim_parts(view, ask)])
+    return _marks(view, ask) if found.is_ready else found
 
 
 def taken_back(view: View, ask: Ask) -> list[Write]:
@@ -43,10 +43,12 @@ def group_labels(groups: Iterable[str]) -> dict[str, str]:
     return {GPU_GROUP: names[0]} if len(names) == 1 else {f"{GPU_GROUP}/{name}": name for name in names}
 
 
-def _marks(ask: Ask) -> Part:
-    received = inside(ask.document, "spec", "receivedResourceType")
+def _marks(view: View, ask: Ask) -> Part:
+    received, groups = inside(ask.document, "spec", "receivedResourceType"), ask.request.gpu_groups
     annotations = {RECEIVED: str(received)} if received else {}
-    labels = group_labels(ask.request.gpu_groups)
+    if groups:
+        annotations[VISIBLE] = devices_for(view, groups)
+    labels = group_labels(groups)
     if labels.items() <= labels_of(ask.pod).items() and annotations.items() <= annotations_of(ask.pod).items():
         return READY
     return Part([_pod_patch(ask, {"labels": labels, "annotations": annotations})])
@@ -54,7 +56,7 @@ def _marks(ask: Ask) -> Part:
 
 def _unmarked(ask: Ask) -> list[Write]:
     labels = {name: None for name in labels_of(ask.pod) if name.partition("/")[0] == GPU_GROUP}
-    annotations = {RECEIVED: None} if RECEIVED in annotations_of(ask.pod) else {}
+    annotations = {name: None for name in (RECEIVED, VISIBLE) if name in annotations_of(ask.pod)}
     return [_pod_patch(ask, {"labels": labels, "annotations": annotations})] if labels or annotations else []
 
 
