@@ -5,7 +5,7 @@ from functools import partial
 
 from phalanx.controllers.base import Create, Write
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import BIND_REQUEST, Document
+from phalanx.model.kinds import BIND_REQUEST, Document, object_key, split_key
 from phalanx.runtime.live.binding import Hands
 
 
@@ -26,8 +26,8 @@ class Requesting:
                 self._hands.writer.leave(write)
 
     def _settle(self, document: Document, problem: ClusterError | None) -> None:
-        meta = document["metadata"]
-        is_as_foreseen = self._hands.picture.settle(document, self._hands.mirror.find(BIND_REQUEST, meta["namespace"], meta["name"]))
+        found = self._hands.mirror.find(BIND_REQUEST, *split_key(object_key(document)))
+        is_as_foreseen = self._hands.picture.settle(document, found)
         if problem is not None:
             self._report(str(problem))
         if not is_as_foreseen:
