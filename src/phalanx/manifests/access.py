@@ -40,6 +40,7 @@ from phalanx.model.kinds import (
     PRIORITY,
     QUEUE,
     RESOURCE_CLAIM,
+    RESOURCE_SLICE,
     STORAGE_CLASS,
     VOLCANO_CRON_JOB,
     VOLCANO_JOB,
@@ -122,8 +123,8 @@ TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
     ),
     JobTemplateController.name: (*_reads(*JobTemplateController.watches), *_reports(JOB_TEMPLATE)),
     Binder.name: (
-        *_reads(*Binder.watches, *_GROUPS, STORAGE_CLASS, RESOURCE_CLAIM, VOLUME),
-        *_may("patch", BIND_REQUEST, POD, VOLUME, VOLUME_CLAIM), *_reports(BIND_REQUEST, POD, RESOURCE_CLAIM),
+        *_reads(*Binder.watches, *_GROUPS, STORAGE_CLASS, RESOURCE_SLICE, VOLUME),
+        *_may("patch", BIND_REQUEST, POD, VOLUME, VOLUME_CLAIM, RESOURCE_CLAIM), *_reports(BIND_REQUEST, POD, RESOURCE_CLAIM),
         *_may("patch", RESOURCE_CLAIM, part="binding"), *_may("create", POD, part="binding"),
         *_may("create", POD, part="eviction"), *_may("create", POD),
     ),

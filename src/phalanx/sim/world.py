@@ -25,6 +25,7 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT,
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.sim.claims import ClaimKeeping
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.controlling import Controllers
 from phalanx.sim.devices import Devices
@@ -70,6 +71,7 @@ class World:
         for document in home_documents({}) if self.settings.has_binder else ():
             self.store.create(document)
         Devices(self.store, self.kernel)
+        ClaimKeeping(self.store, self.kernel)
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)

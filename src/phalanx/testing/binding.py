@@ -16,6 +16,7 @@ from phalanx.controllers.binder.reservations import GpuReservations
 from phalanx.controllers.binder.reserving import HOME
 from phalanx.manifests.reserving import home_documents
 from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Document
+from phalanx.sim.claims import ClaimKeeping
 from phalanx.sim.comebacks import Comebacks
 from phalanx.sim.devices import Devices
 from phalanx.sim.faults import Faults
@@ -35,6 +36,7 @@ class BindStage(Stage):
         settings = Settings()
         kubelets = Kubelets(self.store, self.kernel, settings, Random(0))
         Devices(self.store, self.kernel)
+        ClaimKeeping(self.store, self.kernel)
         self.make(*home_documents({}))
         self.faults = Faults(self.store, kubelets, Comebacks(self.store, self.kernel, settings, lambda pod: True))
         self.binds: list[str] = []

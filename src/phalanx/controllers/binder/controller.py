@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from phalanx.controllers.base import NOTHING, Bind, Create, Evict, Key, Patch, Result, Tell, Try, View, Write
 from phalanx.controllers.binder.asks import BROKEN, Ask, asks_of, circle_of, open_asks, read_request
+from phalanx.controllers.binder.claims import claims_of
 from phalanx.controllers.binder.part import Part
 from phalanx.controllers.binder.preparing import prepared, taken_back, volume_claims_of
 from phalanx.controllers.binder.reservations import groups_of, is_reservation
@@ -21,7 +22,7 @@ from phalanx.controllers.parts import inside, key_of, meta_of, problem_writes
 from phalanx.dialects.binding import LAST_ATTEMPT, ROLLED_BACK
 from phalanx.errors import SnapshotError
 from phalanx.model.binding import FAILED, PENDING, SUCCEEDED
-from phalanx.model.kinds import BIND_REQUEST, NODE, POD, VOLUME_CLAIM, Document, Kind
+from phalanx.model.kinds import BIND_REQUEST, NODE, POD, RESOURCE_CLAIM, VOLUME_CLAIM, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
 
 PREPARING_SECONDS = 120.0
@@ -38,7 +39,7 @@ class Binder:
     """Binds the pods of a gang together."""
 
     name = "binder"
-    watches = (BIND_REQUEST, POD, NODE, VOLUME_CLAIM)
+    watches = (BIND_REQUEST, POD, NODE, VOLUME_CLAIM, RESOURCE_CLAIM)
     brings_back = ()
 
     def __init__(self, image: str = IMAGE) -> None:
@@ -84,12 +85,14 @@ def _has_request(view: View, pod: Document) -> bool:
 
 
 def _is_about(ask: Ask, kind: Kind, document: Document) -> bool:
-    """Tell whether a request is for a node, or waits for a volume claim or for the reservation of a GPU."""
+    """Tell whether a request is for a node, or waits for a claim or for the reservation of a GPU."""
     key = key_of(document)
     if kind is NODE:
         return ask.node == key.name
     if kind is VOLUME_CLAIM:
         return ask.key.namespace == key.namespace and key.name in volume_claims_of(ask.pod)
+    if kind is RESOURCE_CLAIM:
+        return ask.key.namespace == key.namespace and key.name in claims_of(ask.pod).values()
     return not set(groups_of(document)).isdisjoint(ask.request.gpu_groups)
 
 
@@ -182,11 +185,18 @@ class _Round:
         if due > self._view.now:
             return Result(again=due)
         parts = {ask: prepared(self._view, ask, self._image) for ask in asks}
-        writes = [self._tried(ask, write) for ask, part in parts.items() for write in part.writes]
-        if writes:
+        if writes := self._first_writes(parts):
             return Result(writes, self._view.now)
         waits = {ask: part for ask, part in parts.items() if part.waits}
         return self._wait(waits) if waits else self._bind(asks)
+
+    def _first_writes(self, parts: dict[Ask, Part]) -> list[Write]:
+        """Return what is to be written, once for each object: what another pod wants there is looked at again after it."""
+        found: dict[object, Write] = {}
+        for ask, part in parts.items():
+            for write in part.writes:
+                found.setdefault(_target(write), self._tried(ask, write))
+        return list(found.values())
 
     def _tried(self, ask: Ask, write: Write) -> Write:
         """Let a reservation pod that is refused be an attempt that failed."""
@@ -207,6 +217,16 @@ class _Round:
         """Bind everybody, those who failed before first: if they fail again nobody else has landed."""
         ordered = sorted(asks, key=lambda ask: (-ask.request.failed_attempts, ask.pod_key.name))
         return Result([_bound(ask, self._view.now) for ask in ordered])
+
+
+def _target(write: Write) -> object:
+    """Return which object is written."""
+    match write:
+        case Create(document):
+            return kind_of(document), object_key(document)
+        case Patch(kind, namespace, name):
+            return kind, f"{namespace}/{name}"
+    return write
 
 
 def _bound(ask: Ask, now: float) -> Try:
