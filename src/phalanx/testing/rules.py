@@ -166,5 +166,5 @@ RULE_CASES = [
     RuleCase(POD, "disruption-bound-reads", POD_SPEC, POD_SPEC, meta=_marks(**{MAX_UNAVAILABLE: "50%"}),
              broken_meta=_marks(**{MAX_UNAVAILABLE: "100%"})),
     RuleCase(POD, "names-container", OUR_POD_SPEC, OUR_POD_SPEC, meta=_marks(**{GPU_CONTAINER: "main"}),
-             broken_meta=_marks(**{GPU_CONTAINER: "mian"})),
+             broken_meta=_marks(**{GPU_CONTAINER: "other"})),
 ]  # fmt: skip
