@@ -57,7 +57,7 @@ def _container(image: str) -> dict[str, Any]:
         "image": image,
         "args": [COMMAND],
         "env": [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()],
-        "resources": {"limits": {GPU: "1"}, "requests": {GPU: "1", "cpu": "1m", "memory": "32Mi"}},
+        "resources": {"limits": {GPU: "1"}, "requests": {GPU: "1", "cpu": "1m", "memory": "64Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
         },
