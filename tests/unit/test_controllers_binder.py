@@ -149,6 +149,8 @@ def test_if_one_is_refused_for_good_those_who_landed_leave_and_all_requests_fail
     assert stage.phases() == dict.fromkeys(PAIR, "Pending")
     stage.run(6)
     assert (stage.places(), stage.phases()) == ({}, dict.fromkeys(PAIR, "Failed"))
+    told = [event.message for event in stage.told if event.about["metadata"]["name"] == "train-0"]
+    assert told[-1].startswith("rolled back: binding to node node-1 was refused: ")
     stage.run(8)
     assert (stage.names(POD), stage.phases()) == (["train-1"], {"train-1": "Failed"})
     assert stage.unsettled() == []

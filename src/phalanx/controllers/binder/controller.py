@@ -277,7 +277,8 @@ def _condition(ask: Ask, now: float, status: str, reason: str, message: str) -> 
 
 def _let_go(ask: Ask, reason: str) -> list[Write]:
     key = ask.pod_key
-    return [Evict(key.namespace, key.name, str(meta_of(ask.pod).get("uid", "")), reason)]
+    told = Tell(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True)
+    return [told, Evict(key.namespace, key.name, str(meta_of(ask.pod).get("uid", "")), reason)]
 
 
 def _patch(ask: Ask, patch: Document, *, is_status: bool = False) -> Patch:
