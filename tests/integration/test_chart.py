@@ -50,7 +50,8 @@ def test_the_chart_has_no_faults() -> None:
 
 def test_the_chart_holds_what_the_command_prints() -> None:
     expected = [*definition_documents(), *policy_documents(), *role_documents(SETTINGS), *install_documents(SETTINGS)]
-    assert keyed(rendered(CHART)) == keyed([item for item in expected if item["kind"] != "Namespace"])
+    own = ("Namespace", SETTINGS.namespace)
+    assert keyed(rendered(CHART)) == {place: item for place, item in keyed(expected).items() if place != own}
 
 
 def test_alerts_and_the_board_come_when_they_are_asked_for() -> None:
@@ -77,6 +78,8 @@ def test_definitions_that_are_there_already_can_be_left_out(name: str) -> None:
         ("crds.install=false", "CustomResourceDefinition"),
         ("policies.install=false", "ValidatingAdmissionPolicy"),
         ("rbac.create=false", "ClusterRole"),
+        ("gpuSharing.install=false", "PriorityClass"),
+        ("gpuSharing.createNamespace=false", "Namespace"),
         ("podDisruptionBudget.enabled=false", "PodDisruptionBudget"),
     ],
 )
@@ -106,7 +109,7 @@ def test_a_release_of_another_name_names_its_objects_after_itself() -> None:
     found = rendered(CHART, "--set", "fullnameOverride=night", *values(*WATCHED))
     shared = {"CustomResourceDefinition", *kinds(policy_documents())}
     assert {item["metadata"]["name"] for item in found if item["kind"] not in shared} == {
-        "night", "night-view", "night-edit", "night-dashboard",
+        "night", "night-view", "night-edit", "night-dashboard", "gpu-reservation", "kai-resource-reservation",
     }  # fmt: skip
 
 
@@ -122,4 +125,4 @@ def test_an_account_of_somebody_else_has_to_be_named() -> None:
     answer = run_helm("template", "phalanx", str(CHART), *values("serviceAccount.create=false"))
     assert "serviceAccount.name: name an account that is there" in answer.stderr
     found = rendered(CHART, *values("serviceAccount.create=false", "serviceAccount.name=robot"))
-    assert {subject["name"] for item in found for subject in item.get("subjects", ())} == {"robot"}
+    assert {subject["name"] for item in found for subject in item.get("subjects", ())} == {"robot", "gpu-reservation"}

@@ -4,7 +4,7 @@ from typing import Any
 
 from phalanx.controllers.parts import PROBLEM
 from phalanx.dialects.binding import LAST_ATTEMPT, ROLLED_BACK
-from phalanx.model.kinds import BIND_REQUEST, BUDGET, POD, RESOURCE_CLAIM, VOLUME, VOLUME_CLAIM, Document
+from phalanx.model.kinds import BIND_REQUEST, BUDGET, POD, PRIORITY, RESOURCE_CLAIM, VOLUME, VOLUME_CLAIM, Document
 from phalanx.testing import build, kai
 from phalanx.testing.binding import BindStage
 
@@ -149,6 +149,8 @@ def test_if_one_is_refused_for_good_those_who_landed_leave_and_all_requests_fail
     assert stage.phases() == dict.fromkeys(PAIR, "Pending")
     stage.run(6)
     assert (stage.places(), stage.phases()) == ({}, dict.fromkeys(PAIR, "Failed"))
+    told = [event.message for event in stage.told if event.about["metadata"]["name"] == "train-0"]
+    assert told[-1].startswith("rolled back: binding to node node-1 was refused: ")
     stage.run(8)
     assert (stage.names(POD), stage.phases()) == (["train-1"], {"train-1": "Failed"})
     assert stage.unsettled() == []
@@ -255,6 +257,7 @@ def test_a_shared_gpu_is_reserved_before_its_pods_are_bound() -> None:
     assert reserving["metadata"]["annotations"] == {"run.ai/reserve_for_gpu_index": "0"}
     assert stage.places() == dict.fromkeys(PAIR, HERE)
     assert stage.find(POD, "train-0")["metadata"]["labels"]["runai-gpu-group"] == "g1"
+    assert stage.find(POD, "train-0")["metadata"]["annotations"]["phalanx.dev/visible-devices"] == "0"
     assert stage.unsettled() == []
 
 
@@ -265,6 +268,9 @@ def test_a_pod_on_two_shared_gpus_has_a_label_for_each() -> None:
     assert stage.find(POD, "solo")["metadata"]["labels"] == {"runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
     indices = [pod["metadata"]["annotations"]["run.ai/reserve_for_gpu_index"] for pod in stage.store.within(POD, kai.RESERVATION)]
     assert indices == ["0", "1"]
+    assert stage.find(POD, "solo")["metadata"]["annotations"]["phalanx.dev/visible-devices"] == "0,1"
+    stage.run(60)
+    assert (stage.places(), stage.unsettled()) == ({"solo": HERE}, [])
 
 
 def test_a_reservation_that_is_there_already_is_used_and_a_second_one_removed() -> None:
@@ -297,7 +303,8 @@ def test_a_group_that_is_asked_for_while_its_reservation_leaves_gets_another() -
     stage.ask([kai.pod("one", "", share=0.5)], on=[HERE], devices=["g1"])
     stage.run(5)
     stage.store.delete(POD, "default", "one", grace=0)
-    stage.run(5)
+    stage.run(5.5)
+    assert stage.reservations() == []
     stage.ask([kai.pod("two", "", share=0.5)], on=[HERE], devices=["g1"])
     stage.run(10)
     assert (stage.places(), stage.reservations()) == ({"two": HERE}, ["gpu-reservation-g1"])
@@ -311,7 +318,7 @@ def test_a_round_that_fails_takes_marks_and_reservations_back() -> None:
     assert stage.find(POD, "train-1")["metadata"]["labels"] == {"runai-gpu-group": "g1"}
     stage.run(20)
     assert stage.find(POD, "train-1")["metadata"].get("labels", {}) == {}
-    assert "received-resource-type" not in stage.find(POD, "train-1")["metadata"]["annotations"]
+    assert set(stage.find(POD, "train-1")["metadata"]["annotations"]) == {"pod-group-name", "gpu-fraction"}
     assert (stage.reservations(), stage.unsettled()) == ([], [])
 
 
@@ -325,6 +332,59 @@ def test_a_reservation_that_never_runs_uses_the_attempts_up() -> None:
     stage.run(400)
     assert stage.reasons() == {"solo": "reservation pod g1 is on node node-1, not on node-0"}
     assert stage.phases() == {"solo": "Failed"}
+
+
+def test_pods_go_with_the_reservation_of_their_gpu_and_are_told_why() -> None:
+    stage = BindStage()
+    stage.ask(kai.gang("train", tasks=2, share=0.5), on=[HERE, HERE], devices=["g1"])
+    stage.ask([kai.pod("other", "", share=0.5)], on=[HERE], devices=["g2"])
+    stage.run(5)
+    stage.store.delete(POD, kai.RESERVATION, "gpu-reservation-g1")
+    stage.run(10)
+    assert (stage.places(), stage.reservations()) == ({"other": HERE}, ["gpu-reservation-g2"])
+    told = [event.message for event in stage.told if event.reason == "ReservationGone"]
+    assert told == ["the reservation pod of GPU group g1 is gone, and with it the GPU; the pod is deleted"] * 2
+
+
+def test_a_reservation_that_was_evicted_holds_no_gpu_any_more() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("solo", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.run(5)
+    stage.store.patch(POD, kai.RESERVATION, "gpu-reservation-g1", {"status": {"phase": "Failed"}}, is_status=True)
+    stage.run(10)
+    assert (stage.places(), stage.reservations()) == ({}, [])
+
+
+def test_a_pod_whose_group_has_another_gpu_by_now_goes() -> None:
+    stage = BindStage()
+    stage.ask([kai.pod("solo", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.run(5)
+    another = {"metadata": {"annotations": {"run.ai/reserve_for_gpu_index": "GPU-7"}}}
+    stage.store.patch(POD, kai.RESERVATION, "gpu-reservation-g1", another)
+    stage.run(10)
+    assert stage.places() == {}
+
+
+def test_a_reservation_that_names_no_gpu_in_time_is_deleted() -> None:
+    stage = BindStage()
+    stage.faults.die(HERE)
+    stage.ask([kai.pod("solo", "", share=0.5)], on=[HERE], devices=["g1"], backoffLimit=2)
+    stage.run(119)
+    assert (stage.reservations(), stage.phases(), stage.reasons()) == (["gpu-reservation-g1"], {"solo": "Pending"}, {"solo": ""})
+    stage.run(121)
+    assert (stage.reservations(), stage.phases()) == ([], {"solo": "Pending"})
+    assert stage.reasons() == {"solo": "reservation pod gpu-reservation-g1 has not said which GPU it got"}
+
+
+def test_a_reservation_that_is_refused_is_an_attempt_that_failed_and_says_what_to_install() -> None:
+    stage = BindStage()
+    stage.store.delete(PRIORITY, "", "gpu-reservation")
+    stage.ask([kai.pod("solo", "", share=0.5)], on=[HERE], devices=["g1"])
+    stage.run(1)
+    assert stage.phases() == {"solo": "Pending"}
+    stage.run(20)
+    assert stage.phases() == {"solo": "Failed"}
+    assert stage.reasons()["solo"].endswith("name gpu-reservation was found; install what 'phalanx manifests rbac' prints")
 
 
 # --- volumes and claims --------------------------------------------------------------------------------------------------
@@ -403,11 +463,12 @@ def test_a_pod_whose_claim_never_comes_fails_with_that_reason() -> None:
 
 RESULTS = [{"request": "gpu", "driver": "gpu.example", "pool": "p", "device": "gpu-3"}]
 ALLOCATION = {"devices": {"results": RESULTS}}
+CLAIMS = [{"name": "gpu", "resourceClaimName": "mine"}]
 
 
 def with_device(stage: BindStage, pod: Document) -> dict[str, Any]:
     stage.make({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "mine", "namespace": "default"}})
-    return {**pod, "spec": {**pod["spec"], "resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}]}}
+    return {**pod, "spec": {**pod["spec"], "resourceClaims": CLAIMS}}
 
 
 def test_a_claim_gets_its_devices_and_its_user_before_the_pod_is_bound() -> None:
@@ -418,6 +479,62 @@ def test_a_claim_gets_its_devices_and_its_user_before_the_pod_is_bound() -> None
     user = {"resource": "pods", "name": "solo", "uid": stage.find(POD, "solo")["metadata"]["uid"]}
     assert stage.find(RESOURCE_CLAIM, "mine")["status"] == {"allocation": ALLOCATION, "reservedFor": [user]}
     assert stage.places() == {"solo": HERE}
+
+
+SLICE = {
+    "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "here"},
+    "spec": {"driver": RESULTS[0]["driver"], "pool": {"name": RESULTS[0]["pool"]}, "nodeName": HERE},
+}  # fmt: skip
+
+
+def test_a_claim_says_from_which_node_its_devices_are_reached() -> None:
+    stage = BindStage()
+    stage.make(SLICE)
+    pod = with_device(stage, kai.pod("solo", ""))
+    stage.ask([pod], on=[HERE], resourceClaimAllocations=[{"name": "gpu", "allocation": ALLOCATION}])
+    stage.run(5)
+    fields = [{"key": "metadata.name", "operator": "In", "values": [HERE]}]
+    expected = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    assert stage.find(RESOURCE_CLAIM, "mine")["status"]["allocation"]["nodeSelector"] == expected
+
+
+def test_pods_that_share_a_claim_are_all_written_on_it_and_the_last_one_leaves_it_free() -> None:
+    stage = BindStage()
+    group, *pods = kai.gang("train", tasks=2)
+    shared = [with_device(stage, pods[0]), {**pods[1], "spec": {**pods[1]["spec"], "resourceClaims": CLAIMS}}]
+    stage.ask([group, *shared], on=[HERE, HERE], resourceClaimAllocations=[{"name": "gpu", "allocation": ALLOCATION}])
+    stage.ask([{**kai.pod("late", ""), "spec": {**pods[0]["spec"], "resourceClaims": CLAIMS}}], on=[HERE])
+    stage.run(5)
+    users = stage.find(RESOURCE_CLAIM, "mine")["status"]["reservedFor"]
+    assert sorted(user["name"] for user in users) == ["late", *PAIR]
+    assert (stage.problems, sorted(stage.places())) == ([], ["late", *PAIR])
+    stage.store.delete(RESOURCE_CLAIM, "default", "mine")
+    for name in (*PAIR, "late"):
+        assert "deletionTimestamp" in stage.find(RESOURCE_CLAIM, "mine")["metadata"]
+        stage.store.delete(POD, "default", name, grace=0)
+        stage.run(6)
+    assert stage.names(RESOURCE_CLAIM) == []
+
+
+def test_a_claim_that_stays_has_no_devices_when_nobody_uses_it() -> None:
+    stage = BindStage()
+    pod = with_device(stage, kai.pod("solo", ""))
+    stage.ask([pod], on=[HERE], resourceClaimAllocations=[{"name": "gpu", "allocation": ALLOCATION}])
+    stage.run(5)
+    stage.set_status(POD, "solo", {"phase": "Succeeded"})
+    stage.run(6)
+    found = stage.find(RESOURCE_CLAIM, "mine")
+    assert (found["status"], found["metadata"]["finalizers"]) == ({}, [])
+
+
+def test_a_pod_whose_claim_is_being_deleted_waits_and_says_so() -> None:
+    stage = BindStage()
+    pod = with_device(stage, kai.pod("solo", ""))
+    stage.store.patch(RESOURCE_CLAIM, "default", "mine", {"metadata": {"finalizers": ["example.com/keep"]}})
+    stage.store.delete(RESOURCE_CLAIM, "default", "mine")
+    stage.ask([pod], on=[HERE], resourceClaimAllocations=[{"name": "gpu", "allocation": ALLOCATION}], backoffLimit=1)
+    stage.run(200)
+    assert stage.reasons() == {"solo": "resource claim mine is being deleted"}
 
 
 def test_devices_are_given_back_when_the_bind_fails() -> None:

@@ -10,7 +10,7 @@ from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
 from phalanx.runtime.live.picture import Picture, Urgency
 from phalanx.store.history import ADDED, DELETED, MODIFIED, Event
-from phalanx.testing import build
+from phalanx.testing import build, kai
 
 NEVER, LATER, SOON = Urgency.NEVER, Urgency.LATER, Urgency.SOON
 KEY = TaskKey("default/a")
@@ -65,6 +65,34 @@ def test_a_pod_that_was_sent_to_a_node_takes_room_there_at_once() -> None:
     scene.expect(Status.BINDING)
     assert scene.stands == (Status.BINDING, "n0")
     assert list(scene.picture.snapshot(0.0).on_node["n0"]) == [KEY]
+
+
+REQUEST = kai.bind_request("a", "n0")
+
+
+def test_a_pod_for_which_a_bind_is_asked_takes_room_before_the_server_has_the_request() -> None:
+    scene = Scene()
+    scene.picture.foresee(REQUEST)
+    assert scene.stands == (Status.BINDING, "n0")
+    scene.tell(REQUEST)
+    assert scene.picture.settle(REQUEST, REQUEST)
+    assert scene.stands == (Status.BINDING, "n0")
+
+
+def test_a_request_that_the_server_refuses_leaves_the_pod_where_it_was() -> None:
+    scene = Scene()
+    scene.picture.foresee(REQUEST)
+    assert not scene.picture.settle(REQUEST, None)
+    assert scene.stands == (Status.PENDING, "")
+
+
+def test_another_request_of_that_name_counts_instead_of_the_one_that_was_asked_for() -> None:
+    scene = Scene()
+    failed = kai.bind_request("a", "n0", phase="Failed", failedAttempts=1)
+    scene.tell(failed)
+    scene.picture.foresee(REQUEST)
+    assert not scene.picture.settle(REQUEST, failed)
+    assert scene.stands == (Status.PENDING, "")
 
 
 def test_a_guess_survives_what_does_not_know_of_it_yet() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from phalanx.builtin import CATALOGUE
+from phalanx.builtin import CATALOGUE, KAI_CATALOGUE
 from phalanx.cli.policies import policy_of_profile
 from phalanx.core.cycle import Mind, run_cycle
 from phalanx.core.policy import Policy
 from phalanx.dialects.binding import FAILED_BINDS
 from phalanx.errors import Forbidden
-from phalanx.model.kinds import EVENT, POD, Document, kind_at
+from phalanx.model.kinds import BIND_REQUEST, EVENT, POD, Document, kind_at
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
 from phalanx.runtime.live import app, following
@@ -26,7 +26,7 @@ from phalanx.runtime.live.picture import Urgency
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
 from phalanx.store.kube.reflector import Reflector
-from phalanx.testing import build
+from phalanx.testing import build, kai
 from phalanx.testing.live import Server, until
 
 CONFIG, GROUP, BUDGET = (
@@ -60,7 +60,7 @@ class Scene:
     def __init__(self, server: Server, client: Client, *, policy: Policy = PLAIN, identity: str = "", **setup: Any) -> None:
         self.server, self.store, self.client = server, server.store, client
         self.reports: list[str] = []
-        mind = Mind(policy, CATALOGUE)
+        mind = Mind(policy, KAI_CATALOGUE if policy.family == "kai" else CATALOGUE)
         terms = replace(TERMS, identity=identity) if identity else None
         whole = Setup(mind=mind, gates=mind, controllers=(), schedulers=frozenset(), terms=terms, **setup)
         self.live = Live(client, whole, report=self.reports.append)
@@ -289,6 +289,36 @@ def test_what_is_dropped_when_another_takes_over_is_not_rolled_back() -> None:
         assert (scene.leaving(), scene.events("BindingError")) == ([], [])
 
     run(question)
+
+
+# --- binds by requests ---------------------------------------------------------------------------------------------------
+
+
+def test_a_bind_is_asked_for_once_however_long_the_server_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(scene: Scene) -> None:
+        asked: list[str] = []
+        is_slow, create = asyncio.Event(), scene.client.create
+
+        async def late(document: Document, **more: Any) -> Document:
+            if document["kind"] == "BindRequest":
+                await is_slow.wait()
+            return await create(document, **more)
+
+        monkeypatch.setattr(scene.client, "create", late)
+        scene.live.sessions.decided.append(lambda snapshot, decisions: asked.extend(decisions.binds))
+        scene.load(kai.queue("default", parent="", quota=-1), kai.queue("a", quota=-1), build.node("n0", cpu=2, gpus=1))
+        scene.load([kai.priority_class(name) for name in kai.CLASSES])
+        async with scene.running():
+            scene.load(kai.gang("first", gpus=1))
+            await until(lambda: asked)
+            sessions = scene.live.sessions.count
+            scene.load(kai.gang("second", gpus=1))
+            await until(lambda: scene.live.sessions.count > sessions + 1)
+            is_slow.set()
+            await until(lambda: scene.store.items(BIND_REQUEST))
+        assert asked == ["default/first-0"]
+
+    run(question, policy=kai.policy())
 
 
 # --- evictions -----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ POLICY = policy_of({"profile": "phalanx", "flags": {"liftsKueueGate": True}})
 EVERY = standard_controllers(
     pair_for, ControllerSettings(hypernode_levels=("rack",), scheduler=(POLICY, CATALOGUE)), has_admission=True
 )
+ACCOUNTS = (("phalanx", "batch"), ("gpu-reservation", "kai-resource-reservation"))
 LOOK = "look"
 """In place of the verb where an object was only looked at."""
 Done = tuple[str, str]
@@ -203,4 +204,12 @@ def test_people_may_look_at_every_kind_that_comes_with_us_and_change_no_queue() 
 def test_a_role_is_bound_to_the_account_in_its_namespace() -> None:
     roles = role_documents(InstallSettings(config="", namespace="batch"))
     subjects = [subject for role in roles for subject in role.get("subjects", ())]
-    assert subjects == [{"kind": "ServiceAccount", "name": "phalanx", "namespace": "batch"}] * 2
+    ours, theirs = ({"kind": "ServiceAccount", "name": name, "namespace": place} for name, place in ACCOUNTS)
+    assert subjects == [ours, ours, theirs]
+
+
+def test_a_reservation_pod_may_write_on_pods_of_its_namespace_and_nothing_else() -> None:
+    roles = [item for item in role_documents(InstallSettings(config="")) if item["metadata"].get("namespace") == ACCOUNTS[1][1]]
+    assert [(item["kind"], item.get("rules")) for item in roles] == [
+        ("ServiceAccount", None), ("Role", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}]), ("RoleBinding", None),
+    ]  # fmt: skip

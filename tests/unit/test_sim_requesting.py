@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.controllers.binder.controller import Binder
-from phalanx.controllers.binder.reservations import HOME, GpuReservations
+from phalanx.controllers.binder.reservations import GpuReservations
+from phalanx.controllers.binder.reserving import HOME
 from phalanx.model.kinds import BIND_REQUEST, POD, RESOURCE_CLAIM, Document
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World

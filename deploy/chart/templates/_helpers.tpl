@@ -40,6 +40,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
+{{- /* Where the program is. */ -}}
+{{- define "phalanx.image" -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+
+{{- /* Name, namespace and labels of what belongs to pods that reserve GPUs. */ -}}
+{{- define "phalanx.reservation" -}}
+name: gpu-reservation
+namespace: kai-resource-reservation
+labels:
+  {{- include "phalanx.labels" . | nindent 2 }}
+{{- end -}}
+
 {{- /* Name, namespace and labels of an object of the installation. */ -}}
 {{- define "phalanx.metadata" -}}
 name: {{ include "phalanx.fullname" . }}

@@ -44,6 +44,7 @@ ENTRIES_BY_NAME = {
     "config": Entry("phalanx.cli.config:command", "Show and check scheduler configurations and profiles."),
     "manifests": Entry("phalanx.cli.manifests:command", "Print what a cluster has to know of us, for kubectl apply."),
     "dev": Entry("phalanx.cli.dev:command", "Run a real Kubernetes control plane on this machine."),
+    "reserve-gpu": Entry("phalanx.cli.reserve_gpu:command", "Keep a GPU for pods that share it; runs in a pod of the binder."),
     "bench": Entry("phalanx.cli.bench:command", "Measure how fast sessions are decided on this machine."),
     "completion": Entry("phalanx.cli.completion:command", "Print the completion script of a shell."),
 }

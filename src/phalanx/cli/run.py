@@ -55,6 +55,10 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
     "--hypernode-level", "levels", multiple=True, metavar="LABEL",
     help="Make HyperNodes of this label of nodes; give it several times, from narrow to wide.",
 )  # fmt: skip
+@click.option(
+    "--reservation-image", metavar="IMAGE",
+    help="What the pods run that reserve shared GPUs: an image of this program; that of its version unless said otherwise.",
+)  # fmt: skip
 @click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Tell by an event of every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
     """Schedule the gangs of a real cluster until SIGTERM or Ctrl-C.
@@ -89,6 +93,7 @@ class Options:
     controllers: str
     group_as: "DialectName"
     levels: tuple[str, ...]
+    reservation_image: str | None
     pod_events: bool
 
     def refuse_clashes(self) -> None:
@@ -152,6 +157,7 @@ def _config_source(asked: Options) -> "ConfigSource | None":
 def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
     from phalanx.cli.shards import policies_of
+    from phalanx.controllers.binder.reserving import IMAGE
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.core.cycle import Mind
     from phalanx.runtime.catalogue import connected_catalogue
@@ -163,7 +169,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     mind = Mind(policy, connected_catalogue(policy.family))
     chosen = ControllerSettings(
         schedulers=frozenset(asked.names), scheduler=(policy, mind.catalogue), hypernode_levels=asked.levels,
-        grouper=_grouper(asked),
+        grouper=_grouper(asked), reservation_image=asked.reservation_image or IMAGE,
     )  # fmt: skip
     identity = _identity()
     third = asked.lease_duration / 15.0

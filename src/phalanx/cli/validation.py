@@ -24,7 +24,7 @@ $ phalanx apply -f examples/crds/broken/job.yaml  # exit status 1
 $ phalanx manifests crds | grep -c CustomResourceDefinition
 17
 $ phalanx manifests policies | grep -c '^kind: .*Policy$'
-8
+10
 ```
 
 Types, required fields, bounds and known words of every field are in the definitions; `kubectl explain` shows them. The tables

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from phalanx.controllers.base import Controller
 from phalanx.controllers.binder.controller import Binder
 from phalanx.controllers.binder.reservations import GpuReservations
+from phalanx.controllers.binder.reserving import IMAGE
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
@@ -36,6 +37,8 @@ class ControllerSettings:
     """From a change to the counts on queues that show it."""
     hypernode_levels: tuple[str, ...] = ()
     """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
+    reservation_image: str = IMAGE
+    """What the pods that reserve shared GPUs run."""
     grouper: GrouperSettings = field(default_factory=GrouperSettings)
     """Whose pods are grouped by their owners, and in whose words."""
     scheduler: tuple[Policy, Catalogue] | None = None
@@ -50,7 +53,7 @@ def standard_controllers(
     grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
-        Binder(), GpuReservations(),
+        Binder(chosen.reservation_image), GpuReservations(),
         grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), RefusalController(),

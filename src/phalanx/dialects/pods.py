@@ -30,6 +30,8 @@ from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
 
 GPU_FRACTION, GPU_MEMORY, GPU_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
+GPU_CONTAINER = "gpu-fraction-container-name"
+"""Annotation that names the container which uses a shared GPU; the first one does otherwise."""
 GPU_GROUP = "runai-gpu-group"
 RESERVATION = ("app", "kai-resource-reservation")
 """The label of pods that keep a shared GPU."""

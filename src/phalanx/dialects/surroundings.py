@@ -91,6 +91,7 @@ def resource_claim(read: storage_schema.ResourceClaimRead) -> ResourceClaim:
         node_terms(allocation.node_selector) if allocation else None,
         tuple((item.driver, item.pool, item.device) for item in results), tuple(item.uid for item in status.reserved_for or ()),
         labels=read.metadata.labels or {}, is_templated=TEMPLATE in (read.metadata.annotations or {}),
+        is_deleting=read.metadata.deletion_timestamp is not None,
     )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def _container(settings: InstallSettings) -> dict[str, Any]:
         "name": NAME,
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": list(ARGUMENTS),
+        "args": [*ARGUMENTS, "--reservation-image", settings.image],
         "ports": [{"name": "http", "containerPort": PORT, "protocol": "TCP"}],
         "livenessProbe": _probe("/livez", period_seconds=10),
         "readinessProbe": _probe("/readyz", period_seconds=5),

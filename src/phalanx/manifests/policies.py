@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from phalanx.controllers.binder.reserving import VISIBLE, VISIBLE_VARIABLE
+from phalanx.controllers.grouper.settings import KAI
+from phalanx.controllers.podgroup import OUR_SCHEDULERS
 from phalanx.dialects.gates import GATE
 from phalanx.dialects.links import LABEL, MARKS, SPEC, Mark
+from phalanx.dialects.pods import GPU_CONTAINER, GPU_FRACTION, GPU_MEMORY
 from phalanx.manifests.fields import Rule
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 
@@ -148,6 +152,31 @@ def _names_group(mark: Mark) -> str:
 
 _IN_A_GANG = " || ".join(map(_names_group, MARKS))
 
+_SHARER = f"object.metadata.annotations['{GPU_CONTAINER}']"
+_TOLD = (
+    f"{{'name': dyn('{VISIBLE_VARIABLE}'), "
+    f"'valueFrom': dyn({{'fieldRef': {{'fieldPath': 'metadata.annotations[\\'{VISIBLE}\\']'}}}})}}"
+)
+_TELLS = f"c.env.exists(e, e.name == '{VISIBLE_VARIABLE}')"
+
+
+def _told_devices(containers: str, unnamed: str) -> str:
+    """Return a change of the container c that uses a shared GPU; `unnamed` says which that is where the pod names none."""
+    is_sharer = f"({_annotated(GPU_CONTAINER)} ? c.name == {_SHARER} : {unnamed})"
+    patches = {
+        f"{is_sharer} && !has(c.env)": _add("/env", f"[{_TOLD}]", after=f"'/spec/{containers}/' + string(i) + "),
+        f"{is_sharer} && has(c.env) && !{_TELLS}": _add("/env/-", _TOLD, after=f"'/spec/{containers}/' + string(i) + "),
+    }
+    changes = (f"object.spec.{containers}.transformList(i, c, {condition}, {patch})" for condition, patch in patches.items())
+    return f"has(object.spec.{containers}) ? {' + '.join(changes)} : []"
+
+
+_NAMES = (
+    "object.spec.containers.exists(c, c.name == {0}) || "
+    "(has(object.spec.initContainers) && object.spec.initContainers.exists(c, c.name == {0}))"
+)
+_IS_OURS = f"has(object.spec.schedulerName) && object.spec.schedulerName in {sorted(OUR_SCHEDULERS | {KAI})}"
+
 MUTATING = (
     Policy("phalanx-job-defaults", _JOB, ("CREATE",), changes=_JOB_CHANGES, condition="has(object.spec) && has(object.spec.tasks)"),
     Policy(
@@ -168,6 +197,15 @@ MUTATING = (
         "phalanx-pod-gates", POD, ("CREATE",), namespace_labels=GATES_LABEL,
         changes=(Change("gate", _GATED, f"a pod of a gang gets the scheduling gate {GATE}"),),
         condition=f"!has(object.spec.nodeName) && ({_IN_A_GANG})",
+    ),
+    Policy(
+        "phalanx-pod-shared-gpu", POD, ("CREATE",), annotations=(GPU_FRACTION, GPU_MEMORY), condition=_IS_OURS,
+        changes=(
+            Change("visible-devices", _told_devices("containers", "i == 0"),
+                   f"the container that uses a shared GPU gets {VISIBLE_VARIABLE} from the annotation {VISIBLE}, unless it is set"),
+            Change("visible-devices-first", _told_devices("initContainers", "false"),
+                   f"so does an init container that {GPU_CONTAINER} names"),
+        ),
     ),
 )  # fmt: skip
 
@@ -206,6 +244,11 @@ VALIDATING = (
         "phalanx-queue-delete", _QUEUE, ("DELETE",),
         rules=(Rule("keeps-first-queues", "!(oldObject.metadata.name in ['root', 'default'])",
                     "root and default are always there; close a queue that is not to be used"),),
+    ),
+    Policy(
+        "phalanx-pod-gpu-container", POD, ("CREATE",), annotations=(GPU_CONTAINER,), condition=_IS_OURS,
+        rules=(Rule("names-container", _NAMES.format(_SHARER),
+                    f"write the name of one of the pod's containers into {GPU_CONTAINER}"),),
     ),
     Policy(
         "phalanx-pod-disruption", POD, ("CREATE",), annotations=(MIN_AVAILABLE, MAX_UNAVAILABLE),

@@ -5,6 +5,7 @@ from typing import Any
 
 from phalanx.manifests.access import LEASE, READ, SSH, Access, accesses
 from phalanx.manifests.definitions import DEFINITIONS
+from phalanx.manifests.reserving import reservation_documents
 from phalanx.manifests.settings import NAME, InstallSettings
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
@@ -74,7 +75,7 @@ def _kinds() -> tuple[Kind, ...]:
 
 
 def role_documents(settings: InstallSettings) -> list[Document]:
-    """Return the namespace, the account, its roles, and the roles for people, always in the same order."""
+    """Return the namespace, the account, its roles, those for people, and what GPUs are reserved by, in a fixed order."""
     rules = scheduler_rules() + (ssh_rules() if settings.has_ssh else [])
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace, "labels": settings.labels}},
@@ -85,6 +86,7 @@ def role_documents(settings: InstallSettings) -> list[Document]:
         settings.document(_API, "RoleBinding", **_bound("Role", settings)),
         _for_people(settings, "view", view_rules(), ("view", "edit", "admin")),
         _for_people(settings, "edit", edit_rules(), ("edit", "admin")),
+        *reservation_documents(settings),
     ]
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx import __version__
+from phalanx.controllers.binder.reserving import IMAGE
 from phalanx.model.kinds import Document
 
 NAME = "phalanx"
@@ -19,7 +20,7 @@ class InstallSettings:
     config: str
     """The text of a configuration of the scheduler."""
     namespace: str = f"{NAME}-system"
-    image: str = f"{NAME}:{__version__}"
+    image: str = IMAGE
     has_ssh: bool = True
     """Whether secrets may be made for the plugin `ssh` of Volcano's Jobs."""
 

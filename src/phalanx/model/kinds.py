@@ -170,6 +170,7 @@ REPLICA_SET, STATEFUL_SET = (kind_of({"apiVersion": "apps/v1", "kind": name}) fo
 BIND_REQUEST = kind_of({"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest"})
 VOLUME, VOLUME_CLAIM = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("PersistentVolume", "PersistentVolumeClaim"))
 STORAGE_CLASS = kind_of({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"})
+RESOURCE_SLICE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"})
 RESOURCE_CLAIM = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"})
 SILENT = frozenset({"Event", "Lease", "ConfigMap", "Secret"})
 """Kinds whose objects may change as they like: no session looks at them."""

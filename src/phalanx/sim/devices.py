@@ -5,7 +5,8 @@ volume claim for which a node was chosen gets a volume, and one to which a volum
 from collections.abc import Callable
 
 from phalanx.controllers.binder.preparing import SELECTED_NODE
-from phalanx.controllers.binder.reservations import DEVICE, is_reservation
+from phalanx.controllers.binder.reservations import is_reservation
+from phalanx.controllers.binder.reserving import DEVICE
 from phalanx.controllers.parts import annotations_of, inside, key_of
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, VOLUME, VOLUME_CLAIM, Document

@@ -20,10 +20,12 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.orphans import missing_groups
 from phalanx.explain.why import why
+from phalanx.manifests.reserving import home_documents
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.sim.claims import ClaimKeeping
 from phalanx.sim.comebacks import Comebacks, fresh
 from phalanx.sim.controlling import Controllers
 from phalanx.sim.devices import Devices
@@ -66,7 +68,10 @@ class World:
         seen = SoloCluster() if is_solo else self.cluster
         for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
             self.store.listen(partial(self._enter, reader))
+        for document in home_documents({}) if self.settings.has_binder else ():
+            self.store.create(document)
         Devices(self.store, self.kernel)
+        ClaimKeeping(self.store, self.kernel)
         self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
         self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
         self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)

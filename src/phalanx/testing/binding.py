@@ -12,8 +12,11 @@ from typing import Any
 
 from phalanx.controllers.base import Controller
 from phalanx.controllers.binder.controller import Binder
-from phalanx.controllers.binder.reservations import HOME, GpuReservations
+from phalanx.controllers.binder.reservations import GpuReservations
+from phalanx.controllers.binder.reserving import HOME
+from phalanx.manifests.reserving import home_documents
 from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Document
+from phalanx.sim.claims import ClaimKeeping
 from phalanx.sim.comebacks import Comebacks
 from phalanx.sim.devices import Devices
 from phalanx.sim.faults import Faults
@@ -33,6 +36,8 @@ class BindStage(Stage):
         settings = Settings()
         kubelets = Kubelets(self.store, self.kernel, settings, Random(0))
         Devices(self.store, self.kernel)
+        ClaimKeeping(self.store, self.kernel)
+        self.make(*home_documents({}))
         self.faults = Faults(self.store, kubelets, Comebacks(self.store, self.kernel, settings, lambda pod: True))
         self.binds: list[str] = []
         """Pods that were given a node, each time they were."""

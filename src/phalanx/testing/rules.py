@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from phalanx.dialects.pods import GPU_CONTAINER
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.policies import HIERARCHY, HIERARCHY_WEIGHTS, MAX_UNAVAILABLE, MIN_AVAILABLE, VALIDATING
 from phalanx.manifests.schema import rules_of
@@ -18,6 +19,7 @@ KAI_GROUP, KAI_QUEUE = kind_at("scheduling.run.ai", "podgroups"), kind_at("sched
 TOPOLOGY = kind_at("kai.scheduler", "topologies")
 CONTAINERS = [{"name": "main", "image": "train:1"}]
 POD_SPEC = {"containers": CONTAINERS}
+OUR_POD_SPEC = {**POD_SPEC, "schedulerName": "phalanx"}
 
 
 @dataclass(frozen=True)
@@ -163,4 +165,6 @@ RULE_CASES = [
              broken_meta=_marks(**{MIN_AVAILABLE: "2", MAX_UNAVAILABLE: "2"})),
     RuleCase(POD, "disruption-bound-reads", POD_SPEC, POD_SPEC, meta=_marks(**{MAX_UNAVAILABLE: "50%"}),
              broken_meta=_marks(**{MAX_UNAVAILABLE: "100%"})),
+    RuleCase(POD, "names-container", OUR_POD_SPEC, OUR_POD_SPEC, meta=_marks(**{GPU_CONTAINER: "main"}),
+             broken_meta=_marks(**{GPU_CONTAINER: "other"})),
 ]  # fmt: skip

@@ -41,6 +41,8 @@ WITHOUT_NAMESPACE = frozenset(
         "SchedulingShard",
         "NodeShard",
         "Namespace",
+        "DeviceClass",
+        "ResourceSlice",
     }
 )
 

@@ -10,16 +10,19 @@ it whole do not come. If the gang is whole without the request, only that one fa
 
 from collections.abc import Iterable, Sequence
 
-from phalanx.controllers.base import NOTHING, Bind, Evict, Key, Patch, Result, Tell, Try, View, Write
+from phalanx.controllers.base import NOTHING, Bind, Create, Evict, Key, Patch, Result, Tell, Try, View, Write
 from phalanx.controllers.binder.asks import BROKEN, Ask, asks_of, circle_of, open_asks, read_request
+from phalanx.controllers.binder.claims import claims_of
+from phalanx.controllers.binder.part import Part
 from phalanx.controllers.binder.preparing import prepared, taken_back, volume_claims_of
 from phalanx.controllers.binder.reservations import groups_of, is_reservation
+from phalanx.controllers.binder.reserving import IMAGE
 from phalanx.controllers.binder.wholeness import is_whole_with
 from phalanx.controllers.parts import inside, key_of, meta_of, problem_writes
 from phalanx.dialects.binding import LAST_ATTEMPT, ROLLED_BACK
 from phalanx.errors import SnapshotError
 from phalanx.model.binding import FAILED, PENDING, SUCCEEDED
-from phalanx.model.kinds import BIND_REQUEST, NODE, POD, VOLUME_CLAIM, Document, Kind
+from phalanx.model.kinds import BIND_REQUEST, NODE, POD, RESOURCE_CLAIM, VOLUME_CLAIM, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
 
 PREPARING_SECONDS = 120.0
@@ -27,6 +30,7 @@ PREPARING_SECONDS = 120.0
 GATHERING_SECONDS = 60.0
 """How long the first requests of a gang wait for the others."""
 BOUND, BINDING_ERROR, POD_BOUND = "Bound", "BindingError", "PodBound"
+HOW_TO = "install what 'phalanx manifests rbac' prints"
 PREFIX = "rolled back: "
 """How the reason begins where another request is to blame."""
 
@@ -35,8 +39,12 @@ class Binder:
     """Binds the pods of a gang together."""
 
     name = "binder"
-    watches = (BIND_REQUEST, POD, NODE, VOLUME_CLAIM)
+    watches = (BIND_REQUEST, POD, NODE, VOLUME_CLAIM, RESOURCE_CLAIM)
     brings_back = ()
+
+    def __init__(self, image: str = IMAGE) -> None:
+        """Let reservation pods run an image."""
+        self._image = image
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Look at the gangs whose requests are for, or wait for, this object."""
@@ -56,7 +64,7 @@ class Binder:
             return NOTHING
         mended = [write for ask in pending for write in problem_writes(BIND_REQUEST, ask.document, "")]
         failed = [ask for ask in asks if ask.request.has_failed and not ask.is_bound]
-        result = _Round(view, key, pending, failed).next_step()
+        result = _Round(view, key, pending, failed, self._image).next_step()
         return Result([*mended, *result.writes], result.again)
 
 
@@ -77,12 +85,14 @@ def _has_request(view: View, pod: Document) -> bool:
 
 
 def _is_about(ask: Ask, kind: Kind, document: Document) -> bool:
-    """Tell whether a request is for a node, or waits for a volume claim or for the reservation of a GPU."""
+    """Tell whether a request is for a node, or waits for a claim or for the reservation of a GPU."""
     key = key_of(document)
     if kind is NODE:
         return ask.node == key.name
     if kind is VOLUME_CLAIM:
         return ask.key.namespace == key.namespace and key.name in volume_claims_of(ask.pod)
+    if kind is RESOURCE_CLAIM:
+        return ask.key.namespace == key.namespace and key.name in claims_of(ask.pod).values()
     return not set(groups_of(document)).isdisjoint(ask.request.gpu_groups)
 
 
@@ -101,8 +111,8 @@ def _about_broken(view: View, key: Key) -> Result:
 class _Round:
     """The open requests of a gang, at one look."""
 
-    def __init__(self, view: View, circle: Key, asks: Sequence[Ask], failed: Sequence[Ask]) -> None:
-        self._view, self._circle, self._failed = view, circle, failed
+    def __init__(self, view: View, circle: Key, asks: Sequence[Ask], failed: Sequence[Ask], image: str) -> None:
+        self._view, self._circle, self._failed, self._image = view, circle, failed, image
         self._lost = {ask: reason for ask in asks if (reason := self._loss(ask))}
         self._asks = [ask for ask in asks if ask not in self._lost]
 
@@ -170,29 +180,53 @@ class _Round:
     # --- a round that goes on ----------------------------------------------------------------------------------------
 
     def _prepare(self, asks: Sequence[Ask]) -> Result:
-        """Prepare everybody; bind when that is done."""
-        parts = {ask: prepared(self._view, ask) for ask in asks}
-        writes = [write for part in parts.values() for write in part.writes]
-        if writes:
+        """Prepare everybody when it is time to try it again; bind when that is done."""
+        due = max(ask.not_before for ask in asks)
+        if due > self._view.now:
+            return Result(again=due)
+        parts = {ask: prepared(self._view, ask, self._image) for ask in asks}
+        if writes := self._first_writes(parts):
             return Result(writes, self._view.now)
-        waits = {ask: part.waits for ask, part in parts.items() if part.waits}
+        waits = {ask: part for ask, part in parts.items() if part.waits}
         return self._wait(waits) if waits else self._bind(asks)
 
-    def _wait(self, waits: dict[Ask, str]) -> Result:
+    def _first_writes(self, parts: dict[Ask, Part]) -> list[Write]:
+        """Return what is to be written, once for each object: what another pod wants there is looked at again after it."""
+        found: dict[object, Write] = {}
+        for ask, part in parts.items():
+            for write in part.writes:
+                found.setdefault(_target(write), self._tried(ask, write))
+        return list(found.values())
+
+    def _tried(self, ask: Ask, write: Write) -> Write:
+        """Let a reservation pod that is refused be an attempt that failed."""
+        if not isinstance(write, Create):
+            return write
+        return Try(write, lambda reason: _attempt_failed(ask, f"a reservation pod was refused: {reason}; {HOW_TO}", self._view.now))
+
+    def _wait(self, waits: dict[Ask, Part]) -> Result:
         """Wait until everybody is prepared; what takes too long is an attempt that failed."""
         deadlines = {ask: max(ask.request.latest, ask.not_before) + PREPARING_SECONDS for ask in waits}
         late = [ask for ask, deadline in deadlines.items() if deadline <= self._view.now]
         if not late:
             return Result(again=min(deadlines.values()))
-        return Result([write for ask in late for write in _attempt_failed(ask, waits[ask], self._view.now)])
+        failed = [write for ask in late for write in _attempt_failed(ask, waits[ask].waits, self._view.now)]
+        return Result([*failed, *(write for ask in late for write in waits[ask].when_late)])
 
     def _bind(self, asks: Sequence[Ask]) -> Result:
         """Bind everybody, those who failed before first: if they fail again nobody else has landed."""
-        due = max(ask.not_before for ask in asks)
-        if due > self._view.now:
-            return Result(again=due)
         ordered = sorted(asks, key=lambda ask: (-ask.request.failed_attempts, ask.pod_key.name))
         return Result([_bound(ask, self._view.now) for ask in ordered])
+
+
+def _target(write: Write) -> object:
+    """Return which object is written."""
+    match write:
+        case Create(document):
+            return kind_of(document), object_key(document)
+        case Patch(kind, namespace, name):
+            return kind, f"{namespace}/{name}"
+    return write
 
 
 def _bound(ask: Ask, now: float) -> Try:
@@ -243,7 +277,8 @@ def _condition(ask: Ask, now: float, status: str, reason: str, message: str) -> 
 
 def _let_go(ask: Ask, reason: str) -> list[Write]:
     key = ask.pod_key
-    return [Evict(key.namespace, key.name, str(meta_of(ask.pod).get("uid", "")), reason)]
+    told = Tell(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True)
+    return [told, Evict(key.namespace, key.name, str(meta_of(ask.pod).get("uid", "")), reason)]
 
 
 def _patch(ask: Ask, patch: Document, *, is_status: bool = False) -> Patch:

@@ -1,7 +1,8 @@
 """A part of the preparations for a pod."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from phalanx.controllers.base import Write
 
@@ -12,6 +13,18 @@ class Part:
 
     writes: Sequence[Write] = ()
     waits: str = ""
+    when_late: Sequence[Write] = ()
+    """What to write besides when it has waited too long."""
+
+    @classmethod
+    def of(cls, parts: Iterable[Self]) -> Self:
+        """Return several parts as one."""
+        found = list(parts)
+        return cls(
+            [write for part in found for write in part.writes],
+            next((part.waits for part in found if part.waits), ""),
+            [write for part in found for write in part.when_late],
+        )
 
     @property
     def is_ready(self) -> bool:

@@ -5,33 +5,33 @@ is not bound after all is taken back.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from phalanx.controllers.base import Patch, View, Write
 from phalanx.controllers.binder.asks import Ask
+from phalanx.controllers.binder.claims import claim_parts, claims_let_go
 from phalanx.controllers.binder.part import READY, Part
-from phalanx.controllers.binder.reservations import reservation_part
+from phalanx.controllers.binder.reservations import devices_for, reservation_part
+from phalanx.controllers.binder.reserving import VISIBLE
 from phalanx.controllers.binder.volumes import volume_promised
 from phalanx.controllers.parts import annotations_of, inside, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP
-from phalanx.model.kinds import POD, RESOURCE_CLAIM, STORAGE_CLASS, VOLUME_CLAIM, Document
+from phalanx.model.kinds import POD, STORAGE_CLASS, VOLUME_CLAIM, Document
 
 RECEIVED = "received-resource-type"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 WAITS_FOR_POD = "WaitForFirstConsumer"
 
 
-def prepared(view: View, ask: Ask) -> Part:
+def prepared(view: View, ask: Ask, image: str) -> Part:
     """Return what is left to do for a pod; its marks come when everything else is ready."""
-    parts = [reservation_part(view, ask), *_volume_parts(view, ask), *_claim_parts(view, ask)]
-    found = Part([write for part in parts for write in part.writes], next((part.waits for part in parts if part.waits), ""))
-    return _marks(ask) if found.is_ready else found
+    found = Part.of([reservation_part(view, ask, image), *_volume_parts(view, ask), *claim_parts(view, ask)])
+    return _marks(view, ask) if found.is_ready else found
 
 
 def taken_back(view: View, ask: Ask) -> list[Write]:
     """Return what undoes the preparations for a pod; reservations of GPUs that nobody uses go by themselves."""
-    return [*_unmarked(ask), *_volumes_let_go(view, ask), *_claims_let_go(view, ask)]
+    return [*_unmarked(ask), *_volumes_let_go(view, ask), *claims_let_go(view, ask)]
 
 
 # --- marks ---------------------------------------------------------------------------------------------------------------
@@ -43,10 +43,12 @@ def group_labels(groups: Iterable[str]) -> dict[str, str]:
     return {GPU_GROUP: names[0]} if len(names) == 1 else {f"{GPU_GROUP}/{name}": name for name in names}
 
 
-def _marks(ask: Ask) -> Part:
-    received = inside(ask.document, "spec", "receivedResourceType")
+def _marks(view: View, ask: Ask) -> Part:
+    received, groups = inside(ask.document, "spec", "receivedResourceType"), ask.request.gpu_groups
     annotations = {RECEIVED: str(received)} if received else {}
-    labels = group_labels(ask.request.gpu_groups)
+    if groups:
+        annotations[VISIBLE] = devices_for(view, groups)
+    labels = group_labels(groups)
     if labels.items() <= labels_of(ask.pod).items() and annotations.items() <= annotations_of(ask.pod).items():
         return READY
     return Part([_pod_patch(ask, {"labels": labels, "annotations": annotations})])
@@ -54,7 +56,7 @@ def _marks(ask: Ask) -> Part:
 
 def _unmarked(ask: Ask) -> list[Write]:
     labels = {name: None for name in labels_of(ask.pod) if name.partition("/")[0] == GPU_GROUP}
-    annotations = {RECEIVED: None} if RECEIVED in annotations_of(ask.pod) else {}
+    annotations = {name: None for name in (RECEIVED, VISIBLE) if name in annotations_of(ask.pod)}
     return [_pod_patch(ask, {"labels": labels, "annotations": annotations})] if labels or annotations else []
 
 
@@ -108,69 +110,3 @@ def _volumes_let_go(view: View, ask: Ask) -> list[Write]:
 
 def _claim_patch(ask: Ask, name: str, node: str | None) -> Patch:
     return Patch(VOLUME_CLAIM, ask.pod_key.namespace, name, {"metadata": {"annotations": {SELECTED_NODE: node}}})
-
-
-# --- devices of resource claims ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Grant:
-    """What a claim gets by a request."""
-
-    name: str
-    allocation: Document
-
-
-def _grants(ask: Ask) -> list[_Grant]:
-    """Return the claims of a request, by the names of their objects."""
-    uses = (*(inside(ask.pod, "status", "resourceClaimStatuses") or ()), *(inside(ask.pod, "spec", "resourceClaims") or ()))
-    names = {use.get("name"): use["resourceClaimName"] for use in uses if use.get("resourceClaimName")}
-    entries = inside(ask.document, "spec", "resourceClaimAllocations") or ()
-    return [_Grant(str(names.get(entry.get("name")) or entry.get("name")), entry.get("allocation") or {}) for entry in entries]
-
-
-def _claim_parts(view: View, ask: Ask) -> list[Part]:
-    return [_claim_part(view, ask, grant) for grant in _grants(ask)]
-
-
-def _claim_part(view: View, ask: Ask, grant: _Grant) -> Part:
-    claim = view.find(RESOURCE_CLAIM, ask.pod_key.namespace, grant.name)
-    if claim is None:
-        return Part(waits=f"resource claim {grant.name} is not there; create it")
-    given, users = inside(claim, "status", "allocation"), list(inside(claim, "status", "reservedFor") or ())
-    if given and _devices(given) != _devices(grant.allocation):
-        return Part(waits=f"resource claim {grant.name} has other devices than the request; delete the request")
-    if given and _user(ask) in users:
-        return READY
-    return Part([_status_patch(claim, {"allocation": given or grant.allocation, "reservedFor": [*users, _user(ask)]})])
-
-
-def _devices(allocation: Document) -> list[tuple[Any, ...]]:
-    results = inside(allocation, "devices", "results") or ()
-    return [tuple(result.get(name) for name in ("request", "driver", "pool", "device")) for result in results]
-
-
-def _user(ask: Ask) -> dict[str, str]:
-    return {"resource": "pods", "name": ask.pod_key.name, "uid": str(meta_of(ask.pod).get("uid", ""))}
-
-
-def _claims_let_go(view: View, ask: Ask) -> list[Write]:
-    claims = (view.find(RESOURCE_CLAIM, ask.pod_key.namespace, grant.name) for grant in _grants(ask))
-    return [_let_go(claim, ask) for claim in claims if claim is not None and _user(ask) in _users(claim)]
-
-
-def _users(claim: Document) -> list[Document]:
-    return list(inside(claim, "status", "reservedFor") or ())
-
-
-def _let_go(claim: Document, ask: Ask) -> Patch:
-    """Take a pod out of the users of a claim; without any it has no devices."""
-    left = [user for user in _users(claim) if user != _user(ask)]
-    return _status_patch(claim, {"reservedFor": left} if left else {"reservedFor": None, "allocation": None})
-
-
-def _status_patch(claim: Document, status: Document) -> Patch:
-    """Write the status of a claim, unless somebody else has been faster: lists are written as a whole."""
-    meta = meta_of(claim)
-    patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
-    return Patch(RESOURCE_CLAIM, meta["namespace"], meta["name"], patch, is_status=True)

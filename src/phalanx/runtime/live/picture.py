@@ -7,7 +7,7 @@ from enum import IntEnum
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import POD, SILENT, Document, object_key
+from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, object_key
 from phalanx.model.status import COMPLETED, Status
 from phalanx.model.task import Task, TaskKey
 from phalanx.store.history import DELETED, MODIFIED, Event
@@ -53,6 +53,8 @@ class Picture:
         self._cluster, self._report = cluster, report
         cluster.foreseen = self._foreseen
         self._guesses: dict[TaskKey, Guess] = {}
+        self._requests: set[str] = set()
+        """Bind requests that were asked for and not told of yet."""
         self._faults: dict[str, str] = {}
 
     @property
@@ -71,6 +73,8 @@ class Picture:
         if event.kind is POD:
             return self._hear_pod(event)
         self._enter(event)
+        if event.kind is BIND_REQUEST:
+            self._requests.discard(object_key(event.object))
         return _urgency(event)
 
     def _hear_pod(self, event: Event) -> Urgency:
@@ -134,6 +138,23 @@ class Picture:
         if known is not None and guess.fits(known):
             self._guesses[task.key] = guess
             self._cluster.state.put_task(guess.applied(known))
+
+    def foresee(self, request: Document) -> None:
+        """Let sessions see a bind request that is on its way to the server."""
+        self._requests.add(object_key(request))
+        self._cluster.put(request)
+
+    def settle(self, request: Document, found: Document | None) -> bool:
+        """Let sessions see a bind request as it is now that the server has answered; tell whether that is as foreseen."""
+        key = object_key(request)
+        if key not in self._requests:
+            return True
+        self._requests.discard(key)
+        if found is None:
+            self._cluster.remove(request)
+        else:
+            self._cluster.put(found)
+        return False
 
     def give_up(self, task: Task, document: Document | None) -> None:
         """Let sessions see a pod as it is: what was asked for did not come about."""

@@ -21,6 +21,7 @@ from phalanx.runtime.live.conditions import PodConditions
 from phalanx.runtime.live.evicting import Evicting
 from phalanx.runtime.live.outbox import Rank
 from phalanx.runtime.live.picture import Urgency
+from phalanx.runtime.live.requesting import Requesting
 from phalanx.runtime.timing import Stopwatch, Times
 
 SHORTEST_GAP = 0.02
@@ -47,6 +48,7 @@ class Sessions:
         self._hands, self.mind, self._report, self._policies_of = hands, mind, report, policies_of
         self.binding = Binding(hands, wake=lambda: self.wake(Urgency.LATER))
         self.evicting = Evicting(hands, wake=lambda: self.wake(Urgency.LATER))
+        self._requesting = Requesting(hands, wake=lambda: self.wake(Urgency.LATER), report=report)
         self._statuses, self._conditions = StatusWriter(hands.mirror), PodConditions(hands.mirror)
         self._bell = asyncio.Event()
         self._due = 0.0
@@ -145,8 +147,7 @@ class Sessions:
         writer = self._hands.writer
         for write in self._statuses.writes(snapshot, decisions):
             writer.leave(write)
-        for write in request_writes(snapshot, decisions, prepared):
-            writer.leave(write)
+        self._requesting.start(request_writes(snapshot, decisions, prepared))
         for write in self._conditions.writes(snapshot, decisions):
             writer.leave(write, Rank.NOTE)
 

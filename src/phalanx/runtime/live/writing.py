@@ -9,7 +9,7 @@ from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, T
 from phalanx.errors import ClusterError, Conflict, Exists, Missing
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, Kind, kind_of
-from phalanx.runtime.live.outbox import Outbox, Rank
+from phalanx.runtime.live.outbox import Done, Outbox, Rank
 from phalanx.store import patches
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
@@ -77,15 +77,15 @@ class Writer:
 
     # --- for sessions: soon, and a refusal is left to the next session -----------------------------------------------
 
-    def leave(self, write: Write, rank: Rank = Rank.WRITE) -> None:
-        """Write when there is time; patches of one object that wait are joined."""
+    def leave(self, write: Write, rank: Rank = Rank.WRITE, *, done: Done | None = None) -> None:
+        """Write when there is time; patches of one object that wait are joined. `done` is told what became of a new object."""
         match write:
             case Tell():
                 self._tell(write)
             case Patch(kind, namespace, name, patch, is_status):
                 self._leave_patch(_Letter((kind, namespace, name), dict(patch), is_status), rank)
             case Create(document):
-                self._outbox.put(rank, _spot_of(document), lambda: self._create(document))
+                self._outbox.put(rank, _spot_of(document), lambda: self._create(document), done)
             case Delete(kind, namespace, name):
                 self._outbox.put(rank, (kind, namespace, name), lambda: self._delete(write))
 
