@@ -459,7 +459,8 @@ def test_who_stops_sends_what_was_decided() -> None:
 
 
 def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "BETWEEN_DISCOVERIES_SECONDS", 0.01)
+    monkeypatch.setattr(following, "SHORTEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(following, "LONGEST_PAUSE_SECONDS", 0.01)
 
     async def question(scene: Scene) -> None:
         kinds = [kind_at("", "nodes"), POD]

@@ -91,6 +91,9 @@ class SeenView:
         self.note(LOOK, kind, "")
         return self.view.owned(uid, kind)
 
+    def is_hidden(self, kind: Kind) -> bool:
+        return self.view.is_hidden(kind)
+
 
 def verbs_of(write: Write) -> Iterator[tuple[str, Kind, str]]:
     match write:

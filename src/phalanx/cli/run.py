@@ -22,6 +22,8 @@ Examples:
 """
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
+OWNER_PATIENCE_SECONDS = 5.0
+"""Watches may tell of a pod before its owner, and of an owner only when its kind has been discovered."""
 LAST_PORT = 65535
 PATH = click.Path(allow_dash=True)
 DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
@@ -181,7 +183,10 @@ def _grouper(asked: Options) -> "GrouperSettings":
     from phalanx.controllers.grouper.settings import KAI, OWN, VOLCANO, GrouperSettings
 
     ours = tuple(dict.fromkeys((OWN, *(name for name in asked.names if name not in (KAI, VOLCANO)))))
-    return GrouperSettings(dialect=asked.group_as, scheduler_names=(KAI, *ours), workload_scheduler_names=ours)
+    return GrouperSettings(
+        dialect=asked.group_as, scheduler_names=(KAI, *ours), workload_scheduler_names=ours,
+        owner_patience_seconds=OWNER_PATIENCE_SECONDS,
+    )  # fmt: skip
 
 
 def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":

@@ -28,7 +28,7 @@ from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
 from phalanx.runtime.live.sessions import PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
-from phalanx.store.history import DELETED, Event
+from phalanx.store.history import ADDED, DELETED, Event
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 
@@ -121,6 +121,8 @@ class Live:
 
     def _take_in(self, event: Event) -> None:
         urgency = self.picture.hear(event)
+        if event.type == ADDED:
+            self.following.look_for_owner(event.object)
         if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
             self._gate_bell.set()
         if self._agenda is not None and self._controlling is not None:
