@@ -32,10 +32,11 @@ def site(plane: ControlPlane) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def log(plane: ControlPlane, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The log of a scheduler that has run for a while when operators bring their kinds."""
-    with scheduling(plane, tmp_path_factory.mktemp("run"), "--profile=kai", "--scheduler-name=kai-scheduler") as log:
+    flags = ("--profile=kai", "--scheduler-name=kai-scheduler", f"--group-defaults={site.namespace()}/defaults")
+    with scheduling(plane, tmp_path_factory.mktemp("run"), *flags) as log:
         await_plain_pod(site, "first")
         kinds = list(owners.definitions())
-        site.make(kinds)
+        site.make([*kinds, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults"}, "data": owners.DEFAULTS}])
         assert eventually(lambda: are_served(site, kinds))
         yield log
 

@@ -33,12 +33,12 @@ class Cluster:
     async def _discover(self, client: Client, among: object) -> frozenset[Kind]:
         return frozenset(self.served)
 
-    async def _listed(self, kind: Kind) -> Any:  # Any: as the client answers
+    async def _listed(self, kind: Kind, *where: Any, **which: Any) -> Any:  # Any: as the client answers
         if kind in self.forbidden:
             raise Forbidden(f"{kind.resource} is forbidden")
         if kind not in self.served:
             raise Missing("the server could not find the requested resource")
-        return await self._list(kind)
+        return await self._list(kind, *where, **which)
 
 
 @pytest.fixture(autouse=True)

@@ -176,6 +176,29 @@ def test_a_kind_that_may_be_hidden_holds_nobody_up(monkeypatch: pytest.MonkeyPat
     run(question)
 
 
+def test_one_object_of_a_kind_is_followed_and_others_are_left_alone() -> None:
+    async def question(server: Server, client: Client) -> None:
+        mirror, store = Mirror(lambda: 0.0), server.store
+        mirror.put(POD, {**pod("ours"), "metadata": {"name": "ours", "namespace": "default", "uid": "known-from-an-answer"}})
+        for name in ("a", "b"):
+            store.create(pod(name))
+        reflector = Reflector(client, mirror, POD, report=print, only=("default", "a"))
+        async with going_on(reflector.run()):
+            await until(lambda: reflector.is_following)
+            assert [item["metadata"]["name"] for item in mirror.within(POD)] == ["a", "ours"]
+            store.delete(POD, "default", "a", grace=0)
+            await until(lambda: mirror.find(POD, "default", "a") is None)
+            store.create(pod("a"))
+            await until(lambda: mirror.find(POD, "default", "a"))
+            server.refusals.append(Gone("too old"))
+            store.delete(POD, "default", "a", grace=0)
+            server.end_watches()
+            await until(lambda: reflector.lists == 2)
+            assert [item["metadata"]["name"] for item in mirror.within(POD)] == ["ours"]
+
+    run(question)
+
+
 def test_a_kind_that_is_served_no_longer_is_told_about_and_no_fault() -> None:
     async def question(server: Server, client: Client) -> None:
         missed: list[bool] = []

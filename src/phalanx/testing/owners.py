@@ -28,6 +28,8 @@ DEFINED = {
     "argoproj.io/v1alpha1": ("Workflow",), "nvidia.com/v1alpha1": ("DynamoGraphDeployment",), "example.com/v1": ("Simulation",),
 }  # fmt: skip
 """Kinds that come with operators, the last with one that nobody knows."""
+DEFAULTS = {"types": '[{"typeName": "Simulation", "group": "example.com", "priorityName": "build"}]'}
+"""The data of a ConfigMap with defaults for kinds of owners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +373,7 @@ def _others() -> Iterator[Workload]:
     yield _plain("kubevirt.io/v1", "VirtualMachineInstance", "vmi")
     yield _plain("egx.nvidia.io/v1", "SPOTRequest", "spot", "inference")
     simulation = _plain("example.com/v1", "Simulation", "unknown")
-    yield Workload(simulation.tree, [Group(1, {"": 2}, queue="default-queue")])
+    yield Workload(simulation.tree, [Group(1, {"": 2}, priority="build", queue="default-queue")])
     yield _plain("tekton.dev/v1", "TaskRun", "task")
     step = _object("tekton.dev/v1", "TaskRun", "pipeline-1")
     yield Workload(_chain(_top("tekton.dev/v1", "PipelineRun", "pipeline"), step, below=_pods("pipeline-1", 2)), [Group(1, {"": 2})])

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 from phalanx.controllers.grouper.table import owner_kinds
@@ -12,7 +12,7 @@ from phalanx.errors import ClusterError, Missing
 from phalanx.model.kinds import KINDS, Document, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
-from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.mirror import Mirror, Place
 from phalanx.store.kube.reflector import Reflector
 
 UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
@@ -30,10 +30,19 @@ CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
 class Following:
     """Keeps a mirror in line with a cluster."""
 
-    def __init__(self, client: Client, mirror: Mirror, wanted: Collection[Kind], *, report: Callable[[str], None]) -> None:
-        """Follow nothing yet; `report` is told what goes wrong."""
-        self._client, self._mirror, self._report = client, mirror, report
-        self._by_resource = {kind.resource: kind for kind in KINDS if kind in wanted and kind.kind not in UNWATCHED}
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        wanted: Collection[Kind],
+        *,
+        report: Callable[[str], None],
+        single: Mapping[Kind, Place] | None = None,
+    ) -> None:
+        """Follow nothing yet; `report` is told what goes wrong, `single` are objects of kinds of which nobody needs more."""
+        self._client, self._mirror, self._report, self._single = client, mirror, report, single or {}
+        watched = {kind for kind in wanted if kind.kind not in UNWATCHED} | self._single.keys()
+        self._by_resource = {kind.resource: kind for kind in KINDS if kind in watched}
         self.reflectors: dict[Kind, Reflector] = {}
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
         self.has_synced = asyncio.Event()
@@ -87,11 +96,14 @@ class Following:
             self._mirror.hidden.discard(kind)
             self._mirror.replace(kind, ())
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
-            reflector = self.reflectors[kind] = Reflector(
-                self._client, self._mirror, kind, report=self._report, may_be_hidden=kind in HIDEABLE
-            )
+            reflector = self.reflectors[kind] = self._reflector(kind)
             reflector.heard, reflector.returned, reflector.missed = self._pass_on, self.hurry, self._bell.set
             self._tasks[kind] = tasks.create_task(reflector.run())
+
+    def _reflector(self, kind: Kind) -> Reflector:
+        only = self._single.get(kind)
+        may_be_hidden = kind in HIDEABLE or only is not None
+        return Reflector(self._client, self._mirror, kind, report=self._report, may_be_hidden=may_be_hidden, only=only)
 
     def _pass_on(self, kind: Kind, type_: str) -> None:
         self.heard(kind, type_)

@@ -110,6 +110,15 @@ class Mirror:
         for before in [item for place, item in known if place not in seen and _version(item) <= newest]:
             self.remove(kind, before)
 
+    def replace_one(self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]]) -> None:
+        """Enter the one object of a place; if there is none, it is gone."""
+        found = list(documents)
+        for document in found:
+            self.put(kind, document)
+        before = self.find(kind, *place)
+        if not found and before is not None:
+            self.remove(kind, before)
+
     def _enter(self, kind: Kind, place: Place, document: Document, before: Document | None) -> None:
         if before is None:
             insort(self._names.setdefault(kind, {}).setdefault(place[0], []), place[1])

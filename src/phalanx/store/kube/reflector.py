@@ -9,7 +9,7 @@ from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
 from phalanx.store.history import BOOKMARK, DELETED
 from phalanx.store.kube.client import Change, Client
-from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.mirror import Mirror, Place
 
 SHORTEST_WATCH_SECONDS = 300
 TOO_SHORT_SECONDS = 1.0
@@ -25,11 +25,22 @@ class Reflector:
     """Follows one kind."""
 
     def __init__(
-        self, client: Client, mirror: Mirror, kind: Kind, *, report: Callable[[str], None], may_be_hidden: bool = False
+        self,
+        client: Client,
+        mirror: Mirror,
+        kind: Kind,
+        *,
+        report: Callable[[str], None],
+        may_be_hidden: bool = False,
+        only: Place | None = None,
     ) -> None:
-        """Follow nothing yet; `report` is told what goes wrong. A kind that may be hidden holds nobody up when it is forbidden."""
+        """Follow nothing yet; `report` is told what goes wrong.
+
+        A kind that may be hidden holds nobody up when it is forbidden. With `only`, one object is followed, and others are left
+        as they are.
+        """
         self._client, self._mirror, self.kind, self._report = client, mirror, kind, report
-        self._may_be_hidden = may_be_hidden
+        self._may_be_hidden, self._only = may_be_hidden, only
         self.is_synced = asyncio.Event()
         self.is_following = False
         """While we hear what the server tells."""
@@ -103,10 +114,21 @@ class Reflector:
         else:
             await self._watch()
 
+    @property
+    def _namespace(self) -> str:
+        return "" if self._only is None else self._only[0]
+
+    @property
+    def _fields(self) -> str:
+        return "" if self._only is None else f"metadata.name={self._only[1]}"
+
     async def _list(self) -> None:
-        listing = await self._client.list(self.kind)
+        listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
-        self._mirror.replace(self.kind, listing.items, version=listing.version)
+        if self._only is None:
+            self._mirror.replace(self.kind, listing.items, version=listing.version)
+        else:
+            self._mirror.replace_one(self.kind, self._only, listing.items)
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
         self.is_synced.set()
 
@@ -114,7 +136,8 @@ class Reflector:
         clock = asyncio.get_running_loop().time
         begun, before = clock(), self._version
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
-        async with aclosing(self._client.changes(self.kind, since=self._version, seconds=seconds)) as told:
+        changes = self._client.changes(self.kind, self._namespace, since=self._version, seconds=seconds, fields=self._fields)
+        async with aclosing(changes) as told:
             async for changes in told:
                 self._note_contact()
                 for change in changes:
