@@ -1,6 +1,6 @@
 """Pods of every kind of owner on a real control plane: each gets the group that its owners ask for, and starts whole."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from phalanx.testing.sites import Site, scheduling
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "scheduling.run.ai/v2alpha2:podgroups"
 AT_ONCE = 8
+KINDS = list(owners.definitions())
+NAMES = [kind["metadata"]["name"] for kind in KINDS]
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def site(plane: ControlPlane) -> Iterator[Site]:
     with Site(plane) as site:
         site.make(build.node(f"place-{number}", cpu=64, memory="256Gi") for number in range(2))
@@ -29,16 +31,16 @@ def site(plane: ControlPlane) -> Iterator[Site]:
         yield site
 
 
-@pytest.fixture(scope="module")
-def log(plane: ControlPlane, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+@pytest.fixture
+def log(plane: ControlPlane, site: Site, tmp_path: Path) -> Iterator[Path]:
     """The log of a scheduler that has run for a while when operators bring their kinds."""
     flags = ("--profile=kai", "--scheduler-name=kai-scheduler", f"--group-defaults={site.namespace()}/defaults")
-    with scheduling(plane, tmp_path_factory.mktemp("run"), *flags) as log:
+    with scheduling(plane, tmp_path, *flags) as log:
         await_plain_pod(site, "first")
-        kinds = list(owners.definitions())
-        site.make([*kinds, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults"}, "data": owners.DEFAULTS}])
-        assert eventually(lambda: are_served(site, kinds))
+        site.make([*KINDS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults"}, "data": owners.DEFAULTS}])
+        assert eventually(lambda: are_served(site))
         yield log
+    remove_kinds(site)
 
 
 def await_plain_pod(site: Site, name: str) -> None:
@@ -47,10 +49,20 @@ def await_plain_pod(site: Site, name: str) -> None:
     site.await_phases(name, {"Running": 1})
 
 
-def are_served(site: Site, kinds: Sequence[Document]) -> bool:
-    names = {kind["metadata"]["name"] for kind in kinds}
-    found = [item for item in site.connection.ask("GET", DEFINITIONS).body["items"] if item["metadata"]["name"] in names]
-    return len(found) == len(names) and all(_is_established(item) for item in found)
+def are_served(site: Site) -> bool:
+    found = known(site)
+    return len(found) == len(KINDS) and all(_is_established(item) for item in found)
+
+
+def known(site: Site) -> list[Document]:
+    """Return those of the definitions that are there."""
+    return [item for item in site.connection.ask("GET", DEFINITIONS).body["items"] if item["metadata"]["name"] in NAMES]
+
+
+def remove_kinds(site: Site) -> None:
+    for name in NAMES:
+        site.connection.ask("DELETE", f"{DEFINITIONS}/{name}")
+    assert eventually(lambda: not known(site))
 
 
 def _is_established(definition: Document) -> bool:
@@ -81,24 +93,13 @@ def differences(site: Site, workloads: Sequence[Workload]) -> dict[str, Any]:
     return {item.name: (outcome.of(item), expected(item)) for item in workloads if outcome.of(item) != expected(item)}
 
 
-def test_pods_of_every_kind_get_their_groups_and_run(site: Site, log: Path) -> None:
-    workloads = owners.workloads()
-    api = site.api()
+def test_pods_of_every_kind_get_their_groups_and_run_and_kinds_that_go_away_are_forgotten(site: Site, log: Path) -> None:
+    workloads, api = owners.workloads(), site.api()
     with ThreadPoolExecutor(AT_ONCE) as threads:
         list(threads.map(lambda workload: workload.tree.make(api), workloads))
     site.wait(lambda: not differences(site, workloads), lambda: (differences(site, workloads), log.read_text()[-2000:]))
-
-
-def test_kinds_that_go_away_are_forgotten(site: Site, log: Path) -> None:
-    names = [kind["metadata"]["name"] for kind in owners.definitions()]
     before = len(log.read_text())
-    for name in names:
-        site.connection.ask("DELETE", f"{DEFINITIONS}/{name}")
-    assert eventually(lambda: not are_there(site, names))
+    remove_kinds(site)
     await_plain_pod(site, "last")
     lines = [line for line in log.read_text()[before:].splitlines() if "(re)initializing" not in line]
-    assert [line for line in lines if any(name in line for name in names)] == []
-
-
-def are_there(site: Site, names: Collection[str]) -> bool:
-    return any(item["metadata"]["name"] in names for item in site.connection.ask("GET", DEFINITIONS).body["items"])
+    assert [line for line in lines if any(name in line for name in NAMES)] == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.base import Create, Key, Patch, Result, Tell
+from phalanx.controllers.base import NOTHING, Create, Key, Patch, Result, Tell
 from phalanx.controllers.grouper.controller import WARNING, PodGrouper
 from phalanx.controllers.grouper.settings import GrouperSettings, read_settings
 from phalanx.controllers.grouper.table import owner_kinds, read_kinds
@@ -65,6 +65,20 @@ def test_scheduler_names_are_a_setting() -> None:
 def test_plain_pods_for_phalanx_are_left_to_another_controller(kind: str) -> None:
     top = owner("apps/v1", kind) if kind else None
     assert not workloads.asked(workloads.store(*([top] if top else []), pod(by=top, scheduler="phalanx"))).writes
+
+
+@pytest.mark.parametrize("on_owner", [True, False])
+def test_plain_pods_for_phalanx_are_grouped_here_if_our_annotation_says_how_large_the_gang_is(*, on_owner: bool) -> None:
+    says = {"phalanx.dev/min-member": "3"}
+    top = owner("apps/v1", "Deployment", annotations=says if on_owner else {})
+    sets = owner("apps/v1", "ReplicaSet", by=top)
+    store = workloads.store(top, sets, pod(by=sets, scheduler="phalanx", annotations={} if on_owner else says))
+    assert PodGrouper().is_responsible_for(store, store.get(POD, "default", "train-0"))
+    assert workloads.grouped(store)["spec"]["minMember"] == 3
+
+
+def test_a_bare_pod_for_phalanx_is_left_to_another_controller_whatever_it_says() -> None:
+    assert workloads.asked(workloads.store(pod(scheduler="phalanx", annotations={"phalanx.dev/min-member": "3"}))) == NOTHING
 
 
 def test_workloads_for_phalanx_are_grouped_in_the_queue_that_is_always_there() -> None:

@@ -82,7 +82,7 @@ class PodGrouper:
     def _takes(self, family: Family) -> bool:
         """Tell whether a family is ours, or another controller's."""
         is_shared = family.pod["spec"]["schedulerName"] in self._settings.workload_scheduler_names
-        return not is_shared or is_workload(family.head)
+        return not is_shared or is_workload(family.head) or family.has_own_size
 
     def _grouped(self, family: Family) -> Iterator[Write]:
         defaults, complaints = _defaults(family)

@@ -65,6 +65,11 @@ class Family:
         made = moment_of(str(meta_of(self.pod).get("creationTimestamp") or ""))
         return 0.0 if made is None else made + self.settings.owner_patience_seconds
 
+    @property
+    def has_own_size(self) -> bool:
+        """Tell whether an owner, or the pod for it, says in our own words how large the gang is."""
+        return bool(self.owners) and any(MIN_MEMBER in annotations_of(each) for each in (*self.owners, self.pod))
+
     def min_member(self) -> int | None:
         """Return how large the gang is by an annotation of an owner, the top one first, or of the pod; None without any."""
         for owner in reversed(self.owners):
