@@ -26,7 +26,10 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 def site(plane: ControlPlane) -> Iterator[Site]:
     with Site(plane) as site:
         site.make(build.node(f"place-{number}", cpu=64, memory="256Gi") for number in range(2))
-        queues = (kai.queue("all", parent="", quota=-1), *(kai.queue(name, parent="all", quota=-1) for name in ("research", "default-queue")))
+        queues = (
+            kai.queue("all", parent="", quota=-1),
+            *(kai.queue(name, parent="all", quota=-1) for name in ("research", "default-queue")),
+        )
         site.make([*queues, *map(kai.priority_class, kai.CLASSES)])
         yield site
 

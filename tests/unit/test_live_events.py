@@ -63,7 +63,9 @@ def test_an_event_says_what_kubectl_shows() -> None:
 
 def test_an_event_may_be_about_an_owner_of_a_kind_that_nobody_knows() -> None:
     async def question(desk: Desk) -> None:
-        desk.tell(about={"apiVersion": "example.com/v1", "kind": "Simulation", "metadata": {"name": "flow", "namespace": "default"}})
+        desk.tell(
+            about={"apiVersion": "example.com/v1", "kind": "Simulation", "metadata": {"name": "flow", "namespace": "default"}}
+        )
         (event,) = await desk.events()
         assert (event["involvedObject"]["apiVersion"], event["involvedObject"]["kind"]) == ("example.com/v1", "Simulation")
 

@@ -90,7 +90,13 @@ def definitions() -> Iterator[Document]:
 def _definition(group: str, version: str, kind: str) -> Document:
     plural = f"{kind.lower()}s"
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    served = {"name": version, "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": anything}}
+    served = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": anything},
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
         "spec": {
@@ -376,7 +382,9 @@ def _others() -> Iterator[Workload]:
     yield Workload(simulation.tree, [Group(1, {"": 2}, priority="build", queue="default-queue")])
     yield _plain("tekton.dev/v1", "TaskRun", "task")
     step = _object("tekton.dev/v1", "TaskRun", "pipeline-1")
-    yield Workload(_chain(_top("tekton.dev/v1", "PipelineRun", "pipeline"), step, below=_pods("pipeline-1", 2)), [Group(1, {"": 2})])
+    yield Workload(
+        _chain(_top("tekton.dev/v1", "PipelineRun", "pipeline"), step, below=_pods("pipeline-1", 2)), [Group(1, {"": 2})]
+    )
     for api_version, kind, name in (
         ("machinelearning.seldon.io/v1", "SeldonDeployment", "seldon"), ("workspace.devfile.io/v1alpha2", "DevWorkspace", "space"),
     ):  # fmt: skip

@@ -136,8 +136,8 @@ class Reflector:
         clock = asyncio.get_running_loop().time
         begun, before = clock(), self._version
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
-        changes = self._client.changes(self.kind, self._namespace, since=self._version, seconds=seconds, fields=self._fields)
-        async with aclosing(changes) as told:
+        watch = self._client.changes(self.kind, self._namespace, since=self._version, seconds=seconds, fields=self._fields)
+        async with aclosing(watch) as told:
             async for changes in told:
                 self._note_contact()
                 for change in changes:
