@@ -16,7 +16,7 @@ from phalanx.testing.sites import Site, scheduling
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "scheduling.run.ai/v2alpha2:podgroups"
-AT_ONCE = 8
+AT_ONCE, SELDOM_SECONDS = 8, 0.5
 KINDS = list(owners.definitions())
 NAMES = [kind["metadata"]["name"] for kind in KINDS]
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -38,12 +38,15 @@ def site(plane: ControlPlane) -> Iterator[Site]:
 def log(plane: ControlPlane, site: Site, tmp_path: Path) -> Iterator[Path]:
     """The log of a scheduler that has run for a while when operators bring their kinds."""
     flags = ("--profile=kai", "--scheduler-name=kai-scheduler", f"--group-defaults={site.namespace()}/defaults")
+    defaults = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults"}, "data": owners.DEFAULTS}
     with scheduling(plane, tmp_path, *flags) as log:
         await_plain_pod(site, "first")
-        site.make([*KINDS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults"}, "data": owners.DEFAULTS}])
-        assert eventually(lambda: are_served(site))
-        yield log
-    remove_kinds(site)
+        plane.apply([*KINDS, site.here(defaults)])
+        try:
+            assert eventually(lambda: are_served(site))
+            yield log
+        finally:
+            remove_kinds(site)
 
 
 def await_plain_pod(site: Site, name: str) -> None:
@@ -100,7 +103,7 @@ def test_pods_of_every_kind_get_their_groups_and_run_and_kinds_that_go_away_are_
     workloads, api = owners.workloads(), site.api()
     with ThreadPoolExecutor(AT_ONCE) as threads:
         list(threads.map(lambda workload: workload.tree.make(api), workloads))
-    site.wait(lambda: not differences(site, workloads), lambda: (differences(site, workloads), log.read_text()[-2000:]))
+    assert eventually(lambda: not differences(site, workloads), step=SELDOM_SECONDS), differences(site, workloads)
     before = len(log.read_text())
     remove_kinds(site)
     await_plain_pod(site, "last")
