@@ -141,6 +141,10 @@ def test_an_owner_that_is_gone_is_told_about() -> None:
     assert said(workloads.store(pod(by=stateful()))) == [("Pod", says)]
 
 
+def test_an_owner_of_a_kind_that_nobody_watches_counts_by_its_reference() -> None:
+    assert said(workloads.store(pod(by=owner("v1", "ConfigMap")))) == []
+
+
 def said(store: MemoryStore) -> list[tuple[str, str]]:
     """Return about whom something was told, and what."""
     writes = workloads.asked(store).writes

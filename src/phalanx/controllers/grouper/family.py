@@ -12,7 +12,7 @@ from phalanx.controllers.parts import annotations_of, controller_of, labels_of, 
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe, readable
 from phalanx.errors import Missing, SnapshotError
-from phalanx.model.kinds import POD, Document, Kind, kind_of
+from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of
 from phalanx.model.moment import moment_of
 
 Struct = TypeVar("Struct")
@@ -120,13 +120,14 @@ def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
 
 
 def _is_unseen(view: View, owner: Document) -> bool:
-    """Tell whether an owner is of a kind that we know, and not there."""
+    """Tell whether an owner is of a kind that we know and look at, and not there."""
     meta = meta_of(owner)
     try:
-        found = view.find(kind_of(owner), str(meta.get("namespace", "")), str(meta["name"]))
+        kind = kind_of(owner)
     except Missing:
         return False
-    return found is None or meta_of(found).get("uid") != meta.get("uid")
+    found = view.find(kind, str(meta.get("namespace", "")), str(meta["name"]))
+    return kind.kind not in SILENT and (found is None or meta_of(found).get("uid") != meta.get("uid"))
 
 
 def _owners(view: View, pod: Document) -> Iterator[Document]:
