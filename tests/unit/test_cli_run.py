@@ -58,6 +58,7 @@ def run(*arguments: str) -> Result:
         (["--config", "nowhere.yaml"], 1, "error: nowhere.yaml: no such file; 'phalanx config show' prints one to begin with\n"),
         (["--config", "-"], 2, "--config: the configuration is read again when it changes; name a file instead of '-'"),
         (["--config", "a", "--profile", "b"], 2, "--config and --profile exclude each other"),
+        (["--group-defaults", "groups"], 2, "--group-defaults: 'groups' is no place; write for example phalanx-system/groups"),
         (["--http", "nowhere"], 2, "--http: 'nowhere' is no address; write for example 0.0.0.0:8080"),
         (["--http", "127.0.0.1:99999"], 2, "--http: '127.0.0.1:99999' is no address; write for example 0.0.0.0:8080"),
         (["--http", "203.0.113.7:80"], 1, "error: port 80 of 203.0.113.7 cannot be opened: "),
@@ -114,7 +115,7 @@ def test_a_broken_configuration_is_told_with_its_place(kubeconfig: Path, tmp_pat
 def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> None:
     address = Options(
         None, None, None, None, ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
-        http=typed, verbosity=0, log_format="text", controllers="*", group_as="kai", levels=(), pod_events=True,
+        http=typed, verbosity=0, log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(), pod_events=True,
         reservation_image=None,
     ).address  # fmt: skip
     assert address is not None

@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.base import Key, Patch, Tell
+from phalanx.controllers.base import NOTHING, Create, Key, Patch, Result, Tell
 from phalanx.controllers.grouper.controller import WARNING, PodGrouper
 from phalanx.controllers.grouper.settings import GrouperSettings, read_settings
 from phalanx.controllers.grouper.table import owner_kinds, read_kinds
 from phalanx.controllers.parts import meta_of
+from phalanx.controllers.podgroup import PodGroupController
 from phalanx.dialects.links import GROUP, KAI_GROUP
 from phalanx.errors import ConfigError
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, kind_of
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import workloads
 from phalanx.testing.workloads import owner, pod
 
+JOB_SET = {"replicatedJobs": [{"name": "workers", "replicas": 2, "template": {"spec": {"parallelism": 2, "completions": 2}}}]}
 GROUPS = GROUP_BY_DIALECT["kai"]
 QUEUE, PRIORITY, PREEMPTIBILITY = "kai.scheduler/queue", "priorityClassName", "kai.scheduler/preemptibility"
 MASTER = {"training.kubeflow.org/replica-type": "master"}
@@ -63,6 +65,20 @@ def test_scheduler_names_are_a_setting() -> None:
 def test_plain_pods_for_phalanx_are_left_to_another_controller(kind: str) -> None:
     top = owner("apps/v1", kind) if kind else None
     assert not workloads.asked(workloads.store(*([top] if top else []), pod(by=top, scheduler="phalanx"))).writes
+
+
+@pytest.mark.parametrize("on_owner", [True, False])
+def test_plain_pods_for_phalanx_are_grouped_here_if_our_annotation_says_how_large_the_gang_is(*, on_owner: bool) -> None:
+    says = {"phalanx.dev/min-member": "3"}
+    top = owner("apps/v1", "Deployment", annotations=says if on_owner else {})
+    sets = owner("apps/v1", "ReplicaSet", by=top)
+    store = workloads.store(top, sets, pod(by=sets, scheduler="phalanx", annotations={} if on_owner else says))
+    assert PodGrouper().is_responsible_for(store, store.get(POD, "default", "train-0"))
+    assert workloads.grouped(store)["spec"]["minMember"] == 3
+
+
+def test_a_bare_pod_for_phalanx_is_left_to_another_controller_whatever_it_says() -> None:
+    assert workloads.asked(workloads.store(pod(scheduler="phalanx", annotations={"phalanx.dev/min-member": "3"}))) == NOTHING
 
 
 def test_workloads_for_phalanx_are_grouped_in_the_queue_that_is_always_there() -> None:
@@ -111,6 +127,87 @@ def test_owners_that_own_each_other_end_the_way_up() -> None:
     store = workloads.store(first, second, pod(by=first))
     assert workloads.grouped(store)["metadata"]["name"] == "pg-other-replicaset-other"
     assert list(PodGrouper().concerns(store, kind_of(second), second)) == [Key("default", "train-0")]
+
+
+def test_owners_that_own_each_other_are_told_about() -> None:
+    first, second = stateful(), owner("apps/v1", "ReplicaSet", "other", by=stateful())
+    first["metadata"]["ownerReferences"] = pod(by=second)["metadata"]["ownerReferences"]
+    says = "ReplicaSet default/other: metadata.ownerReferences: its owners own each other, so it counts as the top"
+    assert said(workloads.store(first, second, pod(by=first))) == [("Pod", f"{says}; remove one of the references")]
+
+
+def test_an_owner_that_is_gone_is_told_about() -> None:
+    says = "StatefulSet default/train: is not there, so only its name counts; create it, or delete its pods"
+    assert said(workloads.store(pod(by=stateful()))) == [("Pod", says)]
+
+
+def test_an_owner_of_a_kind_that_nobody_watches_counts_by_its_reference() -> None:
+    assert said(workloads.store(pod(by=owner("v1", "ConfigMap")))) == []
+
+
+def said(store: MemoryStore) -> list[tuple[str, str]]:
+    """Return about whom something was told, and what."""
+    writes = workloads.asked(store).writes
+    return [(write.about["kind"], write.message) for write in writes if isinstance(write, Tell)]
+
+
+# --- owners that are not shown -------------------------------------------------------------------------------------------
+
+PATIENT = GrouperSettings(owner_patience_seconds=5.0)
+
+
+class Veiled(MemoryStore):
+    """A store that hides jobs of Kubeflow."""
+
+    def is_hidden(self, kind: Kind) -> bool:
+        return kind.group == "kubeflow.org"
+
+
+def young(by: Document, **more: Any) -> dict[str, Any]:
+    """Return a pod that was made two seconds ago."""
+    found = pod(by=by, **more)
+    found["metadata"]["creationTimestamp"] = "1970-01-01T00:16:38Z"
+    return found
+
+
+def test_an_owner_that_a_watch_has_not_told_of_yet_is_waited_for() -> None:
+    top = owner("jobset.x-k8s.io/v1alpha2", "JobSet", spec=JOB_SET)
+    job = owner("batch/v1", "Job", "train-workers-0", by=top)
+    store = workloads.store(young(job, labels={"jobset.sigs.k8s.io/replicatedjob-name": "workers"}))
+    for late in (job, top):
+        assert workloads.asked(store, settings=PATIENT) == Result((), 1003.0)
+        store.load(late)
+    assert workloads.grouped(store, settings=PATIENT)["spec"]["minMember"] == 4
+
+
+def test_nobody_groups_a_pod_while_its_owner_is_waited_for() -> None:
+    grouper = PodGrouper(PATIENT)
+    controller = PodGroupController(frozenset({"phalanx"}), grouper.is_responsible_for, grouper.awaits_owner)
+    store = workloads.store(young(stateful(), scheduler="phalanx"))
+    assert controller.reconcile(store, Key("default", "train-0")) == Result((), 1003.0)
+    store.load(stateful())
+    assert any(isinstance(write, Create) for write in controller.reconcile(store, Key("default", "train-0")).writes)
+
+
+def test_an_owner_that_does_not_come_is_waited_for_no_longer() -> None:
+    late = young(stateful())
+    late["metadata"]["creationTimestamp"] = "1970-01-01T00:16:35Z"
+    assert workloads.grouped(workloads.store(late), settings=PATIENT)["spec"]["minMember"] == 1
+
+
+def test_an_owner_that_nobody_lets_us_read_holds_its_pods_not_up() -> None:
+    store = Veiled(lambda: 1000.0)
+    store.load(young(torch(), labels=MASTER))
+    ((kind, text),) = said(store)
+    says = "PyTorchJob default/train: we may not read it, so only its name counts; allow get, list and watch of"
+    assert (kind, text) == ("Pod", f"{says} pytorchjobs.kubeflow.org, or write phalanx.dev/min-member on the pods")
+    assert workloads.grouped(store, settings=PATIENT)["spec"]["minMember"] == 1
+
+
+def test_its_pods_may_say_how_large_the_gang_of_an_owner_is_that_nobody_lets_us_read() -> None:
+    store = Veiled(lambda: 1000.0)
+    store.load(young(torch(), labels=MASTER, annotations={"phalanx.dev/min-member": "4"}))
+    assert workloads.grouped(store)["spec"]["minMember"] == 4
 
 
 # --- what a group says ---------------------------------------------------------------------------------------------------
@@ -336,6 +433,15 @@ def test_a_podgang_concerns_the_pods_that_it_names() -> None:
         "scheduler.grove.io/v1alpha1", "PodGang", spec={"podgroups": [{"name": "a", "minReplicas": 1, "podReferences": references}]}
     )
     assert PodGrouper().concerns(workloads.store(), kind_of(gang), gang) == [Key("default", "train-0")]
+
+
+def test_a_podgang_that_comes_late_concerns_the_pods_that_name_it() -> None:
+    top = owner("grove.io/v1alpha1", "PodCliqueSet")
+    clique = owner("grove.io/v1alpha1", "PodClique", "decode", by=top)
+    gang = owner("scheduler.grove.io/v1alpha1", "PodGang", "gang", by=top)
+    others = pod("other-0", by=clique, labels={"grove.io/podgang": "other"})
+    store = workloads.store(top, clique, gang, others, pod(by=clique, labels={"grove.io/podgang": "gang"}))
+    assert PodGrouper().concerns(store, kind_of(gang), gang) == [Key("default", "train-0")]
 
 
 def test_the_kinds_that_are_read_are_in_one_table() -> None:

@@ -61,6 +61,17 @@ def test_an_event_says_what_kubectl_shows() -> None:
     run(question)
 
 
+def test_an_event_may_be_about_an_owner_of_a_kind_that_nobody_knows() -> None:
+    async def question(desk: Desk) -> None:
+        desk.tell(
+            about={"apiVersion": "example.com/v1", "kind": "Simulation", "metadata": {"name": "flow", "namespace": "default"}}
+        )
+        (event,) = await desk.events()
+        assert (event["involvedObject"]["apiVersion"], event["involvedObject"]["kind"]) == ("example.com/v1", "Simulation")
+
+    run(question)
+
+
 def test_the_same_again_is_counted_once_in_a_while() -> None:
     async def question(desk: Desk) -> None:
         for seconds in (0.0, 10.0, 49.0, 1.0):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from phalanx.errors import Forbidden, Gone, ServerError
+from phalanx.errors import Forbidden, Gone, Missing, ServerError
 from phalanx.model.kinds import POD, Kind, kind_at
 from phalanx.store.kube import reflector as module
 from phalanx.store.kube.client import Client
@@ -154,6 +154,59 @@ def test_what_goes_wrong_is_told_and_tried_again() -> None:
             first, second = follower.complaints
             assert first.startswith("watch of pods: pods is forbidden; tried again in ")
             assert second.startswith("watch of pods: etcd is away; tried again in ")
+
+    run(question)
+
+
+def test_a_kind_that_may_be_hidden_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HIDDEN_SECONDS", 0.01)
+
+    async def question(server: Server, client: Client) -> None:
+        server.refusals.extend([Forbidden("pods is forbidden")] * 3)
+        server.store.create(pod("a"))
+        mirror, complaints = Mirror(lambda: 0.0), list[str]()
+        reflector = Reflector(client, mirror, POD, report=complaints.append, may_be_hidden=True)
+        async with going_on(reflector.run()):
+            await reflector.is_synced.wait()
+            assert mirror.is_hidden(POD)
+            await until(lambda: [item["metadata"]["name"] for item in mirror.within(POD)] == ["a"])
+            assert not mirror.is_hidden(POD)
+            assert complaints == ["pods are left out: pods is forbidden; allow get, list and watch of them"]
+
+    run(question)
+
+
+def test_one_object_of_a_kind_is_followed_and_others_are_left_alone() -> None:
+    async def question(server: Server, client: Client) -> None:
+        mirror, store = Mirror(lambda: 0.0), server.store
+        mirror.put(POD, {**pod("ours"), "metadata": {"name": "ours", "namespace": "default", "uid": "known-from-an-answer"}})
+        for name in ("a", "b"):
+            store.create(pod(name))
+        reflector = Reflector(client, mirror, POD, report=print, only=("default", "a"))
+        async with going_on(reflector.run()):
+            await until(lambda: reflector.is_following)
+            assert [item["metadata"]["name"] for item in mirror.within(POD)] == ["a", "ours"]
+            store.delete(POD, "default", "a", grace=0)
+            await until(lambda: mirror.find(POD, "default", "a") is None)
+            store.create(pod("a"))
+            await until(lambda: mirror.find(POD, "default", "a"))
+            server.refusals.append(Gone("too old"))
+            store.delete(POD, "default", "a", grace=0)
+            server.end_watches()
+            await until(lambda: reflector.lists == 2)
+            assert [item["metadata"]["name"] for item in mirror.within(POD)] == ["ours"]
+
+    run(question)
+
+
+def test_a_kind_that_is_served_no_longer_is_told_about_and_no_fault() -> None:
+    async def question(server: Server, client: Client) -> None:
+        missed: list[bool] = []
+        server.refusals.extend([Missing("the server could not find the requested resource")] * 2)
+        async with following(client) as follower:
+            follower.reflector.missed = lambda: missed.append(True)
+            await follower.reflector.is_synced.wait()
+            assert (missed, follower.complaints) == ([True, True], [])
 
     run(question)
 

@@ -187,7 +187,8 @@ def test_a_gang_that_does_not_fit_has_nothing_bound_and_says_why() -> None:
     run(question)
 
 
-def test_nobody_is_told_of_missing_pods_while_they_are_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("policy", [PLAIN, PREEMPTING], ids=["without-admission", "with-admission"])
+def test_nobody_is_told_of_missing_pods_while_they_are_being_made(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ARRIVAL_SECONDS", 1.5)
 
     async def question(scene: Scene) -> None:
@@ -199,9 +200,9 @@ def test_nobody_is_told_of_missing_pods_while_they_are_being_made(monkeypatch: p
             assert "conditions" not in scene.store.get(POD, "default", "train-0")["status"]
             scene.load(pods[1])
             await until(lambda: all(scene.nodes_of_pods().values()))
-            assert scene.events("FailedScheduling") == []
+            assert scene.events("FailedScheduling") == scene.events("SetAside") == []
 
-    run(question)
+    run(question, policy=policy)
 
 
 # --- refused binds -------------------------------------------------------------------------------------------------------
@@ -489,7 +490,8 @@ def test_who_stops_sends_what_was_decided() -> None:
 
 
 def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "BETWEEN_DISCOVERIES_SECONDS", 0.01)
+    monkeypatch.setattr(following, "SHORTEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(following, "LONGEST_PAUSE_SECONDS", 0.01)
 
     async def question(scene: Scene) -> None:
         kinds = [kind_at("", "nodes"), POD]

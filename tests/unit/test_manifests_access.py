@@ -13,6 +13,8 @@ from phalanx.builtin import CATALOGUE
 from phalanx.cli import main, simulating
 from phalanx.cli.policies import policy_of
 from phalanx.controllers.base import Bind, Controller, Create, Delete, Evict, Key, Patch, Result, Tell, Try, View, Write
+from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.grouper.writing import WORDS
 from phalanx.controllers.standard import ControllerSettings, standard_controllers
 from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.dialects.cluster import kinds_read
@@ -60,6 +62,11 @@ def test_a_controller_may_read_what_it_watches(controller: Controller) -> None:
     assert [kind for kind in controller.watches if kind is not SECRET and not allowed(row, kind) >= set(READ)] == []
 
 
+def test_the_grouper_may_make_groups_in_the_words_of_every_dialect() -> None:
+    made = {access.kind for access in TABLE[PodGrouper.name] if {"create", "patch"} <= {*access.verbs}}
+    assert {words.kind for words in WORDS.values()} <= made
+
+
 def test_sessions_may_read_every_kind_that_they_know() -> None:
     assert POD in kinds_read()
     assert [kind for kind in kinds_read() if not allowed(TABLE[SESSIONS], kind) >= {"get", "list"}] == []
@@ -91,6 +98,9 @@ class SeenView:
     def owned(self, uid: str, kind: Kind) -> Sequence[Document]:
         self.note(LOOK, kind, "")
         return self.view.owned(uid, kind)
+
+    def is_hidden(self, kind: Kind) -> bool:
+        return self.view.is_hidden(kind)
 
 
 def verbs_of(write: Write) -> Iterator[tuple[str, Kind, str]]:

@@ -99,6 +99,18 @@ def test_a_version_that_we_do_not_read_is_not_served() -> None:
     assert found == frozenset()
 
 
+def test_workloads_of_others_are_read_in_any_version() -> None:
+    found = kinds_of(
+        answering({
+            "/api/v1": resources(),
+            "/apis": groups("kubeflow.org/v1", "trainer.kubeflow.org/v9"),
+            "/apis/kubeflow.org/v1": resources("mpijobs"),
+            "/apis/trainer.kubeflow.org/v9": resources("trainjobs"),
+        })
+    )  # fmt: skip
+    assert {kind.api_version: kind.kind for kind in found} == {"kubeflow.org/v1": "MPIJob", "trainer.kubeflow.org/v9": "TrainJob"}
+
+
 def test_a_group_that_does_not_answer_is_left_out_alone() -> None:
     found = kinds_of(answering({"/api/v1": resources("pods"), "/apis": groups("metrics.k8s.io/v1beta1"), "/version": {}}))
     assert found == {POD}

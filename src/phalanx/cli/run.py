@@ -1,5 +1,6 @@
 """`phalanx run`: the scheduler and its controllers on a real cluster."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,10 @@ Examples:
 """
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
+OWNER_PATIENCE_SECONDS = 5.0
+"""Watches may tell of a pod before its owner, and of an owner only when its kind has been discovered."""
 LAST_PORT = 65535
+PLACE = re.compile(r"[^/]+/[^/]+")
 PATH = click.Path(allow_dash=True)
 DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 
@@ -50,6 +54,10 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 @click.option(
     "--group-as", type=click.Choice(DIALECTS), default=DIALECTS[0], show_default=True,
     help="In whose words to write the groups of pods that are grouped by their owners, such as PyTorchJobs.",
+)  # fmt: skip
+@click.option(
+    "--group-defaults", metavar="NAMESPACE/NAME", default="",
+    help="Read from this ConfigMap which class, and whether it may be evicted, the groups of a kind of owner have.",
 )  # fmt: skip
 @click.option(
     "--hypernode-level", "levels", multiple=True, metavar="LABEL",
@@ -92,6 +100,7 @@ class Options:
     log_format: "Form"
     controllers: str
     group_as: "DialectName"
+    group_defaults: str
     levels: tuple[str, ...]
     reservation_image: str | None
     pod_events: bool
@@ -104,6 +113,8 @@ class Options:
             raise click.UsageError(f"--lease-duration: leases are renewed every few seconds; write {SHORTEST_LEASE:g} or more")
         if self.config == "-":
             raise click.UsageError("--config: the configuration is read again when it changes; name a file instead of '-'")
+        if self.group_defaults and not PLACE.fullmatch(self.group_defaults):
+            raise click.UsageError(f"--group-defaults: {self.group_defaults!r} is no place; write for example {NAMESPACE}/groups")
         if not all(self.names):
             raise click.UsageError("--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano")
 
@@ -158,8 +169,10 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
     from phalanx.cli.shards import policies_of
     from phalanx.controllers.binder.reserving import IMAGE
+    from phalanx.controllers.grouper.facts import CONFIG_MAP
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.core.cycle import Mind
+    from phalanx.model.kinds import split_key
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.live.app import Setup
     from phalanx.runtime.live.election import Terms
@@ -176,6 +189,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     return Setup(
         mind=mind, gates=Mind(policy_of_gates(), connected_catalogue("")),
         controllers=_chosen(asked.controllers, standard_controllers(pair_for, chosen, has_admission=policy.has_admission)),
+        single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
         schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
@@ -187,7 +201,10 @@ def _grouper(asked: Options) -> "GrouperSettings":
     from phalanx.controllers.grouper.settings import KAI, OWN, VOLCANO, GrouperSettings
 
     ours = tuple(dict.fromkeys((OWN, *(name for name in asked.names if name not in (KAI, VOLCANO)))))
-    return GrouperSettings(dialect=asked.group_as, scheduler_names=(KAI, *ours), workload_scheduler_names=ours)
+    return GrouperSettings(
+        dialect=asked.group_as, scheduler_names=(KAI, *ours), workload_scheduler_names=ours,
+        owner_patience_seconds=OWNER_PATIENCE_SECONDS, defaults_config_map=asked.group_defaults,
+    )  # fmt: skip
 
 
 def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":

@@ -126,6 +126,10 @@ class View(Protocol):
         """Return the objects of a kind that name this owner, in the order of their keys."""
         ...
 
+    def is_hidden(self, kind: Kind) -> bool:
+        """Tell whether nobody lets us look at a kind, so that its objects may well be there."""
+        ...
+
 
 class Controller(Protocol):
     """Keeps one kind of object, and what belongs to it, as it should be."""

@@ -48,10 +48,16 @@ class PodGroupController:
     brings_back = ()
 
     def __init__(
-        self, schedulers: frozenset[str] = OUR_SCHEDULERS, is_left_out: Callable[[View, Document], bool] = lambda view, pod: False
+        self,
+        schedulers: frozenset[str] = OUR_SCHEDULERS,
+        is_left_out: Callable[[View, Document], bool] = lambda view, pod: False,
+        awaits_owner: Callable[[View, Document], float] = lambda view, pod: 0.0,
     ) -> None:
-        """Serve the pods that name one of these schedulers, but for those that another controller groups."""
-        self._schedulers, self._is_left_out = schedulers, is_left_out
+        """Serve the pods that name one of these schedulers, but for those that another controller groups.
+
+        `awaits_owner` tells until when nobody knows yet who that is.
+        """
+        self._schedulers, self._is_left_out, self._awaits_owner = schedulers, is_left_out, awaits_owner
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Look at pods that wait for us and name no group but the one we would make."""
@@ -64,6 +70,8 @@ class PodGroupController:
         pod = view.find(POD, key.namespace, key.name)
         if pod is None or key not in self.concerns(view, POD, pod) or _is_scaled_to_none(view, pod):
             return NOTHING
+        if (until := self._awaits_owner(view, pod)) > view.now:
+            return Result((), until)
         if self._is_left_out(view, pod):
             return NOTHING
         name = _group_for(pod)

@@ -54,7 +54,7 @@ def standard_controllers(
     found: list[Controller] = [
         VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(chosen.reservation_image), GpuReservations(),
-        grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for), OwnedGroupController(),
+        grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), RefusalController(),
     ]  # fmt: skip

@@ -42,7 +42,8 @@ def aside(outcome: Outcome, snapshot: Snapshot) -> Condition | None:
             return _because(NO_QUEUE, f"{why(outcome, snapshot)}; create it, or write another one in {_queue_place(gang)}")
         if verdict.reason in ("Invalid", "SeveralSchedulers"):
             return _because(WRONG, verdict.message)
-    return _because(TOO_FEW, _too_few(outcome, snapshot)) if _is_short(gang) else None
+    is_short = _is_short(gang) and not outcome.is_arriving
+    return _because(TOO_FEW, _too_few(outcome, snapshot)) if is_short else None
 
 
 def _because(reason: str, message: str) -> Condition:

@@ -13,7 +13,6 @@ from phalanx.controllers.binder.reservations import GpuReservations
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
-from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.grouper.table import owner_kinds, read_kinds
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
@@ -63,7 +62,6 @@ _READ_OTHERWISE = {NODE_METRICS: ("get", "list"), SECRET: ()}
 """What is measured cannot be watched, and who may list secrets reads all of them."""
 _GROUPS = tuple(GROUP_BY_DIALECT.values())
 _VOLCANO, _NATIVE = GROUP_BY_DIALECT["volcano"], GROUP_BY_DIALECT["native"]
-_MADE = GROUP_BY_DIALECT[GrouperSettings().dialect]
 _OWNERS = (*owner_kinds(), VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
 """Whose pods are grouped, and who stands above those."""
 
@@ -129,7 +127,7 @@ TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
         *_may("create", POD, part="eviction"), *_may("create", POD),
     ),
     GpuReservations.name: (*_reads(*GpuReservations.watches), *_may("delete", POD)),
-    PodGrouper.name: (*_reads(*read_kinds(), *_OWNERS, _MADE), *_may("create patch", _MADE), *_may("patch", POD)),
+    PodGrouper.name: (*_reads(*read_kinds(), *_OWNERS, *_GROUPS), *_may("create patch", *_GROUPS), *_may("patch", POD)),
     PodGroupController.name: (
         *_reads(*PodGroupController.watches, *_OWNERS, _VOLCANO, NAMESPACE), *_may("create", _VOLCANO), *_may("patch", POD),
         *_owns(POD, *_OWNERS),

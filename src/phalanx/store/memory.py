@@ -84,6 +84,10 @@ class MemoryStore:
         keys = sorted(key for found, key in self._dependents.get(uid, ()) if found is kind)
         return [self._objects[kind][key] for key in keys if key in self._objects.get(kind, {})]
 
+    def is_hidden(self, kind: Kind) -> bool:
+        """Tell whether nobody lets us look at a kind; here everything can be seen."""
+        return False
+
     def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, goes_on: str = "") -> Page:
         """Return a list, or a part of it; all parts show the version of the first, and begin after the key that `goes_on` names."""
         version, _, after = goes_on.partition(":") if goes_on else (str(self.history.version), "", "")

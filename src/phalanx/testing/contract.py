@@ -117,11 +117,11 @@ def binding(name: str, target: dict[str, Any], meta: dict[str, Any] | None = Non
     return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **(meta or {})}, "target": target}
 
 
-def eventually(holds: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> bool:
-    """Wait for something that a controller does; tell whether it came true."""
+def eventually(holds: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS, step: float = STEP_SECONDS) -> bool:
+    """Wait for something that a controller does, and look every few moments; tell whether it came true."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
             return False
-        time.sleep(STEP_SECONDS)
+        time.sleep(step)
     return True

@@ -6,20 +6,21 @@ be evicted change only when an owner says so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from phalanx.controllers.base import NOTHING, Key, Result, Tell, View, Write
 from phalanx.controllers.grouper.facts import Group, KindDefaults, group_of, read_defaults
-from phalanx.controllers.grouper.family import Family, family_of, pods_under
+from phalanx.controllers.grouper.family import MIN_MEMBER, Family, family_of, pods_under
 from phalanx.controllers.grouper.grouping import Grouping, sized
-from phalanx.controllers.grouper.grove import POD_GANG, pods_named
+from phalanx.controllers.grouper.grove import POD_GANG, pods_of
 from phalanx.controllers.grouper.links import member
 from phalanx.controllers.grouper.settings import GrouperSettings
-from phalanx.controllers.grouper.table import is_workload, owner_kinds, rule_for
+from phalanx.controllers.grouper.table import UNKNOWN, is_workload, owner_kinds, rule_for
 from phalanx.controllers.grouper.writing import WORDS, group_writes, link_writes
 from phalanx.controllers.parts import key_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import POD, Document, Kind
+from phalanx.model.kinds import POD, Document, Kind, kind_of
 
 WARNING = "PodGrouperWarning"
 
@@ -41,7 +42,7 @@ class PodGrouper:
         if kind is POD:
             return [key_of(document)] if self._is_for_us(document) else []
         if kind is POD_GANG:
-            return list(pods_named(document))
+            return list(dict.fromkeys(pods_of(view, document)))
         pods = pods_under(view, str(meta_of(document).get("uid", "")))
         return _one_of_each([pod for pod in pods if self._is_for_us(pod)])
 
@@ -54,9 +55,11 @@ class PodGrouper:
             family = family_of(view, self._settings, pod) if member(pod).needs_group else None
         except SnapshotError as problem:
             return Result(_warnings([pod], problem))
-        if family is None or not self._takes(family):
+        if family is None:
             return NOTHING
-        return Result([*self._grouped(family)])
+        if family.awaited_until > view.now:
+            return Result((), family.awaited_until)
+        return Result([*self._grouped(family)]) if self._takes(family) else NOTHING
 
     def is_responsible_for(self, view: View, pod: Document) -> bool:
         """Tell whether a pod without a group gets it here, if not now then when its owner is mended."""
@@ -65,6 +68,13 @@ class PodGrouper:
         except SnapshotError:
             return True
 
+    def awaits_owner(self, view: View, pod: Document) -> float:
+        """Return until when nobody knows who groups a pod, since an owner of it may yet turn up; 0 if everybody does."""
+        try:
+            return family_of(view, self._settings, pod).awaited_until
+        except SnapshotError:
+            return 0.0
+
     def _is_for_us(self, pod: Document) -> bool:
         spec = pod.get("spec")
         return isinstance(spec, Mapping) and spec.get("schedulerName") in self._settings.scheduler_names
@@ -72,7 +82,7 @@ class PodGrouper:
     def _takes(self, family: Family) -> bool:
         """Tell whether a family is ours, or another controller's."""
         is_shared = family.pod["spec"]["schedulerName"] in self._settings.workload_scheduler_names
-        return not is_shared or is_workload(family.head)
+        return not is_shared or is_workload(family.head) or family.has_own_size
 
     def _grouped(self, family: Family) -> Iterator[Write]:
         defaults, complaints = _defaults(family)
@@ -83,6 +93,7 @@ class PodGrouper:
         except SnapshotError as problem:
             yield from () if links else _warnings([family.pod, family.head], problem)
             return
+        yield from () if links else _doubts(family)
         if links <= {group.grouping.name}:
             old = family.view.find(self._words.kind, group.namespace, group.grouping.name)
             yield from group_writes(self._words, self._settings, group, old)
@@ -90,6 +101,8 @@ class PodGrouper:
 
     def _group(self, family: Family, defaults: Sequence[KindDefaults]) -> Group:
         rule = rule_for(family.head)
+        if rule.reads_spec and _is_hidden(family):
+            rule = replace(UNKNOWN, priority=rule.priority)
         if rule.reads_spec and "spec" not in family.head:
             raise SnapshotError(f"{describe(family.head)}: is not there, or has no spec; create it, or delete its pods")
         grouping = self._named(family, sized(family, rule.group(family)))
@@ -106,6 +119,30 @@ class PodGrouper:
                 f"{where}: missing, and cannot be set later; write a name, the same in all pod templates of the workload"
             )
         return Grouping(name, grouping.owner, grouping.minimum, constraint=grouping.constraint)
+
+
+def _is_hidden(family: Family) -> bool:
+    return family.unseen is not None and family.view.is_hidden(kind_of(family.unseen))
+
+
+def _doubts(family: Family) -> Iterator[Write]:
+    """Yield an event about a pod whose owners leave open who decides for it."""
+    text = _doubt(family)
+    if text:
+        yield Tell(family.pod, WARNING, text, is_warning=True)
+
+
+def _doubt(family: Family) -> str:
+    if family.is_circle:
+        where = f"{describe(family.owners[-1])}: metadata.ownerReferences"
+        return f"{where}: its owners own each other, so it counts as the top; remove one of the references"
+    if family.unseen is None:
+        return ""
+    where = describe(family.unseen)
+    if _is_hidden(family):
+        needed = f"allow get, list and watch of {kind_of(family.unseen).resource}, or write {MIN_MEMBER} on the pods"
+        return f"{where}: we may not read it, so only its name counts; {needed}"
+    return f"{where}: is not there, so only its name counts; create it, or delete its pods"
 
 
 def _defaults(family: Family) -> tuple[Sequence[KindDefaults], list[Write]]:

@@ -12,7 +12,8 @@ from phalanx.controllers.parts import annotations_of, controller_of, labels_of, 
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe, readable
 from phalanx.errors import Missing, SnapshotError
-from phalanx.model.kinds import POD, Document, Kind, kind_of
+from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of
+from phalanx.model.moment import moment_of
 
 Struct = TypeVar("Struct")
 LARGEST_COUNT = 2**31 - 1
@@ -51,6 +52,23 @@ class Family:
     """Who decides: the top owner, or the pod itself."""
     kinds: Sequence[tuple[str, str]]
     """Group and kind of all owners, nearest first."""
+    is_circle: bool = False
+    """The last owner belongs to one of those before it."""
+    unseen: Document | None = None
+    """The last owner, if all that we know of it is its name, though we know its kind; who stands above it nobody knows."""
+
+    @property
+    def awaited_until(self) -> float:
+        """Return until when an owner that nobody has seen may yet turn up; 0 if there is none."""
+        if self.unseen is None or self.view.is_hidden(kind_of(self.unseen)):
+            return 0.0
+        made = moment_of(str(meta_of(self.pod).get("creationTimestamp") or ""))
+        return 0.0 if made is None else made + self.settings.owner_patience_seconds
+
+    @property
+    def has_own_size(self) -> bool:
+        """Tell whether an owner, or the pod for it, says in our own words how large the gang is."""
+        return bool(self.owners) and any(MIN_MEMBER in annotations_of(each) for each in (*self.owners, self.pod))
 
     def min_member(self) -> int | None:
         """Return how large the gang is by an annotation of an owner, the top one first, or of the pod; None without any."""
@@ -91,12 +109,25 @@ def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
     pod = {**pod, "apiVersion": "v1", "kind": "Pod"}
     owners = list(_owners(view, pod))
     kinds = [kind_pair(owner) for owner in owners]
+    is_circle = bool(owners) and _controller(owners[-1]) is not None
+    unseen = owners[-1] if owners and _is_unseen(view, owners[-1]) else None
     head = owners[-1] if owners else pod
     while owners and kind_pair(owners[-1]) in SKIPPED:
         skipped = owners.pop()
         head = _with_metadata(owners[-1] if owners else pod, skipped)
         owners[-1:] = [head] if owners else []
-    return Family(view, settings, pod, owners, head, kinds)
+    return Family(view, settings, pod, owners, head, kinds, is_circle=is_circle, unseen=unseen)
+
+
+def _is_unseen(view: View, owner: Document) -> bool:
+    """Tell whether an owner is of a kind that we know and look at, and not there."""
+    meta = meta_of(owner)
+    try:
+        kind = kind_of(owner)
+    except Missing:
+        return False
+    found = view.find(kind, str(meta.get("namespace", "")), str(meta["name"]))
+    return kind.kind not in SILENT and (found is None or meta_of(found).get("uid") != meta.get("uid"))
 
 
 def _owners(view: View, pod: Document) -> Iterator[Document]:

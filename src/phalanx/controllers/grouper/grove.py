@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from phalanx.controllers.base import Key
-from phalanx.controllers.grouper.family import Family, find, read
+from phalanx.controllers.base import Key, View
+from phalanx.controllers.grouper.family import Family, find, pods_under, read
 from phalanx.controllers.grouper.grouping import TOPOLOGY, Constraint, Count, Grouping, Part, one_group, total
-from phalanx.controllers.parts import annotations_of, labels_of, meta_of
+from phalanx.controllers.parts import annotations_of, controller_of, key_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
 from phalanx.errors import SnapshotError
@@ -131,8 +131,16 @@ def _constraint(read_as: GroveConstraint | None, topology: str) -> Constraint | 
     return Constraint(topology, pack.required or "", pack.preferred or "")
 
 
-def pods_named(gang: Document) -> Iterator[Key]:
-    """Yield the pods that a PodGang names."""
+def pods_of(view: View, gang: Document) -> Iterator[Key]:
+    """Yield the pods that a PodGang names, and those of its set that name it: the operator enters them one by one."""
+    yield from _pods_named(gang)
+    owner, name = controller_of(gang), meta_of(gang).get("name")
+    for pod in () if owner is None else pods_under(view, str(owner.get("uid", ""))):
+        if labels_of(pod).get(GANG_LABEL) == name:
+            yield key_of(pod)
+
+
+def _pods_named(gang: Document) -> Iterator[Key]:
     try:
         spec = read(gang, PodGang).spec
     except SnapshotError:

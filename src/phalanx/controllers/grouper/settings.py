@@ -28,6 +28,8 @@ class GrouperSettings(msgspec.Struct, rename="camel", frozen=True, kw_only=True,
     """Where nothing names a queue; empty: `default`, but `default-queue` for pods of KAI's scheduler in KAI's words."""
     defaults_config_map: str = ""
     """`namespace/name` of a ConfigMap with defaults for kinds of owners; empty: there is none."""
+    owner_patience_seconds: float = 0.0
+    """For so long after a pod was made an owner of it that is not there is waited for; watches tell of them one by one."""
     knative_gangs: bool = True
     """A revision of a Knative Service is one gang of its smallest scale; otherwise each of its pods is for itself."""
 

@@ -1,8 +1,8 @@
 """One scheduler on one cluster: what it follows, who leads, and the end."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from time import time
 
 from phalanx.controllers.base import Controller, Tell
@@ -14,7 +14,7 @@ from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError
 from phalanx.explain.news import bind_text, news
 from phalanx.model.gang import Gang
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, kind_of, object_key, split_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, object_key, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
@@ -28,9 +28,9 @@ from phalanx.runtime.live.outbox import Outbox, Rank
 from phalanx.runtime.live.picture import Picture, Urgency
 from phalanx.runtime.live.sessions import PoliciesOf, Sessions
 from phalanx.runtime.live.writing import Writer
-from phalanx.store.history import DELETED, Event
+from phalanx.store.history import ADDED, DELETED, Event
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.mirror import Mirror, Place
 
 UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 LAST_WORDS_SECONDS = 10.0
@@ -51,6 +51,8 @@ class Setup:
     has_pod_events: bool = True
     policies_of: PoliciesOf = lambda _, policy: (policy,)
     """Which shards there are to decide for."""
+    single: Mapping[Kind, Place] = field(default_factory=dict)
+    """Of kinds that nobody watches, the one object that is."""
 
 
 class Live:
@@ -77,7 +79,7 @@ class Live:
         self._controlling: Controlling | None = None
         self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
         wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
-        self.following = Following(client, self.mirror, wanted, report=report)
+        self.following = Following(client, self.mirror, wanted, report=report, single=setup.single)
         self.is_stopping = False
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""
@@ -121,6 +123,8 @@ class Live:
 
     def _take_in(self, event: Event) -> None:
         urgency = self.picture.hear(event)
+        if event.type == ADDED:
+            self.following.look_for_owner(event.object)
         if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
             self._gate_bell.set()
         if self._agenda is not None and self._controlling is not None:

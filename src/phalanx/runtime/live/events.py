@@ -6,7 +6,7 @@ from typing import Any
 
 from phalanx.controllers.base import Tell
 from phalanx.errors import ClusterError
-from phalanx.model.kinds import EVENT, kind_of
+from phalanx.model.kinds import EVENT
 from phalanx.model.moment import micro_text, moment_text
 from phalanx.runtime.live.outbox import Outbox, Rank, Send
 from phalanx.store.kube.client import Client
@@ -81,10 +81,10 @@ class EventSender:
 
 
 def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, Any]:
-    kind, meta = kind_of(event.about), event.about["metadata"]
+    meta = event.about["metadata"]
     namespace = meta.get("namespace") or "default"
     about = {
-        "apiVersion": event.about.get("apiVersion", kind.api_version), "kind": kind.kind, "name": meta["name"],
+        "apiVersion": event.about["apiVersion"], "kind": event.about["kind"], "name": meta["name"],
         "uid": meta.get("uid", ""), **({"namespace": meta["namespace"]} if meta.get("namespace") else {}),
     }  # fmt: skip
     stamp = moment_text(int(now))

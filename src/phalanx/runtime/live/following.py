@@ -2,19 +2,25 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
-from phalanx.errors import ClusterError
-from phalanx.model.kinds import KINDS, Kind
+from phalanx.controllers.grouper.table import owner_kinds
+from phalanx.controllers.parts import controller_of
+from phalanx.dialects.cluster import kinds_read
+from phalanx.errors import ClusterError, Missing
+from phalanx.model.kinds import KINDS, Document, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
-from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.mirror import Mirror, Place
 from phalanx.store.kube.reflector import Reflector
 
 UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
 """Nobody has to show us these; of those that we write ourselves we know from the answers."""
-BETWEEN_DISCOVERIES_SECONDS = 30.0
+HIDEABLE = frozenset(owner_kinds()) - frozenset(kinds_read())
+"""Without these, pods are grouped by the names of their owners; everything else goes on."""
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
+"""Between two discoveries: short after a kind was missed, then twice as long each time."""
 AFTER_FAULT_SECONDS = 1.0
 GARBAGE = (20_000, 20, 20)
 """Objects that come and go between two looks for garbage: a watch brings thousands a second, and few of them form circles."""
@@ -24,16 +30,26 @@ CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
 class Following:
     """Keeps a mirror in line with a cluster."""
 
-    def __init__(self, client: Client, mirror: Mirror, wanted: Collection[Kind], *, report: Callable[[str], None]) -> None:
-        """Follow nothing yet; `report` is told what goes wrong."""
-        self._client, self._mirror, self._report = client, mirror, report
-        self._by_resource = {kind.resource: kind for kind in KINDS if kind in wanted and kind.kind not in UNWATCHED}
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        wanted: Collection[Kind],
+        *,
+        report: Callable[[str], None],
+        single: Mapping[Kind, Place] | None = None,
+    ) -> None:
+        """Follow nothing yet; `report` is told what goes wrong, `single` are objects of kinds of which nobody needs more."""
+        self._client, self._mirror, self._report, self._single = client, mirror, report, single or {}
+        watched = {kind for kind in wanted if kind.kind not in UNWATCHED} | self._single.keys()
+        self._by_resource = {kind.resource: kind for kind in KINDS if kind in watched}
         self.reflectors: dict[Kind, Reflector] = {}
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
         self.has_synced = asyncio.Event()
         """Everything that was served at the start has been listed."""
         self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
         """Told of the kind and type of every event of a watch."""
+        self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
 
     @property
     def kinds(self) -> frozenset[Kind]:
@@ -43,6 +59,7 @@ class Following:
     async def run(self) -> None:
         """Follow until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._sync())
             while True:
                 try:
                     self._adjust(await served_kinds(self._client, self._by_resource.values()), tasks)
@@ -50,8 +67,24 @@ class Following:
                     self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
                     await asyncio.sleep(AFTER_FAULT_SECONDS)
                     continue
-                await self._sync()
-                await asyncio.sleep(BETWEEN_DISCOVERIES_SECONDS)
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait until the next discovery."""
+        await asyncio.sleep(SHORTEST_PAUSE_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._pause - SHORTEST_PAUSE_SECONDS):
+                await self._bell.wait()
+        self._pause = SHORTEST_PAUSE_SECONDS if self._bell.is_set() else min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+        self._bell.clear()
+
+    def look_for_owner(self, document: Document) -> None:
+        """Look soon for the kind of an object's owner, if we would follow it and do not: it came a moment ago."""
+        owner = controller_of(document)
+        with suppress(Missing):
+            kind = None if owner is None else kind_of(owner)
+            if kind is not None and kind not in self.reflectors and kind.resource in self._by_resource:
+                self._bell.set()
 
     def _adjust(self, served: Collection[Kind], tasks: asyncio.TaskGroup) -> None:
         """Begin to follow what is served, and forget what is not any more."""
@@ -60,22 +93,28 @@ class Following:
         for kind in [kind for kind in self.reflectors if kind not in named]:
             self._tasks.pop(kind).cancel()
             del self.reflectors[kind]
+            self._mirror.hidden.discard(kind)
             self._mirror.replace(kind, ())
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
-            reflector = self.reflectors[kind] = Reflector(self._client, self._mirror, kind, report=self._report)
-            reflector.heard, reflector.returned = self._pass_on, self.hurry
+            reflector = self.reflectors[kind] = self._reflector(kind)
+            reflector.heard, reflector.returned, reflector.missed = self._pass_on, self.hurry, self._bell.set
             self._tasks[kind] = tasks.create_task(reflector.run())
+
+    def _reflector(self, kind: Kind) -> Reflector:
+        only = self._single.get(kind)
+        may_be_hidden = kind in HIDEABLE or only is not None
+        return Reflector(self._client, self._mirror, kind, report=self._report, may_be_hidden=may_be_hidden, only=only)
 
     def _pass_on(self, kind: Kind, type_: str) -> None:
         self.heard(kind, type_)
 
     async def _sync(self) -> None:
-        await asyncio.gather(*(reflector.is_synced.wait() for reflector in self.reflectors.values()))
-        if not self.has_synced.is_set():
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(*GARBAGE)
-            self.has_synced.set()
+        while not self.reflectors or not all(reflector.is_synced.is_set() for reflector in self.reflectors.values()):
+            await asyncio.sleep(CATCH_UP_STEP_SECONDS)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GARBAGE)
+        self.has_synced.set()
 
     def hurry(self) -> None:
         """Let everybody who waits for the server try again: one has heard it."""
@@ -88,5 +127,8 @@ class Following:
         self.hurry()
         with suppress(TimeoutError):
             async with asyncio.timeout(CATCH_UP_SECONDS):
-                while not all(reflector.is_following for reflector in self.reflectors.values()):
+                while not all(map(self._is_heard, self.reflectors.values())):
                     await asyncio.sleep(CATCH_UP_STEP_SECONDS)
+
+    def _is_heard(self, reflector: Reflector) -> bool:
+        return reflector.is_following or self._mirror.is_hidden(reflector.kind)

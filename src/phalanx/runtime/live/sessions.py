@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from time import monotonic, time
 
 from phalanx.controllers.sessions.requests import request_writes
@@ -116,7 +117,7 @@ class Sessions:
         arriving = self._take_out(decisions)
         for listener in self.decided:
             listener(snapshot, decisions)
-        decisions.outcomes += filter(_is_admitted, arriving)
+        decisions.outcomes += (replace(outcome, is_arriving=True) for outcome in arriving if _is_admitted(outcome))
         self._carry_out(snapshot, decisions)
         self._plan_next(snapshot.now, decisions)
 

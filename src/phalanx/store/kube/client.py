@@ -113,13 +113,15 @@ class Client:
                 for change in changes:
                     yield change
 
-    async def changes(self, kind: Kind, *, since: str, seconds: int) -> AsyncGenerator[Sequence[Change], None]:
+    async def changes(
+        self, kind: Kind, namespace: str = "", *, since: str, seconds: int, fields: str = ""
+    ) -> AsyncGenerator[Sequence[Change], None]:
         """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds.
 
         None at all come first, as soon as the server listens to us.
         """
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": since, "timeoutSeconds": str(seconds)}
-        async with aclosing(self._changes(Target(kind), query)) as found:
+        async with aclosing(self._changes(Target(kind, namespace), {**query, "fieldSelector": fields})) as found:
             async for changes in found:
                 yield changes
 

@@ -31,6 +31,8 @@ class Mirror:
         self._gone: dict[str, None] = {}
         """The uids of objects that have gone lately, the latest last."""
         self._listeners: list[Listener] = []
+        self.hidden: set[Kind] = set()
+        """Kinds that nobody lets us look at."""
 
     def listen(self, listener: Listener) -> None:
         """Tell someone of every change from now on."""
@@ -57,6 +59,10 @@ class Mirror:
         """Return the objects of a kind that name this owner, in the order of their keys."""
         objects = self._objects.get(kind, {})
         return [objects[place] for place in sorted(self._owned.get((uid, kind), ()))]
+
+    def is_hidden(self, kind: Kind) -> bool:
+        """Tell whether nobody lets us look at a kind, so that its objects may well be there."""
+        return kind in self.hidden
 
     def everything(self) -> Iterable[Document]:
         """Yield every object."""
@@ -102,6 +108,15 @@ class Mirror:
         newest = int(version) if version.isdigit() else math.inf
         known = self._objects.get(kind, {}).items()
         for before in [item for place, item in known if place not in seen and _version(item) <= newest]:
+            self.remove(kind, before)
+
+    def replace_one(self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]]) -> None:
+        """Enter the one object of a place; if there is none, it is gone."""
+        found = list(documents)
+        for document in found:
+            self.put(kind, document)
+        before = self.find(kind, *place)
+        if not found and before is not None:
             self.remove(kind, before)
 
     def _enter(self, kind: Kind, place: Place, document: Document, before: Document | None) -> None:

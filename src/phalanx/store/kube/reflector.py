@@ -5,16 +5,18 @@ import random
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 
-from phalanx.errors import ClusterError, Gone, Unreachable
+from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
 from phalanx.store.history import BOOKMARK, DELETED
 from phalanx.store.kube.client import Change, Client
-from phalanx.store.kube.mirror import Mirror
+from phalanx.store.kube.mirror import Mirror, Place
 
 SHORTEST_WATCH_SECONDS = 300
 TOO_SHORT_SECONDS = 1.0
 """A watch that ends sooner and told nothing is taken for a fault, so that nobody asks for one after the other."""
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
+HIDDEN_SECONDS = 60.0
+"""After so long we try again whether somebody lets us look."""
 POLLED, BETWEEN_POLLS_SECONDS = "metrics.k8s.io", 15.0
 """A group whose objects nobody can watch."""
 
@@ -22,14 +24,30 @@ POLLED, BETWEEN_POLLS_SECONDS = "metrics.k8s.io", 15.0
 class Reflector:
     """Follows one kind."""
 
-    def __init__(self, client: Client, mirror: Mirror, kind: Kind, *, report: Callable[[str], None]) -> None:
-        """Follow nothing yet; `report` is told what goes wrong."""
+    def __init__(
+        self,
+        client: Client,
+        mirror: Mirror,
+        kind: Kind,
+        *,
+        report: Callable[[str], None],
+        may_be_hidden: bool = False,
+        only: Place | None = None,
+    ) -> None:
+        """Follow nothing yet; `report` is told what goes wrong.
+
+        A kind that may be hidden holds nobody up when it is forbidden. With `only`, one object is followed, and others are left
+        as they are.
+        """
         self._client, self._mirror, self.kind, self._report = client, mirror, kind, report
+        self._may_be_hidden, self._only = may_be_hidden, only
         self.is_synced = asyncio.Event()
         self.is_following = False
         """While we hear what the server tells."""
         self.returned: Callable[[], None] = lambda: None
         """Told when we hear the server again, after it was gone for us."""
+        self.missed: Callable[[], None] = lambda: None
+        """Told when the server does not know the kind any more."""
         self._hurry = asyncio.Event()
         self.lists = 0
         """How often everything was listed."""
@@ -46,10 +64,26 @@ class Reflector:
             except Gone:
                 self._version = ""
                 self.is_following = False
+            except Missing:
+                self._version, self.is_following = "", False
+                self.missed()
+                await self._rest(self._wait)
             except ClusterError as problem:
                 self.is_following = False
+                if self._may_be_hidden and isinstance(problem, Forbidden):
+                    await self._hide(problem)
+                    continue
                 self._report(f"watch of {self.kind.resource}: {problem}; tried again in {self._wait:.1f} s")
                 await self._rest(self._wait * random.uniform(0.5, 1.5))
+
+    async def _hide(self, problem: Forbidden) -> None:
+        """Go on without the kind, and say so once."""
+        if not self._mirror.is_hidden(self.kind):
+            self._mirror.hidden.add(self.kind)
+            self._report(f"{self.kind.resource} are left out: {problem}; allow get, list and watch of them")
+        self._version = ""
+        self.is_synced.set()
+        await asyncio.sleep(HIDDEN_SECONDS)
 
     async def _rest(self, seconds: float) -> None:
         """Wait, longer the next time, unless somebody knows that the server is back."""
@@ -80,9 +114,21 @@ class Reflector:
         else:
             await self._watch()
 
+    @property
+    def _namespace(self) -> str:
+        return "" if self._only is None else self._only[0]
+
+    @property
+    def _fields(self) -> str:
+        return "" if self._only is None else f"metadata.name={self._only[1]}"
+
     async def _list(self) -> None:
-        listing = await self._client.list(self.kind)
-        self._mirror.replace(self.kind, listing.items, version=listing.version)
+        listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
+        self._mirror.hidden.discard(self.kind)
+        if self._only is None:
+            self._mirror.replace(self.kind, listing.items, version=listing.version)
+        else:
+            self._mirror.replace_one(self.kind, self._only, listing.items)
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
         self.is_synced.set()
 
@@ -90,7 +136,8 @@ class Reflector:
         clock = asyncio.get_running_loop().time
         begun, before = clock(), self._version
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
-        async with aclosing(self._client.changes(self.kind, since=self._version, seconds=seconds)) as told:
+        watch = self._client.changes(self.kind, self._namespace, since=self._version, seconds=seconds, fields=self._fields)
+        async with aclosing(watch) as told:
             async for changes in told:
                 self._note_contact()
                 for change in changes:

@@ -1,0 +1,111 @@
+"""Pods of every kind of owner on a real control plane: each gets the group that its owners ask for, and starts whole."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phalanx.dev.plane import ControlPlane
+from phalanx.model.kinds import Document
+from phalanx.testing import build, kai, owners
+from phalanx.testing.contract import eventually
+from phalanx.testing.owners import Group, Workload
+from phalanx.testing.sites import Site, scheduling
+
+pytestmark = pytest.mark.xdist_group("controlplane")
+GROUPS = "scheduling.run.ai/v2alpha2:podgroups"
+AT_ONCE, SELDOM_SECONDS = 8, 0.5
+KINDS = list(owners.definitions())
+NAMES = [kind["metadata"]["name"] for kind in KINDS]
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@pytest.fixture
+def site(plane: ControlPlane) -> Iterator[Site]:
+    with Site(plane) as site:
+        site.make(build.node(f"place-{number}", cpu=64, memory="256Gi") for number in range(2))
+        queues = (
+            kai.queue("all", parent="", quota=-1),
+            *(kai.queue(name, parent="all", quota=-1) for name in ("research", "default-queue")),
+        )
+        site.make([*queues, *map(kai.priority_class, kai.CLASSES)])
+        yield site
+
+
+@pytest.fixture
+def log(plane: ControlPlane, site: Site, tmp_path: Path) -> Iterator[Path]:
+    """The log of a scheduler that has run for a while when operators bring their kinds."""
+    flags = ("--profile=kai", "--scheduler-name=kai-scheduler", f"--group-defaults={site.namespace()}/defaults")
+    defaults = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults"}, "data": owners.DEFAULTS}
+    with scheduling(plane, tmp_path, *flags) as log:
+        await_plain_pod(site, "first")
+        plane.apply([*KINDS, site.here(defaults)])
+        try:
+            assert eventually(lambda: are_served(site))
+            yield log
+        finally:
+            remove_kinds(site)
+
+
+def await_plain_pod(site: Site, name: str) -> None:
+    """Wait until a pod without owners runs."""
+    site.make([build.pod(name, cpu=1, spec={"schedulerName": "kai-scheduler"})])
+    site.await_phases(name, {"Running": 1})
+
+
+def are_served(site: Site) -> bool:
+    found = known(site)
+    return len(found) == len(KINDS) and all(_is_established(item) for item in found)
+
+
+def known(site: Site) -> list[Document]:
+    """Return those of the definitions that are there."""
+    return [item for item in site.connection.ask("GET", DEFINITIONS).body["items"] if item["metadata"]["name"] in NAMES]
+
+
+def remove_kinds(site: Site) -> None:
+    for name in NAMES:
+        site.connection.ask("DELETE", f"{DEFINITIONS}/{name}")
+    assert eventually(lambda: not known(site))
+
+
+def _is_established(definition: Document) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any(item["type"] == "Established" and item["status"] == "True" for item in conditions)
+
+
+class Outcome:
+    """What has become of workloads, asked for at one time for all."""
+
+    def __init__(self, site: Site) -> None:
+        groups = site.api().read(GROUPS).body["items"]
+        self.pods, self._groups = site.pods(), {group["metadata"]["name"]: group for group in groups}
+
+    def of(self, workload: Workload) -> tuple[list[Group], set[str]]:
+        """Return the groups of a workload, and in which phases its pods are."""
+        pods = [pod for pod in self.pods if pod["metadata"]["name"].startswith(f"{workload.name}-")]
+        return owners.groups_found(pods, self._groups), {pod["status"]["phase"] for pod in pods}
+
+
+def expected(workload: Workload) -> tuple[list[Group], set[str]]:
+    return owners.in_order(workload.groups), {"Running"}
+
+
+def differences(site: Site, workloads: Sequence[Workload]) -> dict[str, Any]:
+    """Return what is not as expected, and the expectation, by the names of workloads."""
+    outcome = Outcome(site)
+    return {item.name: (outcome.of(item), expected(item)) for item in workloads if outcome.of(item) != expected(item)}
+
+
+def test_pods_of_every_kind_get_their_groups_and_run_and_kinds_that_go_away_are_forgotten(site: Site, log: Path) -> None:
+    workloads, api = owners.workloads(), site.api()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(lambda workload: workload.tree.make(api), workloads))
+    assert eventually(lambda: not differences(site, workloads), step=SELDOM_SECONDS), differences(site, workloads)
+    before = len(log.read_text())
+    remove_kinds(site)
+    await_plain_pod(site, "last")
+    lines = [line for line in log.read_text()[before:].splitlines() if "(re)initializing" not in line]
+    assert [line for line in lines if any(name in line for name in NAMES)] == []

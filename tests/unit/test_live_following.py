@@ -1,0 +1,112 @@
+"""Following kinds of owners: those that come late, those that nobody lets us read, and those that go away."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from phalanx.errors import Forbidden, Missing
+from phalanx.model.kinds import POD, Kind, kind_at
+from phalanx.runtime.live import following as module
+from phalanx.runtime.live.following import Following
+from phalanx.store.kube import reflector as reflector_module
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.mirror import Mirror
+from phalanx.testing import workloads
+from phalanx.testing.live import Server, going_on, until
+
+JOBS, SETS = kind_at("kubeflow.org", "pytorchjobs"), kind_at("jobset.x-k8s.io", "jobsets")
+KINDS = (POD, JOBS, SETS)
+
+
+class Cluster:
+    """A mirror that follows some kinds of a cluster, of which it may serve fewer, and forbid some."""
+
+    def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.served, self.forbidden, self.complaints = list(KINDS), list[Kind](), list[str]()
+        self.mirror, self._list = Mirror(lambda: 0.0), client.list
+        monkeypatch.setattr(module, "served_kinds", self._discover)
+        monkeypatch.setattr(client, "list", self._listed)
+        self.following = Following(client, self.mirror, KINDS, report=self.complaints.append)
+
+    async def _discover(self, client: Client, among: object) -> frozenset[Kind]:
+        return frozenset(self.served)
+
+    async def _listed(self, kind: Kind, *where: Any, **which: Any) -> Any:  # Any: as the client answers
+        if kind in self.forbidden:
+            raise Forbidden(f"{kind.resource} is forbidden")
+        if kind not in self.served:
+            raise Missing("the server could not find the requested resource")
+        return await self._list(kind, *where, **which)
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHORTEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(reflector_module, "FIRST_WAIT", 0.001)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, question: Callable[[Cluster], Awaitable[None]]) -> None:
+    async def asked() -> None:
+        async with Server().opened() as client:
+            await question(Cluster(client, monkeypatch))
+
+    asyncio.run(asked())
+
+
+def test_the_kind_of_an_owner_that_came_a_moment_ago_is_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        cluster.served.remove(SETS)
+        async with going_on(cluster.following.run()):
+            await cluster.following.has_synced.wait()
+            cluster.served.append(SETS)
+            assert SETS not in cluster.following.kinds
+            for owner in (None, workloads.owner("example.com/v1", "Simulation")):
+                cluster.following.look_for_owner(workloads.pod(by=owner))
+            cluster.following.look_for_owner(workloads.pod(by=workloads.owner("jobset.x-k8s.io/v1alpha2", "JobSet")))
+            await until(lambda: SETS in cluster.following.kinds)
+
+    run(monkeypatch, question)
+
+
+def test_a_kind_of_owners_that_nobody_lets_us_read_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        cluster.forbidden.append(JOBS)
+        async with going_on(cluster.following.run()):
+            async with asyncio.timeout(5.0):
+                await cluster.following.catch_up()
+            assert cluster.mirror.is_hidden(JOBS)
+            assert len(cluster.complaints) == 1
+
+    run(monkeypatch, question)
+
+
+def test_pods_that_nobody_lets_us_read_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        cluster.forbidden.append(POD)
+        async with going_on(cluster.following.run()):
+            await until(lambda: cluster.complaints)
+            assert not cluster.following.has_synced.is_set()
+            cluster.forbidden.clear()
+            await cluster.following.has_synced.wait()
+
+    run(monkeypatch, question)
+
+
+def test_a_kind_that_goes_before_it_was_read_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        cluster.served.remove(SETS)
+        first = True
+
+        async def late(client: Client, among: object) -> frozenset[Kind]:
+            nonlocal first
+            was_first, first = first, False
+            return frozenset(KINDS if was_first else cluster.served)
+
+        monkeypatch.setattr(module, "served_kinds", late)
+        async with going_on(cluster.following.run()):
+            await cluster.following.has_synced.wait()
+            assert (set(cluster.following.kinds), cluster.complaints) == ({POD, JOBS}, [])
+
+    run(monkeypatch, question)
