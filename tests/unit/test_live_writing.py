@@ -8,6 +8,7 @@ import pytest
 
 from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try
 from phalanx.errors import Conflict, Exists, Missing, ServerError
+from phalanx.model.conditions import cleared
 from phalanx.model.kinds import NODE, POD, Document, kind_at
 from phalanx.runtime.live import outbox as outbox_module
 from phalanx.runtime.live.outbox import Outbox, Rank
@@ -271,12 +272,23 @@ def test_conditions_that_others_write_on_pods_are_left_alone() -> None:
     run(question)
 
 
-def test_podscheduled_goes_when_a_patch_of_conditions_leaves_it_out() -> None:
+def test_a_condition_goes_that_a_patch_removes() -> None:
     async def question(desk: Desk) -> None:
         desk.make()
         await desk.writer.write(conditions(condition("PodScheduled", "Unschedulable"), condition("Ready", "Ours")))
-        await desk.writer.write(conditions())
+        await desk.writer.write(conditions(cleared(is_gated=False)))
         assert shown(desk.pod()) == {"Ready": "Ours"}
+
+    run(question)
+
+
+def test_conditions_that_wait_to_be_written_do_not_replace_each_other() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        for item in (condition("PodScheduled", "Old"), condition("PodBound", "Ours"), condition("PodScheduled", "New")):
+            desk.writer.leave(conditions(item))
+        await desk.finish()
+        assert shown(desk.pod()) == {"PodScheduled": "New", "PodBound": "Ours"}
 
     run(question)
 

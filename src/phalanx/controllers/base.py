@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from phalanx.model.kinds import Document, Kind
+from phalanx.model.kinds import POD, Document, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Create:
 class Patch:
     """A change of parts of an object, as a JSON merge patch: of its status, or of everything else.
 
-    With `metadata.resourceVersion` in the patch it is refused if somebody else was faster.
+    With `metadata.resourceVersion` in the patch it is refused if somebody else was faster. Conditions of pods are many people's:
+    a patch names those that change, and the others stay.
     """
 
     kind: Kind
@@ -31,6 +32,11 @@ class Patch:
     name: str
     patch: Document
     is_status: bool = False
+
+    @property
+    def is_by_type(self) -> bool:
+        """Tell whether conditions are changed one by one, by their type, as a strategic merge patch does."""
+        return self.kind is POD and self.is_status
 
 
 @dataclass(frozen=True, slots=True)

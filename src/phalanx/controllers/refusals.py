@@ -17,7 +17,7 @@ from phalanx.controllers.parts import PROBLEM, annotations_of, controller_of, in
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.links import SIGS_GROUP, may_name_several, named_groups
 from phalanx.errors import SnapshotError
-from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
+from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, REPLICA_SET, STATEFUL_SET, Document, Kind
 from phalanx.model.moment import moment_of, moment_text
 
@@ -229,10 +229,9 @@ def _said_on_pod(pod: Document, text: str, now: float) -> Iterator[Write]:
     said = next((item for item in there if (item.get("type"), item.get("reason")) == (POD_SCHEDULED, MISCONFIGURED)), None)
     if not waits(pod) or (said or {}).get("message", "") == text:
         return
-    others = [item for item in there if item.get("type") != POD_SCHEDULED]
-    instead = [dict(IS_GATED)] if inside(pod, "spec", "schedulingGates") else []
-    own = [_condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now)] if text else instead
-    yield _status(POD, pod, {"conditions": [*others, *own]})
+    instead = cleared(is_gated=bool(inside(pod, "spec", "schedulingGates")))
+    own = _condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now) if text else instead
+    yield Patch(POD, *_place(pod), {"status": {"conditions": [own]}}, is_status=True)
     if text:
         yield Tell(pod, MISCONFIGURED, text, is_warning=True)
 

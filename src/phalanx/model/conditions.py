@@ -9,3 +9,10 @@ IS_GATED: Mapping[str, str] = MappingProxyType({
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 })  # fmt: skip
 """What the API server says of a pod behind a gate."""
+NOT_TOLD: Mapping[str, str] = MappingProxyType({"type": POD_SCHEDULED, "$patch": "delete"})
+"""In a patch: nobody says any more why the pod waits."""
+
+
+def cleared(*, is_gated: bool) -> dict[str, str]:
+    """Return the condition of a pod that nobody complains about any more."""
+    return dict(IS_GATED if is_gated else NOT_TOLD)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Write
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import Document
+from phalanx.store import patches
 from phalanx.store.memory import MemoryStore
 
 
@@ -27,7 +28,8 @@ class Pen:
             case Create(document):
                 self._create(document)
             case Patch(kind, namespace, name, patch, is_status):
-                self._store.patch(kind, namespace, name, patch, is_status=is_status)
+                form = patches.STRATEGIC if write.is_by_type else patches.MERGE
+                self._store.patch(kind, namespace, name, patch, form=form, is_status=is_status)
             case Delete():
                 self._delete(write)
             case Evict():

@@ -265,13 +265,12 @@ def _told(ask: Ask, now: float, reason: str) -> list[Write]:
 
 
 def _condition(ask: Ask, now: float, status: str, reason: str, message: str) -> list[Write]:
-    """Write the condition PodBound of a pod; conditions are a list, so another writer must not be overrun."""
+    """Write the condition PodBound of a pod."""
     known = inside(ask.pod, "status", "conditions") or ()
     told = {"type": POD_BOUND, "status": status, "reason": reason, "message": message}
     if any(told.items() <= condition.items() for condition in known):
         return []
-    conditions = [*(item for item in known if item.get("type") != POD_BOUND), {**told, "lastTransitionTime": moment_text(int(now))}]
-    patch = {"metadata": {"resourceVersion": meta_of(ask.pod)["resourceVersion"]}, "status": {"conditions": conditions}}
+    patch = {"status": {"conditions": [{**told, "lastTransitionTime": moment_text(int(now))}]}}
     return [Patch(POD, ask.pod_key.namespace, ask.pod_key.name, patch, is_status=True)]
 
 

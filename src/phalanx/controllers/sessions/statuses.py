@@ -11,7 +11,7 @@ from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.dialects.words import words_of
 from phalanx.explain.answer import group_status
 from phalanx.explain.aside import SET_ASIDE, aside
-from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
+from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
 from phalanx.model.moment import moment_text
@@ -75,8 +75,8 @@ class StatusWriter:
             self._said[task.key] = text
             pod = self._view.find(POD, *split_key(task.key))
             if pod is not None and _said(pod) != text:
-                conditions = _conditions(pod, text, outcome.now)
-                yield Patch(POD, *split_key(task.key), {"status": {"conditions": conditions}}, is_status=True)
+                condition = _condition(pod, text, outcome.now)
+                yield Patch(POD, *split_key(task.key), {"status": {"conditions": [condition]}}, is_status=True)
                 yield from _told(pod, found)
 
 
@@ -137,9 +137,8 @@ def _is_ours(item: Document) -> bool:
     return (item.get("type"), item.get("reason")) == (POD_SCHEDULED, UNSCHEDULABLE)
 
 
-def _conditions(pod: Document, text: str, now: float) -> list[Document]:
-    others = [item for item in _listed(pod) if item.get("type") != POD_SCHEDULED]
+def _condition(pod: Document, text: str, now: float) -> Document:
     if not text:
-        return [*others, *([dict(IS_GATED)] if pod["spec"].get("schedulingGates") else [])]
+        return cleared(is_gated=bool(pod["spec"].get("schedulingGates")))
     own = {"type": POD_SCHEDULED, "status": "False", "reason": UNSCHEDULABLE, "message": text}
-    return [*others, {**own, "lastTransitionTime": moment_text(int(now))}]
+    return {**own, "lastTransitionTime": moment_text(int(now))}

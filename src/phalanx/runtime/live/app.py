@@ -80,6 +80,7 @@ class Live:
         self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
         wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
         self.following = Following(client, self.mirror, wanted, report=report, single=setup.single)
+        self.sessions.followed = lambda: self.following.kinds
         self.is_stopping = False
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""
@@ -181,7 +182,6 @@ class Live:
 
     async def _lead(self) -> None:
         await self.following.catch_up()
-        self.sessions.followed = self.following.kinds
         agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
         controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
         try:

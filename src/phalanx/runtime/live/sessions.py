@@ -55,8 +55,8 @@ class Sessions:
         self._due = 0.0
         """When the next session is due, by the monotonic clock."""
         self._decider = Decider()
-        self.followed: frozenset[Kind] = frozenset()
-        """The kinds that the server serves and we watch."""
+        self.followed: Callable[[], frozenset[Kind]] = frozenset
+        """Returns the kinds that the server serves and we watch."""
         self.count = 0
         self.decided: list[Callable[[Snapshot, Decisions], None]] = []
         """Told of every session, before it is carried out."""
@@ -154,7 +154,7 @@ class Sessions:
 
     def _to_prepare(self, decisions: Decisions) -> frozenset[TaskKey]:
         """Return the pods of gangs that a binder has to prepare something for: volumes, claims, shared GPUs."""
-        if BIND_REQUEST not in self.followed:
+        if BIND_REQUEST not in self.followed():
             return frozenset()
         if self.mind.policy.family == "kai":
             return frozenset(decisions.binds)

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try, Write
 from phalanx.errors import ClusterError, Conflict, Exists, Missing
-from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.runtime.live.outbox import Done, Outbox, Rank
 from phalanx.store import patches
@@ -17,17 +16,19 @@ from phalanx.store.kube.mirror import Mirror
 Spot = tuple[Kind, str, str]
 
 
-@dataclass(slots=True)
 class _Letter:
     """A patch that waits."""
 
-    spot: Spot
-    patch: Mapping[str, Any]
-    is_status: bool
+    def __init__(self, write: Patch) -> None:
+        self.write = write
 
     @property
     def place(self) -> tuple[Spot, bool]:
-        return self.spot, self.is_status
+        return _spot_of_patch(self.write), self.write.is_status
+
+    def add(self, write: Patch) -> None:
+        """Let it do what another one does, too."""
+        self.write = replace(self.write, patch=joined(self.write.patch, write.patch, is_by_type=write.is_by_type))
 
 
 class Writer:
@@ -64,10 +65,8 @@ class Writer:
                 self._tell(write)
             case Create(document):
                 await self._outbox.send(Rank.WRITE, _spot_of(document), lambda: self._create(document))
-            case Patch(kind, namespace, name, patch, is_status):
-                await self._outbox.send(
-                    Rank.WRITE, (kind, namespace, name), lambda: self._patch((kind, namespace, name), patch, is_status=is_status)
-                )
+            case Patch():
+                await self._outbox.send(Rank.WRITE, _spot_of_patch(write), lambda: self._patch(write))
             case Delete(kind, namespace, name):
                 await self._outbox.send(Rank.WRITE, (kind, namespace, name), lambda: self._delete(write))
             case Evict(namespace, name):
@@ -82,8 +81,8 @@ class Writer:
         match write:
             case Tell():
                 self._tell(write)
-            case Patch(kind, namespace, name, patch, is_status):
-                self._leave_patch(_Letter((kind, namespace, name), dict(patch), is_status), rank)
+            case Patch():
+                self._leave_patch(_Letter(write), rank)
             case Create(document):
                 self._outbox.put(rank, _spot_of(document), lambda: self._create(document), done)
             case Delete(kind, namespace, name):
@@ -92,16 +91,16 @@ class Writer:
     def _leave_patch(self, letter: "_Letter", rank: Rank) -> None:
         known = self._pending.get(letter.place)
         if known is not None:
-            known.patch = joined(known.patch, letter.patch)
+            known.add(letter.write)
             return
         self._pending[letter.place] = letter
-        self._outbox.put(rank, letter.spot, lambda: self._post(letter))
+        self._outbox.put(rank, _spot_of_patch(letter.write), lambda: self._post(letter))
 
     async def _post(self, letter: "_Letter") -> None:
         if self._pending.get(letter.place) is letter:
             del self._pending[letter.place]
         with suppress(Missing):  # gone meanwhile: another one of that name has another uid
-            await self._patch(letter.spot, letter.patch, is_status=letter.is_status)
+            await self._patch(letter.write)
 
     def forget(self) -> None:
         """Somebody else writes now."""
@@ -120,12 +119,11 @@ class Writer:
                 raise
         self._mirror.put(kind_of(document), {"apiVersion": document["apiVersion"], "kind": document["kind"], **made})
 
-    async def _patch(self, spot: Spot, patch: Mapping[str, Any], *, is_status: bool) -> None:
-        kind = spot[0]
-        form = patches.MERGE
-        if kind is POD and is_status:  # others write conditions of pods too
-            form, patch = patches.STRATEGIC, _by_type(patch, self._mirror.find(*spot))
-        answer = await self._client.patch(*spot, patch, form=form, is_status=is_status and kind.has_status)
+    async def _patch(self, write: Patch) -> None:
+        kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE
+        answer = await self._client.patch(
+            *_spot_of_patch(write), write.patch, form=form, is_status=write.is_status and kind.has_status
+        )
         if answer.get("kind") == kind.kind:
             self._mirror.put(kind, dict(answer))
 
@@ -146,24 +144,18 @@ class Writer:
                 raise
 
 
-def joined(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
+def joined(first: Mapping[str, Any], then: Mapping[str, Any], *, is_by_type: bool = False) -> dict[str, Any]:
     """Return one patch that does what two do, one after the other."""
     found = dict(first)
     for name, value in then.items():
         old = found.get(name)
-        found[name] = joined(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            found[name] = joined(old, value, is_by_type=is_by_type)
+        elif is_by_type and name == "conditions" and old:
+            found[name] = list({item["type"]: item for item in (*old, *value)}.values())
+        else:
+            found[name] = value
     return found
-
-
-def _by_type(patch: Mapping[str, Any], pod: Document | None) -> Mapping[str, Any]:
-    """Return a patch that changes the conditions of a pod one by one; PodScheduled goes if it is not among them."""
-    conditions = patch.get("status", {}).get("conditions")
-    known = ((pod or {}).get("status") or {}).get("conditions") or ()
-    has_it = any(item.get("type") == POD_SCHEDULED for item in known)
-    if conditions is None or not has_it or any(item.get("type") == POD_SCHEDULED for item in conditions):
-        return patch
-    gone = {"$patch": "delete", "type": POD_SCHEDULED}
-    return {**patch, "status": {**patch["status"], "conditions": [*conditions, gone]}}
 
 
 def _is_leftover(found: Document, wanted: Document) -> bool:
@@ -178,6 +170,10 @@ def _is_leftover(found: Document, wanted: Document) -> bool:
 def is_bound_to(refusal: Conflict, node: str) -> bool:
     """Tell whether a bind was refused because an earlier attempt of the same one has come through."""
     return f'is already assigned to node "{node}"' in str(refusal)
+
+
+def _spot_of_patch(write: Patch) -> Spot:
+    return write.kind, write.namespace, write.name
 
 
 def _spot_of(document: Document) -> Spot:
