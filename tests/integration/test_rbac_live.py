@@ -109,10 +109,11 @@ def phases(api: Api, start: str) -> list[str]:
 
 @pytest.mark.parametrize("dialect", speech.DIALECTS)
 def test_the_roles_are_enough_for_a_gang_of_each_dialect(dialect: str, plane: ControlPlane, api: Api, scheduler: Replica) -> None:
-    documents = [here(api, dict(item)) for item in speech.gang(dialect, f"{dialect}-gang", tasks=2, cpu=1)]
-    for document in documents:
-        plane.create([document])
-    assert eventually(lambda: phases(api, f"{dialect}-gang") == ["Running"] * 2)
+    name = f"{dialect}-{secrets.token_hex(4)}"
+    for document in speech.gang(dialect, name, tasks=2, cpu=1):
+        plane.create([here(api, dict(document))])
+    assert eventually(lambda: phases(api, name) == ["Running"] * 2), scheduler.said()
+    assert eventually(lambda: bool(events(api, f"{name}-0", "Scheduled")))
 
 
 def test_the_roles_are_enough_for_a_job_with_ssh(plane: ControlPlane, api: Api, scheduler: Replica) -> None:
@@ -139,7 +140,6 @@ def test_the_roles_are_enough_to_say_why_a_gang_waits(plane: ControlPlane, api: 
     for document in speech.gang("volcano", "huge", tasks=2, cpu=1000):
         plane.create([here(api, dict(document))])
     assert eventually(lambda: bool(events(api, "huge", "FailedScheduling")))
-    assert eventually(lambda: bool(events(api, "volcano-gang-0", "Scheduled")))
     assert eventually(lambda: any(item["reason"] == "Unschedulable" for item in conditions(api, "huge-0")))
 
 
