@@ -149,7 +149,7 @@ async def _run(asked: Options) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, is_over.set)
     logger = logger_of("run")
-    async with reach.client() as client:
+    async with reach.client(is_frugal=True) as client:
         live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
         await Operations(live, config=source, describe=in_full).run(address, is_over)
 

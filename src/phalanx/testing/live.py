@@ -45,7 +45,7 @@ class Server:
     @asynccontextmanager
     async def opened(self, port: int = 0) -> AsyncIterator[Client]:
         """Serve inside the block, at a free port unless one is named; yields a client."""
-        async with serving(self._api.application(), port=port) as address, Client(address) as client:
+        async with serving(self._api.application(), port=port) as address, Client(address, is_frugal=True) as client:
             yield client
 
 

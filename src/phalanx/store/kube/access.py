@@ -31,9 +31,9 @@ class Access:
     namespace: str = "default"
     """The namespace to look in when nobody names one."""
 
-    def client(self) -> Client:
+    def client(self, *, is_frugal: bool = False) -> Client:
         """Return a client of the server; use it in ``async with``."""
-        return Client(self.server, credentials=self.credentials, server_name=self.server_name)
+        return Client(self.server, credentials=self.credentials, server_name=self.server_name, is_frugal=is_frugal)
 
 
 def access(kubeconfig: str = "", context: str = "", environment: Environment = os.environ) -> Access:

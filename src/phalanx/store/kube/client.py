@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -17,6 +17,7 @@ from yarl import URL
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.store import patches
+from phalanx.store.kube import needed
 from phalanx.store.kube.credentials import Credential, Credentials, Fixed
 from phalanx.store.paths import Target
 from phalanx.store.status import problem_of
@@ -30,6 +31,7 @@ UNAUTHORIZED = 401
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
 BRIEF = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
+T = TypeVar("T")
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
 
 
@@ -52,9 +54,14 @@ class Change:
 class Client:
     """One API server; use it in ``async with``."""
 
-    def __init__(self, server: str, *, credentials: Credentials | None = None, server_name: str = "") -> None:
-        """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL."""
-        self.server = server.rstrip("/")
+    def __init__(
+        self, server: str, *, credentials: Credentials | None = None, server_name: str = "", is_frugal: bool = False
+    ) -> None:
+        """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL.
+
+        A frugal client reads of objects what the scheduler and its controllers need, and no more.
+        """
+        self.server, self._is_frugal = server.rstrip("/"), is_frugal
         self.credentials = credentials or Fixed()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
@@ -90,12 +97,16 @@ class Client:
         query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
         items: list[dict[str, Any]] = []
         while True:
-            answer = await self._ask("GET", Target(kind, namespace), query=query)
+            found = await self._page(kind, namespace, query)
             own = {"apiVersion": self.served.get(kind, kind).api_version, "kind": kind.kind}
-            items += [{**own, **item} for item in answer.get("items") or ()]
-            query["continue"] = answer["metadata"].get("continue", "")
+            items += [{**own, **item} for item in found.items or ()]
+            query["continue"] = found.metadata.get("continue", "")
             if not query["continue"]:
-                return Listing(items, answer["metadata"].get("resourceVersion", ""))
+                return Listing(items, found.metadata.get("resourceVersion", ""))
+
+    async def _page(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> "needed.Page[dict[str, Any]]":
+        body = await self._send("GET", self._path(Target(kind, namespace)), query)
+        return self._read(lambda: needed.read_page(kind if self._is_frugal else None, body))
 
     async def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", labels: str = "", fields: str = ""
@@ -130,9 +141,10 @@ class Client:
             await self._refuse(answer)
             yield ()
             rest = b""
+            kind = target.kind if self._is_frugal else None
             async for chunk in answer.content.iter_any():
                 *lines, rest = (rest + chunk if rest else chunk).split(b"\n")
-                yield [_change(line, answer.status) for line in lines if line]
+                yield [_change(kind, line, answer.status) for line in lines if line]
 
     async def version(self) -> Document:
         """Return what the server says it is."""
@@ -140,7 +152,8 @@ class Client:
 
     async def document(self, path: str) -> Document:
         """Return what is at a path that names no object of ours, such as /apis."""
-        return await self._send("GET", path, {})
+        body = await self._send("GET", path, {})
+        return self._read(lambda: needed.read_object(None, body))
 
     async def gangs(self) -> Sequence[Document]:
         """Return the gangs as an embedded cluster tells them; a plain API server has none."""
@@ -204,7 +217,8 @@ class Client:
         query: Mapping[str, str] | None = None,
         form: str = "application/json",
     ) -> dict[str, Any]:
-        return await self._send(method, self._path(target), query or {}, body, form)
+        answer = await self._send(method, self._path(target), query or {}, body, form)
+        return self._read(lambda: needed.read_object(target.kind if self._is_frugal else None, answer))
 
     async def _post(self, target: Target, body: Any) -> None:
         """Send something to which the server answers yes or no."""
@@ -218,10 +232,10 @@ class Client:
 
     async def _send(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json"
-    ) -> dict[str, Any]:
+    ) -> bytes:
         async with self._open(method, path, query, body, form) as answer:
             await self._refuse(answer)
-            return self._decoded(await answer.read())
+            return await answer.read()
 
     def _open(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json",
@@ -248,17 +262,15 @@ class Client:
         self._date = answer.headers.get("Date", self._date)
         if answer.status >= 400:
             body = await answer.read()
-            status = self._decoded(body) if answer.content_type == "application/json" else {}
-            raise problem_of(status, answer.status)
+            is_status = answer.content_type == "application/json"
+            raise problem_of(self._read(lambda: needed.read_object(None, body)) if is_status else {}, answer.status)
 
-    def _decoded(self, body: bytes) -> dict[str, Any]:
+    def _read(self, read: Callable[[], T]) -> T:
         try:
-            found = msgspec.json.decode(body)
-        except msgspec.DecodeError:
-            found = None
-        if not isinstance(found, dict):
-            raise Unreachable(f"{self.server} does not answer as a Kubernetes API server does; check the address")
-        return found
+            return read()
+        except msgspec.DecodeError as problem:
+            text = f"{self.server} does not answer as a Kubernetes API server does; check the address"
+            raise Unreachable(text) from problem
 
 
 class _Answer:
@@ -297,14 +309,15 @@ class _Answer:
         return Unreachable(f"no cluster at {self._client.server}: {str(cause) or type(cause).__name__}")
 
 
-def _change(line: bytes, code: int) -> Change:
+def _change(kind: Kind | None, line: bytes, code: int) -> Change:
     try:
-        event = msgspec.json.decode(line)
+        event = needed.read_told(line)
+        found = needed.read_object(None if event.type == "ERROR" else kind, event.object)
     except msgspec.DecodeError as problem:
         raise Unreachable(f"an event cannot be read: {problem}") from problem
-    if event["type"] == "ERROR":
-        raise problem_of(event["object"], code)
-    return Change(event["type"], event["object"])
+    if event.type == "ERROR":
+        raise problem_of(found, code)
+    return Change(event.type, found)
 
 
 def _list_of(document: Document) -> Target:

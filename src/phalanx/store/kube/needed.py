@@ -1,0 +1,169 @@
+"""What is read of the objects that a server sends: of pods and nodes the fields that somebody looks at, of all others everything
+but the record of who has written which field, which is often half of an object.
+
+The rest is skipped on the wire, and costs neither time nor memory. Objects that were read so must not be written back as a whole.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Generic, TypedDict, TypeVar
+
+import msgspec
+
+from phalanx.model.kinds import NODE, POD, Kind
+
+RECORD = "managedFields"
+T = TypeVar("T")
+
+
+class Meta(TypedDict, total=False):
+    """What is read of everybody's metadata."""
+
+    name: Any
+    namespace: Any
+    generateName: Any
+    uid: Any
+    resourceVersion: Any
+    generation: Any
+    creationTimestamp: Any
+    deletionTimestamp: Any
+    deletionGracePeriodSeconds: Any
+    labels: Any
+    annotations: Any
+    ownerReferences: Any
+    finalizers: Any
+
+
+class ContainerParts(TypedDict, total=False):
+    """What is read of a container."""
+
+    name: Any
+    image: Any
+    resources: Any
+    ports: Any
+    env: Any
+    restartPolicy: Any
+
+
+class PodSpecParts(TypedDict, total=False):
+    """What is read of what a pod asks for."""
+
+    containers: list[ContainerParts]
+    initContainers: list[ContainerParts]
+    overhead: Any
+    resources: Any
+    nodeSelector: Any
+    affinity: Any
+    tolerations: Any
+    topologySpreadConstraints: Any
+    volumes: Any
+    resourceClaims: Any
+    nodeName: Any
+    priority: Any
+    priorityClassName: Any
+    preemptionPolicy: Any
+    schedulerName: Any
+    schedulingGates: Any
+    schedulingGroup: Any
+    restartPolicy: Any
+    terminationGracePeriodSeconds: Any
+
+
+class PodStatusParts(TypedDict, total=False):
+    """What is read of how a pod does."""
+
+    phase: Any
+    reason: Any
+    message: Any
+    qosClass: Any
+    conditions: Any
+    nominatedNodeName: Any
+    startTime: Any
+    initContainerStatuses: Any
+    containerStatuses: Any
+    resourceClaimStatuses: Any
+
+
+class PodParts(TypedDict, total=False):
+    """What is read of a pod."""
+
+    apiVersion: Any
+    kind: Any
+    metadata: Meta
+    spec: PodSpecParts
+    status: PodStatusParts
+
+
+class NodeStatusParts(TypedDict, total=False):
+    """What is read of how a node does."""
+
+    allocatable: Any
+    capacity: Any
+    conditions: Any
+    images: Any
+
+
+class NodeParts(TypedDict, total=False):
+    """What is read of a node."""
+
+    apiVersion: Any
+    kind: Any
+    metadata: Meta
+    spec: Any
+    status: NodeStatusParts
+
+
+class Page(msgspec.Struct, Generic[T]):
+    """A part of a list."""
+
+    metadata: dict[str, Any]
+    items: list[T] | None = None
+
+
+class Told(msgspec.Struct):
+    """An event of a watch, whose object is read when it is known what it is."""
+
+    type: str
+    object: msgspec.Raw
+
+
+_TOLD = msgspec.json.Decoder(Told)
+_WHOLE_PAGE, _WHOLE = msgspec.json.Decoder(Page[dict[str, Any]]), msgspec.json.Decoder(dict[str, Any])
+_PAGES: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
+    {POD: msgspec.json.Decoder(Page[PodParts]), NODE: msgspec.json.Decoder(Page[NodeParts])}
+)
+_OBJECTS: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
+    {POD: msgspec.json.Decoder(PodParts), NODE: msgspec.json.Decoder(NodeParts)}
+)
+
+
+def read_page(kind: Kind | None, body: bytes) -> Page[dict[str, Any]]:
+    """Return a part of a list; without a kind everything is read."""
+    if kind in _PAGES:
+        found: Page[dict[str, Any]] = _PAGES[kind].decode(body)
+        return found
+    page = _WHOLE_PAGE.decode(body)
+    for item in () if kind is None else page.items or ():
+        _drop_record(item)
+    return page
+
+
+def read_told(line: bytes) -> Told:
+    """Return an event of a watch."""
+    return _TOLD.decode(line)
+
+
+def read_object(kind: Kind | None, body: bytes | msgspec.Raw) -> dict[str, Any]:
+    """Return one object; without a kind everything is read."""
+    found: dict[str, Any] = _OBJECTS.get(kind, _WHOLE).decode(body)
+    if kind in _OBJECTS:
+        return found
+    if kind is not None:
+        _drop_record(found)
+    return found
+
+
+def _drop_record(item: dict[str, Any]) -> None:
+    meta = item.get("metadata")
+    if isinstance(meta, dict):
+        meta.pop(RECORD, None)
