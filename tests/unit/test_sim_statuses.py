@@ -1,6 +1,6 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
-from phalanx.model.kinds import GROUP_BY_DIALECT, Document
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.sim.world import World
 from phalanx.testing import build, kai, worlds
 
@@ -94,3 +94,19 @@ def test_a_group_of_volcano_counts_its_pods() -> None:
     worlds.run(world, 5)
     status = group(world, "volcano")["status"]
     assert {word: status[word] for word in ("running", "succeeded", "failed")} == {"running": 2, "succeeded": 0, "failed": 0}
+
+
+def test_the_counts_of_a_running_group_follow_its_members() -> None:
+    world = worlds.world(nodes=3, gpus=1)
+    worlds.submit(world, worlds.gang("train", tasks=3, min_member=1, gpus=1))
+    worlds.run(world, 10)
+    assert counts(world) == (3, 0, 0)
+    for pod, phase in (("train-1", "Succeeded"), ("train-2", "Failed")):
+        world.store.patch(POD, "default", pod, {"status": {"phase": phase}}, is_status=True)
+    worlds.run(world, 20)
+    assert counts(world) == (1, 1, 1)
+
+
+def counts(world: World) -> tuple[int, ...]:
+    status = group(world, "volcano")["status"]
+    return tuple(status[name] for name in ("running", "succeeded", "failed"))
