@@ -1,6 +1,10 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
+from phalanx.core.decision import Eviction
+from phalanx.explain.news import eviction_text
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
+from phalanx.model.shape import Shape
+from phalanx.model.task import Task, TaskKey
 from phalanx.sim.world import World
 from phalanx.testing import build, kai, worlds
 
@@ -110,3 +114,18 @@ def test_the_counts_of_a_running_group_follow_its_members() -> None:
 def counts(world: World) -> tuple[int, ...]:
     status = group(world, "volcano")["status"]
     return tuple(status[name] for name in ("running", "succeeded", "failed"))
+
+
+def test_a_gang_that_lost_a_member_says_of_which_role_whoever_decides_about_it() -> None:
+    world = worlds.world(nodes=2, gpus=1, policy=HEALING)
+    members = [build.in_group("train", build.pod(f"train-{number}", gpus=1), role="worker") for number in range(2)]
+    worlds.submit(world, [build.pod_group("train", min_member=2, minTaskMember={"worker": 2}), *members])
+    world.plan(100, lambda: world.store.delete(POD, "default", "train-1"))
+    worlds.run(world, 110)
+    (aside,) = [item for item in group(world, "volcano")["status"]["conditions"] if item["type"] == "SetAside"]
+    assert aside["message"].startswith("too few pods (worker: 1 of 2); create")
+
+
+def test_the_event_of_a_pod_that_goes_for_nobody_names_nobody() -> None:
+    gone = Eviction(Task(TaskKey("default/train-0"), "uid", Shape()), "heal", "", "below its minimum")
+    assert eviction_text(gone) == "By heal: below its minimum"

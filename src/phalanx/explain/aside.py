@@ -14,7 +14,7 @@ from phalanx.core.states import GangState
 from phalanx.dialects import gates, koordinator, kueue, native, yunikorn
 from phalanx.explain.membership import has_minimum, is_finished, minimum_of
 from phalanx.explain.phrases import counted
-from phalanx.explain.why import why
+from phalanx.explain.why import missing_pods, why
 from phalanx.model.gang import Condition
 
 SET_ASIDE = "SetAside"
@@ -64,7 +64,7 @@ def _too_few(outcome: Outcome, snapshot: Snapshot) -> str:
     gang, place = outcome.state, _minimum_place(outcome.state)
     there, minimum = gang.valid, minimum_of(gang)
     if there >= minimum or gang.gang.role_minima:
-        return f"{why(outcome, snapshot)}; create the pods that are missing, or write less in {place}"
+        return f"{missing_pods(gang) or why(outcome, snapshot)}; create the pods that are missing, or write less in {place}"
     missing = counted(minimum - there, "more pod")
     return f"{there} of {minimum} pods exist; create {missing}, or write {there} in {place}"
 
