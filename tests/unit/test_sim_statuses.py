@@ -1,10 +1,11 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
 from phalanx.core.decision import Eviction
+from phalanx.explain.aside import aside
 from phalanx.explain.news import eviction_text
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.shape import Shape
-from phalanx.model.task import Task, TaskKey
+from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.world import World
 from phalanx.testing import build, kai, worlds
 
@@ -124,6 +125,18 @@ def test_a_gang_that_lost_a_member_says_of_which_role_whoever_decides_about_it()
     worlds.run(world, 110)
     (aside,) = [item for item in group(world, "volcano")["status"]["conditions"] if item["type"] == "SetAside"]
     assert aside["message"].startswith("too few pods (worker: 1 of 2); create")
+
+
+def test_a_group_is_not_set_aside_by_the_session_that_admits_it_upon_which_its_pods_are_made() -> None:
+    cluster = build.cluster(nodes=3, policy=build.policy(actions="enqueue, allocate"))
+    cluster.submit(build.gang("train", tasks=3)[:-1])
+    for phase, reason in (("Pending", None), ("Inqueue", "NotEnoughPods")):
+        snapshot = cluster.objects.snapshot(0.0)
+        assert snapshot.gangs[GangKey("default/train")].phase == phase
+        cycle = cluster.run_cycle()
+        found = aside(cycle.decisions.outcomes[0], snapshot)
+        assert (found and found.reason) == reason
+        cluster.carry_out(cycle)
 
 
 def test_the_event_of_a_pod_that_goes_for_nobody_names_nobody() -> None:
