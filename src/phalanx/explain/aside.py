@@ -33,7 +33,7 @@ MINIMA: Mapping[str, str] = MappingProxyType({
 
 
 def aside(outcome: Outcome, snapshot: Snapshot) -> Condition | None:
-    """Return the condition of a gang that is set aside; None for one that takes part, is over, or whose pods are still to be made."""
+    """Return the condition of a gang that is set aside; None for one that takes part, is over, or has its pods made now."""
     gang = outcome.state
     if not gang.tasks or is_finished(gang) or has_minimum(gang):
         return None
