@@ -249,7 +249,7 @@ def test_a_volcano_job_that_needs_more_pods_than_it_has_replicas_is_refused_alon
     assert len(speech.running(found, "train")) == 3
 
 
-def owned_by_set(*, replicas: int, min_member: int, **more: str) -> tuple[World, list[Document]]:
+def owned_by_set(*, replicas: int, min_member: int, **more: str) -> tuple[World, list[dict[str, Any]]]:
     """Return a cluster with a StatefulSet and its group, and the pods that come later."""
     owner = {
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"namespace": "default", "name": "serve", "uid": "serve"},
