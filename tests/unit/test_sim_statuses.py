@@ -7,7 +7,7 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, worlds
+from phalanx.testing import build, kai, sigs, worlds
 
 HEALING = build.policy((("gang",), ("predicates",)), "allocate, heal")
 
@@ -142,3 +142,11 @@ def test_a_group_is_not_set_aside_by_the_session_that_admits_it_upon_which_its_p
 def test_the_event_of_a_pod_that_goes_for_nobody_names_nobody() -> None:
     gone = Eviction(Task(TaskKey("default/train-0"), "uid", Shape()), "heal", "", "below its minimum")
     assert eviction_text(gone) == "By heal: below its minimum"
+
+
+def test_a_group_that_nobody_admits_is_set_aside_by_the_first_session() -> None:
+    cluster = build.cluster(nodes=3, policy=build.policy(actions="enqueue, allocate"))
+    cluster.submit(sigs.gang("train", tasks=3)[:-1])
+    found = aside(cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0))
+    assert found is not None
+    assert found.reason == "NotEnoughPods"

@@ -11,8 +11,8 @@ def is_finished(gang: GangState) -> bool:
 
 
 def is_admitted(gang: GangState) -> bool:
-    """Tell whether the session admits the gang, upon which its pods are made."""
-    return gang.phase == "Inqueue" != gang.gang.phase
+    """Tell whether the session admits the gang, upon which its pods are made; only Volcano's groups say that they were."""
+    return gang.gang.dialect == "volcano" and gang.phase == "Inqueue" != gang.gang.phase
 
 
 def has_minimum(gang: GangState) -> bool:
