@@ -1,5 +1,6 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
+from phalanx.controllers.base import Tell
 from phalanx.core.decision import Eviction
 from phalanx.explain.aside import aside
 from phalanx.explain.news import eviction_text
@@ -7,7 +8,7 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, sigs, worlds
+from phalanx.testing import build, kai, sigs, speech, worlds
 
 HEALING = build.policy((("gang",), ("predicates",)), "allocate, heal")
 
@@ -150,3 +151,18 @@ def test_a_group_that_nobody_admits_is_set_aside_by_the_first_session() -> None:
     found = aside(cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0))
     assert found is not None
     assert found.reason == "NotEnoughPods"
+
+
+def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions_count_on() -> None:
+    world = speech.cluster(nodes=2, gpus=8)
+    told: list[Tell] = []
+    world.scheduling.pen.told.append(told.append)
+    pods = speech.gang("kueue", "train", tasks=4, gpus=1)
+    for number, pod in enumerate(pods[:3]):
+        worlds.submit(world, [pod], at=10 * number)
+    worlds.run(world, 40)
+    assert sorted(item.about["metadata"]["name"] for item in told if item.reason == "SetAside") == ["train-0", "train-1", "train-2"]
+    (condition,) = [
+        item for item in world.store.get(POD, "default", "train-0")["status"]["conditions"] if "3 of 4" in item["message"]
+    ]
+    assert condition["type"] == "PodScheduled"
