@@ -83,6 +83,27 @@ def test_a_job_that_is_admitted_first_gets_its_pods_at_once(site: Site) -> None:
     assert max(map(made_at, site.pods())) - made_at(group) < ARRIVAL_SECONDS
 
 
+def test_the_group_of_a_job_counts_the_pods_that_run(site: Site) -> None:
+    site.make([job("train", {})], "apply")
+    site.await_phases("train-", {"Running": 3})
+    (group,) = site.get(GROUPS)["items"]
+    await_field(site, GROUPS, group["metadata"]["name"], "{.status.running}", "3")
+
+
+def test_a_job_whose_pods_the_server_refuses_says_why_and_stops_nobody(site: Site) -> None:
+    broken = job("broken", {})
+    broken["spec"]["tasks"][1]["template"] = {"spec": {"containers": [{"name": "main"}]}}
+    site.make([broken, job("train", {})], "apply")
+    site.await_phases("train-", {"Running": 3})
+    said = "{.items[?(@.involvedObject.name=='broken')].message}"
+    site.wait(
+        lambda: (
+            "spec.containers[0].image: Required value; Job broken waits" in site.kubectl("get", "events", f"-o=jsonpath={said}")
+        ),
+        lambda: site.kubectl("get", "events"),
+    )
+
+
 def made_at(document: Document) -> float:
     return datetime.fromisoformat(document["metadata"]["creationTimestamp"]).timestamp()
 

@@ -249,22 +249,41 @@ def test_a_volcano_job_that_needs_more_pods_than_it_has_replicas_is_refused_alon
     assert len(speech.running(found, "train")) == 3
 
 
-def test_a_group_that_needs_more_pods_than_its_owner_makes_says_how_many_there_will_be() -> None:
+def owned_by_set(*, replicas: int, min_member: int, **more: str) -> tuple[World, list[dict[str, Any]]]:
+    """Return a cluster with a StatefulSet and its group, and the pods that come later."""
     owner = {
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"namespace": "default", "name": "serve", "uid": "serve"},
-        "spec": {"replicas": 2},
+        "spec": {"replicas": replicas, **more},
     }  # fmt: skip
     reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "serve", "uid": "serve", "controller": True}
-    group, *pods = speech.gang("volcano", "train", tasks=2, min_member=3, gpus=1)
+    group, *pods = speech.gang("volcano", "train", tasks=3, min_member=min_member, gpus=1)
     group["metadata"]["ownerReferences"] = [reference]
     found = speech.cluster(nodes=2, gpus=8)
     found.load([owner, group])
-    found.submit([pods])
+    return found, pods
+
+
+def test_a_group_that_needs_more_pods_than_its_owner_makes_says_how_many_there_will_be() -> None:
+    found, pods = owned_by_set(replicas=2, min_member=3, podManagementPolicy="Parallel")
+    found.submit([pods[:2]])
     worlds.run(found, 60)
     asked = Fault("volcano", "owner", GROUP, {}, {}, "but StatefulSet serve makes 2", "write 2 or less, or let it make more")
     assert says(texts(found, asked), asked)
     found.store.patch(STATEFUL_SET, "default", "serve", spec(replicas=3))
-    found.submit([[item for item in speech.gang("volcano", "train", tasks=3, gpus=1) if item["metadata"]["name"] == "train-2"]])
+    found.submit([pods[2:]])
+    worlds.run(found, 120)
+    assert len(speech.running(found, "train")) == 3
+    assert texts(found, asked) == []
+
+
+def test_a_group_whose_owner_waits_for_each_pod_before_it_makes_the_next_says_how_to_write_the_owner() -> None:
+    found, pods = owned_by_set(replicas=3, min_member=2)
+    found.submit([pods[:1]])
+    worlds.run(found, 60)
+    asked = Fault("volcano", "owner", GROUP, {}, {}, "makes each when the one before is ready", "podManagementPolicy: Parallel")
+    assert says(texts(found, asked), asked)
+    found.store.patch(STATEFUL_SET, "default", "serve", spec(podManagementPolicy="Parallel"))
+    found.submit([pods[1:]])
     worlds.run(found, 120)
     assert len(speech.running(found, "train")) == 3
     assert texts(found, asked) == []

@@ -2,11 +2,14 @@
 
 import pytest
 
+from phalanx.builtin import CATALOGUE
 from phalanx.cli.policies import policy_of_profile
 from phalanx.controllers.gates import GateLifter
+from phalanx.controllers.sessions.plans import GatePlanner
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.gated_cluster import GatedCluster
 from phalanx.dialects.gates import AFTERWARDS, GATE, MIN_MEMBER, TIMEOUT, as_made, gates_of, lifted, plan_of, plans, written
-from phalanx.errors import SnapshotError
+from phalanx.errors import Conflict, SnapshotError
 from phalanx.model.kinds import NODE, POD, Document
 from phalanx.model.merging import merged
 from phalanx.model.task import GangKey, TaskKey
@@ -158,6 +161,39 @@ def test_a_plan_that_was_begun_is_finished_whatever_its_age() -> None:
     found.store.patch(POD, "default", "a-0", lifted(pod, plan))
     worlds.run(found, 30)
     assert gates.placed(found, "a") == {"a-0": "node-0", "a-1": "node-1"}
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_pods_of_a_plan_that_was_begun_are_not_planned_anew(order: tuple[int, int]) -> None:
+    pods, keys = gates.gang("a", 2, gpus=1), [TaskKey("default/a-0"), TaskKey("default/a-1")]
+    chosen = plans({keys[0]: "node-1", keys[1]: "node-0"}, 0.0)
+    carrying = [merged(pod, written(chosen[key])) for pod, key in zip(pods, keys, strict=True)]
+    for pod in carrying:
+        pod["metadata"]["resourceVersion"] = "1"
+    cluster = GatedCluster()
+    for document in (build.node("node-0", gpus=1), build.node("node-1", gpus=1), *carrying):
+        cluster.put(document)
+    assert sorted(cluster.held) == keys
+    begun = [merged(carrying[0], lifted(carrying[0], chosen[keys[0]])), carrying[1]]
+    for number in order:
+        cluster.put(begun[number])
+    tasks = [cluster.state.task(key) for key in keys]
+    assert [task and task.node for task in tasks] == ["node-1", "node-0"]
+    assert cluster.held == {}
+    cluster.remove(begun[0])
+    assert list(cluster.held) == keys[1:]
+
+
+def test_a_plan_is_not_written_on_a_pod_that_has_changed_since() -> None:
+    found = gates.world(nodes=1, gpus=1, gates=None)
+    found.submit([gates.gang("a", 1, gpus=1)])
+    planner = GatePlanner(build.policy(), CATALOGUE, found.store.everything)
+    pod = found.store.get(POD, "default", "a-0")
+    planner.hear(POD, pod, is_gone=False)
+    (write,) = planner.plan(found.now)
+    found.store.patch(POD, "default", "a-0", {"metadata": {"labels": {"by": "somebody"}}})
+    with pytest.raises(Conflict):
+        found.store.patch(write.kind, write.namespace, write.name, write.patch)
 
 
 def test_a_plan_that_nobody_can_read_is_made_anew() -> None:

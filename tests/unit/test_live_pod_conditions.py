@@ -9,7 +9,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import POD, Document
 from phalanx.runtime.live.conditions import BETWEEN_MESSAGES_SECONDS, PodConditions
 from phalanx.store.kube.mirror import Mirror
-from phalanx.testing import build
+from phalanx.testing import build, speech
 
 POLICY = build.policy([["gang"], ["predicates"]], "allocate")
 NOW = 1_767_225_600.0
@@ -111,3 +111,12 @@ def test_pods_that_nobody_knows_any_more_are_left_alone() -> None:
     assert document is not None
     scene.mirror.remove(POD, document)
     assert scene.names() == ["train-1"]
+
+
+def test_pods_of_a_gang_that_is_set_aside_are_left_to_those_who_say_what_to_mend() -> None:
+    scene = Scene(tasks=0)
+    first, *others = speech.gang("yunikorn", "train", tasks=3, cpu=1)
+    scene.put(first, *others[:-1])
+    assert scene.writes() == []
+    scene.put(others[-1])
+    assert sorted(scene.names()) == ["train-0", "train-1", "train-2"]

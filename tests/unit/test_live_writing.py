@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try
-from phalanx.errors import Conflict, Exists, Missing, ServerError
+from phalanx.errors import Conflict, Exists, Invalid, Missing, ServerError
 from phalanx.model.conditions import cleared
 from phalanx.model.kinds import NODE, POD, Document, kind_at
 from phalanx.runtime.live import outbox as outbox_module
@@ -157,6 +157,19 @@ def test_what_an_earlier_owner_of_the_same_name_has_left_is_waited_for() -> None
         assert desk.mirror.find(CONFIG, "default", "hosts") is None
         await desk.writer.write(Create(owned("before")))
         assert desk.mirror.find(CONFIG, "default", "hosts") is not None
+
+    run(question)
+
+
+def test_the_owner_of_what_cannot_be_made_says_why() -> None:
+    async def question(desk: Desk) -> None:
+        desk.server.refusals += [Invalid('ConfigMap "hosts" is invalid: data: too long'), Missing("no such namespace")]
+        for problem in (Invalid, Missing):
+            with pytest.raises(problem):
+                await desk.writer.write(Create(owned("now")))
+        (told,) = desk.told
+        assert (told.about["kind"], told.about["metadata"]["uid"], told.reason) == ("Job", "now", "FailedCreate")
+        assert told.message == 'ConfigMap "hosts" is invalid: data: too long; Job train waits until that is mended'
 
     run(question)
 

@@ -39,3 +39,15 @@ def test_the_reason_behind_a_gate_comes_before_the_gate() -> None:
     book = GangBook()
     assert book.note(*found.scheduling.look(), reasons) == reasons
     assert book.note(*found.scheduling.look(), reasons) == {}
+
+
+def test_that_a_reason_lasts_longer_is_no_news() -> None:
+    world, book = worlds.world(nodes=2, gpus=1, policy=build.policy((("gang",), ("predicates",)), "allocate, heal")), GangBook()
+    worlds.submit(world, worlds.gang("train", tasks=2, gpus=1))
+    world.plan(100, lambda: world.faults.die("node-1"))
+    found = []
+    for moment in (110, 120, 130):
+        worlds.run(world, moment)
+        found.append([*book.note(*world.scheduling.look(), {}).values()])
+    assert [text.partition(";")[0] for text in found[0]] == ["1 of 2 tasks runs, below the minimum of 2 for 10 s"]
+    assert found[1:] == [[], []]

@@ -1,8 +1,14 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
-from phalanx.model.kinds import GROUP_BY_DIALECT, Document
+from phalanx.controllers.base import Tell
+from phalanx.core.decision import Eviction
+from phalanx.explain.aside import aside
+from phalanx.explain.news import eviction_text
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
+from phalanx.model.shape import Shape
+from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, worlds
+from phalanx.testing import build, kai, sigs, speech, worlds
 
 HEALING = build.policy((("gang",), ("predicates",)), "allocate, heal")
 
@@ -94,3 +100,69 @@ def test_a_group_of_volcano_counts_its_pods() -> None:
     worlds.run(world, 5)
     status = group(world, "volcano")["status"]
     assert {word: status[word] for word in ("running", "succeeded", "failed")} == {"running": 2, "succeeded": 0, "failed": 0}
+
+
+def test_the_counts_of_a_running_group_follow_its_members() -> None:
+    world = worlds.world(nodes=3, gpus=1)
+    worlds.submit(world, worlds.gang("train", tasks=3, min_member=1, gpus=1))
+    worlds.run(world, 10)
+    assert counts(world) == (3, 0, 0)
+    for pod, phase in (("train-1", "Succeeded"), ("train-2", "Failed")):
+        world.store.patch(POD, "default", pod, {"status": {"phase": phase}}, is_status=True)
+    worlds.run(world, 20)
+    assert counts(world) == (1, 1, 1)
+
+
+def counts(world: World) -> tuple[int, ...]:
+    status = group(world, "volcano")["status"]
+    return tuple(status[name] for name in ("running", "succeeded", "failed"))
+
+
+def test_a_gang_that_lost_a_member_says_of_which_role_whoever_decides_about_it() -> None:
+    world = worlds.world(nodes=2, gpus=1, policy=HEALING)
+    members = [build.in_group("train", build.pod(f"train-{number}", gpus=1), role="worker") for number in range(2)]
+    worlds.submit(world, [build.pod_group("train", min_member=2, minTaskMember={"worker": 2}), *members])
+    world.plan(100, lambda: world.store.delete(POD, "default", "train-1"))
+    worlds.run(world, 110)
+    (aside,) = [item for item in group(world, "volcano")["status"]["conditions"] if item["type"] == "SetAside"]
+    assert aside["message"].startswith("too few pods (worker: 1 of 2); create")
+
+
+def test_a_group_is_not_set_aside_by_the_session_that_admits_it_upon_which_its_pods_are_made() -> None:
+    cluster = build.cluster(nodes=3, policy=build.policy(actions="enqueue, allocate"))
+    cluster.submit(build.gang("train", tasks=3)[:-1])
+    for phase, reason in (("Pending", None), ("Inqueue", "NotEnoughPods")):
+        snapshot = cluster.objects.snapshot(0.0)
+        assert snapshot.gangs[GangKey("default/train")].phase == phase
+        cycle = cluster.run_cycle()
+        found = aside(cycle.decisions.outcomes[0], snapshot)
+        assert (found and found.reason) == reason
+        cluster.carry_out(cycle)
+
+
+def test_the_event_of_a_pod_that_goes_for_nobody_names_nobody() -> None:
+    gone = Eviction(Task(TaskKey("default/train-0"), "uid", Shape()), "heal", "", "below its minimum")
+    assert eviction_text(gone) == "By heal: below its minimum"
+
+
+def test_a_group_that_nobody_admits_is_set_aside_by_the_first_session() -> None:
+    cluster = build.cluster(nodes=3, policy=build.policy(actions="enqueue, allocate"))
+    cluster.submit(sigs.gang("train", tasks=3)[:-1])
+    found = aside(cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0))
+    assert found is not None
+    assert found.reason == "NotEnoughPods"
+
+
+def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions_count_on() -> None:
+    world = speech.cluster(nodes=2, gpus=8)
+    told: list[Tell] = []
+    world.scheduling.pen.told.append(told.append)
+    pods = speech.gang("kueue", "train", tasks=4, gpus=1)
+    for number, pod in enumerate(pods[:3]):
+        worlds.submit(world, [pod], at=10 * number)
+    worlds.run(world, 40)
+    assert sorted(item.about["metadata"]["name"] for item in told if item.reason == "SetAside") == ["train-0", "train-1", "train-2"]
+    (condition,) = [
+        item for item in world.store.get(POD, "default", "train-0")["status"]["conditions"] if "3 of 4" in item["message"]
+    ]
+    assert condition["type"] == "PodScheduled"

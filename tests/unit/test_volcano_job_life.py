@@ -283,6 +283,30 @@ def test_a_command_that_means_nothing_is_taken_away_with_a_word(action: str) -> 
     assert any(told.is_warning and f"action {action!r} means nothing" in told.message for told in ward.told)
 
 
+@pytest.mark.parametrize(("name", "uid"), [("tomorrow", ""), ("bert", "of-yesterday")])
+def test_a_command_for_a_job_that_is_not_here_does_not_wait_for_the_next_one(name: str, uid: str) -> None:
+    ward = jobs.ward()
+    ward.submit(jobs.job("bert", jobs.task("worker", 2)))
+    ward.run(60)
+    command = jobs.command("stop", name, "AbortJob")
+    ward.submit({**command, "target": {**command["target"], "uid": uid}})
+    ward.run(62)
+    assert len(ward.world.store.items(COMMAND)) == 1
+    ward.run(70)
+    assert ward.world.store.items(COMMAND) == []
+    assert ward.phase("bert") == "Running"
+    assert [told.reason for told in ward.told if f"Job {name} is not here" in told.message] == ["InvalidCommand"]
+
+
+def test_a_command_may_come_a_little_before_its_job() -> None:
+    ward = jobs.ward()
+    ward.submit(jobs.command("stop", "bert", "AbortJob"))
+    ward.run(2)
+    ward.submit(jobs.job("bert", jobs.task("worker", 2)))
+    ward.run(30)
+    assert (ward.phase("bert"), ward.world.store.items(COMMAND)) == ("Aborted", [])
+
+
 def test_a_job_grows_and_shrinks() -> None:
     ward = jobs.ward()
     ward.submit(jobs.job("bert", jobs.task("worker", 2, minAvailable=1), minAvailable=1, plugins={"svc": []}))

@@ -125,17 +125,26 @@ def _alone(document: Document) -> str:
 
 
 def _more_than_there_will_be(view: View, group: Document, dialect: str) -> str:
-    """Say that a group needs more pods than its owner makes; empty where nobody knows how many that are."""
+    """Say that a group needs more pods than its owner makes, or makes at once; empty where nobody knows how many that are."""
     path, reference = MINIMA.get(dialect, MIN_MEMBER), controller_of(group)
     kind = next((kind for kind in SIZED if reference is not None and reference.get("kind") == kind.kind), None)
     if kind is None or reference is None:
         return ""
     owner = view.find(kind, key_of(group).namespace, str(reference.get("name", "")))
     size, minimum = inside(owner or {}, "spec", "replicas"), inside(group, *path)
-    if not isinstance(size, int) or not isinstance(minimum, int) or not 0 < size < minimum:
+    if not isinstance(size, int) or not isinstance(minimum, int) or not size:
         return ""
-    need = f"{describe(group)}: {'.'.join(path)}: {minimum} pods are to start together"
-    return f"{need}, but {kind.kind} {reference['name']} makes {size}; write {size} or less, or let it make more"
+    need = f"{describe(group)}: {'.'.join(path)}: {minimum} pods are to start together, but {kind.kind} {reference['name']}"
+    if size < minimum:
+        return f"{need} makes {size}; write {size} or less, or let it make more"
+    if minimum > 1 and _is_in_order(owner or {}) and inside(group, "status", "phase") != "Running":
+        return f"{need} makes each when the one before is ready; make it anew with podManagementPolicy: Parallel, or write 1"
+    return ""
+
+
+def _is_in_order(owner: Document) -> bool:
+    """Tell whether somebody makes a pod only when the one before is ready."""
+    return owner.get("kind") == STATEFUL_SET.kind and inside(owner, "spec", "podManagementPolicy") != "Parallel"
 
 
 def _conditions(group: Document, dialect: str, text: str, now: float) -> Iterator[Write]:

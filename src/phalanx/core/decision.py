@@ -36,8 +36,6 @@ class Outcome:
     """A plugin closed the session by saying whether the gang is whole."""
     now: float = 0.0
     """When the session took place, in seconds since 1970."""
-    is_arriving: bool = False
-    """Its pods are being made, so that it is no news that some are missing."""
 
 
 @dataclass(slots=True)

@@ -16,6 +16,8 @@ from phalanx.dev.programs import PROGRAMS, files_of, path_of
 ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER = "etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kube-scheduler"
 GATES = "GenericWorkload=true,GangScheduling=true"
 """Kubernetes' own PodGroups are an alpha feature; so is the API group below that has them."""
+FIELD_GATES = "TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
+"""Without these the API server drops topology, disruption mode and priority from such PodGroups, and says nothing."""
 NATIVE_GROUPS = "scheduling.k8s.io/v1alpha2=true"
 NOT_ADMITTED_BY = "ServiceAccount,TaintNodesByCondition"
 """Pods need no account, and nodes are ready as soon as they are there, even where no controller would lift the taint."""
@@ -105,7 +107,7 @@ class Layout:
             "--authorization-mode=RBAC",
             "--endpoint-reconciler-type=none",
             f"--disable-admission-plugins={NOT_ADMITTED_BY}",
-            f"--feature-gates={GATES}",
+            f"--feature-gates={GATES},{FIELD_GATES}",
             f"--runtime-config={NATIVE_GROUPS}",
         ]
 

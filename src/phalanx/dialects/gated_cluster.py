@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from phalanx.core.decision import Decisions
 from phalanx.dialects.cluster import Document, ObjectCluster
-from phalanx.dialects.gates import GATE, Plan, foreseen, gates_of, plan_of, plans
+from phalanx.dialects.gates import GATE, Plan, foreseen, gates_of, placed, plan_of, plans
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import object_key
 from phalanx.model.status import Status
@@ -20,32 +20,83 @@ FIRST = 2**31
 
 
 class GatedCluster(ObjectCluster):
-    """Reads objects as an ordinary cluster does, but looks behind our gate."""
+    """Reads objects as an ordinary cluster does, but looks behind our gate.
+
+    Of a plan that was begun all pods are on their nodes, lifted or not: whoever lifts gates finishes it, and nobody plans anew.
+    """
 
     def __init__(self) -> None:
         """Begin with nobody held back."""
         super().__init__()
-        self.held: dict[TaskKey, Plan | None] = {}
-        """Pods that only our gate holds back, with the plan that they carry."""
+        self.held: dict[TaskKey, Document] = {}
+        """Pods that only our gate holds back and that may be planned for."""
+        self._plan_by_pod: dict[TaskKey, str] = {}
+        self._lifted: dict[str, dict[TaskKey, Document]] = {}
+        """Pods that our gate let through, by the name of their plan; such a plan was begun."""
+        self._waiting: dict[str, dict[TaskKey, Document]] = {}
+        """Pods that carry a plan and are still held back, by its name."""
 
     def put(self, document: Document) -> bool:
         """Enter an object; a pod as it will be."""
         if document.get("kind") != "Pod":
             return super().put(document)
-        self.held.pop(TaskKey(object_key(document)), None)
-        found = super().put(foreseen(document))
-        self._let_go_first(TaskKey(object_key(document)))
-        if gates_of(document) == [GATE]:
-            self.held[TaskKey(object_key(document))] = plan_of(document)
+        key, plan = TaskKey(object_key(document)), plan_of(document)
+        before = self._begun(self._plan_by_pod.get(key), None if plan is None else plan.id)
+        self._forget(key)
+        found = self._enter(key, document)
+        if plan is not None:
+            self._note(key, plan.id, document)
+        self._follow(before)
         return found
 
     def remove(self, document: Document) -> bool:
         """Take an object away."""
         found = super().remove(document)
         if document.get("kind") == "Pod":
-            self.held.pop(TaskKey(object_key(document)), None)
-            self._let_go_first(TaskKey(object_key(document)))
+            key = TaskKey(object_key(document))
+            before = self._begun(self._plan_by_pod.get(key))
+            self._forget(key)
+            self._let_go_first(key)
+            self._follow(before)
         return found
+
+    def _enter(self, key: TaskKey, document: Document) -> bool:
+        plan, is_held = plan_of(document), gates_of(document) == [GATE]
+        is_placed = is_held and plan is not None and plan.id in self._lifted
+        self.held.pop(key, None)
+        found = super().put(placed(document) if is_placed else foreseen(document))
+        self._let_go_first(key)
+        if is_held and not is_placed:
+            self.held[key] = document
+        return found
+
+    # --- plans that were begun ---------------------------------------------------------------------------------------
+
+    def _begun(self, *names: str | None) -> dict[str, bool]:
+        return {name: name in self._lifted for name in names if name is not None}
+
+    def _note(self, key: TaskKey, name: str, document: Document) -> None:
+        self._plan_by_pod[key] = name
+        pods_by_plan = self._waiting if GATE in gates_of(document) else self._lifted
+        pods_by_plan.setdefault(name, {})[key] = document
+
+    def _forget(self, key: TaskKey) -> None:
+        self.held.pop(key, None)
+        name = self._plan_by_pod.pop(key, "")
+        for pods_by_plan in (self._lifted, self._waiting):
+            pods = pods_by_plan.get(name, {})
+            pods.pop(key, None)
+            if not pods:
+                pods_by_plan.pop(name, None)
+
+    def _follow(self, before: dict[str, bool]) -> None:
+        """Enter the other pods of a plan anew that was begun just now, or of which nothing that was lifted is left."""
+        for name, had_begun in before.items():
+            if had_begun is not (name in self._lifted):
+                for key, document in self._waiting.get(name, {}).items():
+                    self._enter(key, document)
+
+    # --- pods without a gang -----------------------------------------------------------------------------------------
 
     def _let_go_first(self, key: TaskKey) -> None:
         """Make a pod that waits without a gang one of its own, ahead of all others."""
@@ -74,5 +125,5 @@ class GatedCluster(ObjectCluster):
         return found
 
     def _carries(self, key: TaskKey, plan: Plan, now: float) -> bool:
-        old = self.held[key]
+        old = plan_of(self.held[key])
         return old is not None and old.id == plan.id and old.is_fresh(now)

@@ -109,12 +109,19 @@ def came_to_gate(pod: Document) -> bool:
 
 def foreseen(pod: Document) -> Document:
     """Return a pod as it will be once its gate is lifted: a candidate for a node, or on the node of its plan."""
-    plan, gates, spec = plan_of(pod), gates_of(pod), pod.get("spec") or {}
+    gates, spec = gates_of(pod), pod.get("spec") or {}
     if gates == [GATE]:
         return {**pod, "spec": {key: value for key, value in spec.items() if key != "schedulingGates"}}
-    if plan is not None and not gates and not spec.get("nodeName"):
-        return {**pod, "spec": {**spec, "nodeName": plan.node}}
-    return pod
+    return placed(pod) if not gates and not spec.get("nodeName") else pod
+
+
+def placed(pod: Document) -> Document:
+    """Return a pod as it will be once its plan is carried out; one without a plan stays as it is."""
+    plan = plan_of(pod)
+    if plan is None:
+        return pod
+    spec = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
+    return {**pod, "spec": {**spec, "nodeName": plan.node}}
 
 
 def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, Plan]:
@@ -125,9 +132,10 @@ def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, Plan]
     return {key: Plan(name, len(node_by_pod), node, made) for key, node in node_by_pod.items()}
 
 
-def written(plan: Plan) -> dict[str, Any]:
-    """Return the patch that puts a plan on a pod."""
-    return {"metadata": {"annotations": {PLAN: msgspec.json.encode(plan).decode()}}}
+def written(plan: Plan, version: str = "") -> dict[str, Any]:
+    """Return the patch that puts a plan on a pod; with a version it is refused if the pod has changed since."""
+    known = {"resourceVersion": version} if version else {}
+    return {"metadata": {**known, "annotations": {PLAN: msgspec.json.encode(plan).decode()}}}
 
 
 # --- lifting -------------------------------------------------------------------------------------------------------------

@@ -318,6 +318,9 @@ class PodGroupSpec(Read):
 class PodGroupStatus(Read):
     phase: str | None = None
     conditions: list[ConditionRead] | None = None
+    running: Int32 | None = None
+    succeeded: Int32 | None = None
+    failed: Int32 | None = None
 
 
 class PodGroup(Read):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from phalanx.dialects import schema
 from phalanx.dialects.parts import condition, key_of, label_selector, seconds, staleness_grace
 from phalanx.errors import SnapshotError
-from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
+from phalanx.model.gang import Counts, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember
 from phalanx.model.queue import NodeGroupAffinity, Queue, QueueBounds
 from phalanx.model.resources import CPU, GPU, MEMORY, Resources, read_resources, scale_of
@@ -37,8 +37,14 @@ def gang(read: schema.PodGroup) -> Gang:
         phase=status.phase or "Pending", conditions=tuple(map(condition, status.conditions or ())),
         is_preemptable=None if preemptable is None else preemptable.lower() == "true",
         allocated_hypernode=annotations.get(ALLOCATED_HYPERNODE, ""), staleness_grace_seconds=staleness_grace(annotations),
-        annotations=annotations,
+        annotations=annotations, reported=_reported(status),
     )  # fmt: skip
+
+
+def _reported(status: schema.PodGroupStatus) -> dict[str, Counts] | None:
+    """Return what the status says of the members; of one that says nothing nobody expects it."""
+    counts = (status.running, status.succeeded, status.failed)
+    return None if counts == (None, None, None) else {"": (counts[0] or 0, counts[1] or 0, counts[2] or 0)}
 
 
 def _topology(read: schema.NetworkTopology | None) -> TopologyConstraint | None:

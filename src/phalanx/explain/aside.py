@@ -12,9 +12,9 @@ from phalanx.core.podsets import can_be_whole
 from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import GangState
 from phalanx.dialects import gates, koordinator, kueue, native, yunikorn
-from phalanx.explain.membership import has_minimum, is_finished, minimum_of
+from phalanx.explain.membership import has_minimum, is_admitted, is_finished, minimum_of
 from phalanx.explain.phrases import counted
-from phalanx.explain.why import why
+from phalanx.explain.why import missing_pods, why
 from phalanx.model.gang import Condition
 
 SET_ASIDE = "SetAside"
@@ -33,7 +33,7 @@ MINIMA: Mapping[str, str] = MappingProxyType({
 
 
 def aside(outcome: Outcome, snapshot: Snapshot) -> Condition | None:
-    """Return the condition of a gang that is set aside; None for one that takes part, has no pods yet, or is over."""
+    """Return the condition of a gang that is set aside; None for one that takes part, is over, or has its pods made now."""
     gang = outcome.state
     if not gang.tasks or is_finished(gang) or has_minimum(gang):
         return None
@@ -42,7 +42,7 @@ def aside(outcome: Outcome, snapshot: Snapshot) -> Condition | None:
             return _because(NO_QUEUE, f"{why(outcome, snapshot)}; create it, or write another one in {_queue_place(gang)}")
         if verdict.reason in ("Invalid", "SeveralSchedulers"):
             return _because(WRONG, verdict.message)
-    is_short = _is_short(gang) and not outcome.is_arriving
+    is_short = _is_short(gang) and not is_admitted(gang)
     return _because(TOO_FEW, _too_few(outcome, snapshot)) if is_short else None
 
 
@@ -65,7 +65,7 @@ def _too_few(outcome: Outcome, snapshot: Snapshot) -> str:
     gang, place = outcome.state, _minimum_place(outcome.state)
     there, minimum = gang.valid, minimum_of(gang)
     if there >= minimum or gang.gang.role_minima:
-        return f"{why(outcome, snapshot)}; create the pods that are missing, or write less in {place}"
+        return f"{missing_pods(gang) or why(outcome, snapshot)}; create the pods that are missing, or write less in {place}"
     missing = counted(minimum - there, "more pod")
     return f"{there} of {minimum} pods exist; create {missing}, or write {there} in {place}"
 

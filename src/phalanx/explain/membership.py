@@ -10,6 +10,11 @@ def is_finished(gang: GangState) -> bool:
     return bool(gang.tasks) and gang.tally.total(COMPLETED) == len(gang.tasks)
 
 
+def is_admitted(gang: GangState) -> bool:
+    """Tell whether the session admits the gang, upon which its pods are made; only Volcano's groups say that they were."""
+    return gang.gang.dialect == "volcano" and gang.phase == "Inqueue" != gang.gang.phase
+
+
 def has_minimum(gang: GangState) -> bool:
     """Tell whether the gang has started: somebody has a place, and every minimum is met."""
     if gang.gang.dialect == "kai":

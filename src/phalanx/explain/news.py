@@ -31,8 +31,8 @@ def bind_text(key: str, node: str) -> str:
 
 
 def eviction_text(eviction: Eviction) -> str:
-    """Tell for whom a pod has to go, and why."""
-    text = f"By {eviction.action} for {eviction.preemptor}"
+    """Tell for whom a pod has to go, if for anybody, and why."""
+    text = f"By {eviction.action} for {eviction.preemptor}" if eviction.preemptor else f"By {eviction.action}"
     return f"{text}: {eviction.message}" if eviction.message else text
 
 

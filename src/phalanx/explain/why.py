@@ -74,11 +74,17 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
         if verdict.reason == "NotEnoughPodsOfTask":
-            return f"too few pods ({', '.join(_short_parts(gang, Status.PENDING)) or verdict.message})"
+            return missing_pods(gang) or f"too few pods ({verdict.message})"
     if gang.phase in ("", "Pending"):
         sentences = [_refusal(gang, verdict) for verdict in gang.verdicts]
         return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
     return ""
+
+
+def missing_pods(gang: GangState) -> str:
+    """Say which roles and sub-groups have too few pods; empty when none has."""
+    parts = ", ".join(_short_parts(gang, Status.PENDING))
+    return f"too few pods ({parts})" if parts else ""
 
 
 def _too_few_pods(gang: GangState) -> str:

@@ -4,6 +4,7 @@ They are read from the cluster as it is now. Why one waits is what the last sess
 no session, what was written about it.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import GangKey, Task
 
 API_VERSION = "phalanx.dev/v1alpha1"
+SECONDS = re.compile(r"\d+ s\b")
 
 
 class GangBook:
@@ -38,13 +40,18 @@ class GangBook:
         self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
         found |= {key: text for key, text in behind_gates.items() if key in found}
-        news = {key: text for key, text in found.items() if text and self._why.get(key) != text}
+        news = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
         self._why |= found
         return news
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with what was heard about it."""
         return gang_list(snapshot, lambda state: self._why.get(GangKey(state.key), "no session has looked at it yet"))
+
+
+def _timeless(text: str) -> str:
+    """Return a reason without how long it lasts: that alone is no news."""
+    return SECONDS.sub("s", text)
 
 
 def gang_list(snapshot: Snapshot, why: Callable[[GangState], str]) -> dict[str, Any]:

@@ -53,7 +53,8 @@ class GatePlanner:
         snapshot, decisions = self._look(self._cluster, now)
         self.waits = self._reasons(self._cluster, snapshot, decisions)
         found = self._cluster.new_plans(decisions, now)
-        return [Patch(POD, *split_key(key), written(plan)) for key, plan in found.items()]
+        versions = {key: str(self._cluster.held[key]["metadata"].get("resourceVersion", "")) for key in found}
+        return [Patch(POD, *split_key(key), written(plan, versions[key])) for key, plan in found.items()]
 
     def reasons(self, now: float) -> dict[GangKey, str]:
         """Return why gangs that our gate holds back have no room, as a session would find it now."""

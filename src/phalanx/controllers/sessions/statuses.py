@@ -21,6 +21,7 @@ SET_ASIDE_NOTE = "phalanx.dev/set-aside"
 """Annotation that stands for the condition `SetAside` on groups that have no conditions."""
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
 UNSCHEDULABLE = "Unschedulable"
+TAKES_PART = Condition(SET_ASIDE, "False")
 
 
 class StatusWriter:
@@ -30,7 +31,7 @@ class StatusWriter:
         """Know nothing of what was written before."""
         self._view = view
         self._written: dict[str, GroupStatus] = {}
-        self._said: dict[str, str] = {}
+        self._said: dict[str, Condition] = {}
         """What pods of gangs without an object were told, by key."""
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
@@ -68,16 +69,18 @@ class StatusWriter:
 
     def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Write]:
         """Let the pods that make a gang say that it is set aside, or not any more."""
+        now = found or TAKES_PART
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
-            text = "" if found is None else found.message
-            if self._said.get(task.key, "") == text:
+            before = self._said.get(task.key, TAKES_PART)
+            if before == now:
                 continue
-            self._said[task.key] = text
+            self._said[task.key] = now
             pod = self._view.find(POD, *split_key(task.key))
-            if pod is not None and _said(pod) != text:
-                condition = _condition(pod, text, outcome.now)
+            if pod is not None and _said(pod) != now.message:
+                condition = _condition(pod, now.message, outcome.now)
                 yield Patch(POD, *split_key(task.key), {"status": {"conditions": [condition]}}, is_status=True)
-                yield from _told(pod, found)
+                if before.reason != now.reason:  # that there are fewer or more of them is not worth an event on each
+                    yield from _told(pod, found)
 
 
 def _told(about: Document | None, found: Condition | None) -> Iterator[Write]:

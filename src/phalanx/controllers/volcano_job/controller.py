@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import msgspec
-
 from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
 from phalanx.controllers.parts import annotations_of, controller_of, is_leaving, key_of, meta_of
+from phalanx.controllers.volcano_job.commands import commands_for, with_strays
 from phalanx.controllers.volcano_job.group import GROUP, group_of, open_tasks
 from phalanx.controllers.volcano_job.happenings import Demand, Happening, demand, happenings, has_policy
 from phalanx.controllers.volcano_job.job import AT_WORK, COMMAND, JOB, MEMORY, OVER, VERSION, Action, Event, Job, Phase, Standing
@@ -21,7 +20,6 @@ from phalanx.controllers.volcano_job.plugins import objects_for
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair, owned_object
 from phalanx.controllers.volcano_job.pods import pod_of
 from phalanx.controllers.volcano_job.reading import read_job
-from phalanx.controllers.volcano_job.schema import CommandRead
 from phalanx.controllers.volcano_job.states import (
     PARTLY,
     Step,
@@ -67,8 +65,13 @@ class VolcanoJobs:
     def reconcile(self, view: View, key: Key) -> Result:
         """Look at one Job; one that cannot be run is set aside with a sentence that says why."""
         document = view.find(JOB, key.namespace, key.name)
-        if document is None or is_leaving(document):
+        if document is None:
+            return with_strays(view, key, "", NOTHING)
+        if is_leaving(document):
             return NOTHING
+        return with_strays(view, key, str(meta_of(document).get("uid", "")), self._look(view, document))
+
+    def _look(self, view: View, document: Document) -> Result:
         try:
             job = read_job(document)
         except SnapshotError as problem:
@@ -156,8 +159,7 @@ class Look:
     @cached_property
     def _command(self) -> Document | None:
         """Return the first command for this Job."""
-        job, found = self._job, self._view.within(COMMAND, self._job.namespace)
-        return next((item for item in found if _is_for(item, job)), None)
+        return next(iter(commands_for(self._view, Key(self._job.namespace, self._job.name), self._job.uid)), None)
 
     @cached_property
     def _order(self) -> Order | None:
@@ -307,12 +309,3 @@ class Look:
 
 def _is_of(group: Document, standing: Standing) -> bool:
     return annotations_of(group).get(VERSION) == str(standing.version)
-
-
-def _is_for(command: Document, job: Job) -> bool:
-    try:
-        target = msgspec.convert(command, CommandRead).target
-    except msgspec.ValidationError:
-        return False
-    is_named = target is not None and (target.kind, target.name) == (JOB.kind, job.name)
-    return is_named and target is not None and target.uid in (None, "", job.uid)

@@ -11,7 +11,7 @@ from phalanx.core.cycle import Mind
 from phalanx.core.decision import Decisions
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
-from phalanx.errors import ClusterError
+from phalanx.errors import ClusterError, Conflict
 from phalanx.explain.news import bind_text, news
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, object_key, split_key
@@ -209,6 +209,9 @@ class Live:
             try:
                 await asyncio.gather(*map(self._writer.write, self._planner.plan(self.mirror.now)))
                 await asyncio.sleep(0.2)
+            except Conflict:  # a pod has changed meanwhile, its gate may be lifted: look again
+                await asyncio.sleep(0.2)
+                self._gate_bell.set()
             except ClusterError as problem:
                 self._report(f"a plan behind gates could not be written: {problem}")
                 await asyncio.sleep(5.0)

@@ -8,6 +8,7 @@ from phalanx.core.snapshot import Snapshot
 from phalanx.core.states import TaskState
 from phalanx.dialects.volcano_status import PodCondition
 from phalanx.dialects.words import words_of
+from phalanx.explain.aside import aside
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
@@ -31,7 +32,7 @@ class PodConditions:
         """Yield the conditions that a session changes."""
         names = snapshot.nodes.names
         waiting = {}
-        for outcome, state in _waiting(decisions):
+        for outcome, state in _waiting(snapshot, decisions):
             condition = words_of(outcome.state.gang).pod_condition(state, names)
             waiting[state.task.uid] = self._said.get(state.task.uid)
             if condition.message and self._is_news(state.task.uid, condition, outcome.now):
@@ -80,9 +81,11 @@ class GatedConditions:
                 yield Patch(POD, *split_key(key), {"status": {"conditions": [{**old, "message": text}]}}, is_status=True)
 
 
-def _waiting(decisions: Decisions) -> Iterator[tuple[Outcome, TaskState]]:
-    """Yield the pods that wait and that no gate holds back; those are told by the API server."""
+def _waiting(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Outcome, TaskState]]:
+    """Yield the pods that wait; not those behind a gate, whom the API server tells, nor those that are told what to mend."""
     for outcome in decisions.outcomes:
+        if not outcome.state.gang.has_object and aside(outcome, snapshot) is not None:
+            continue
         for state in outcome.state.tasks:
             is_waiting = state.task.status is Status.PENDING and state.status is not Status.BINDING
             if is_waiting and not state.task.is_gated:

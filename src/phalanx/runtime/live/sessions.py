@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from time import monotonic, time
 
 from phalanx.controllers.sessions.requests import request_writes
@@ -14,6 +13,7 @@ from phalanx.core.policy import Policy
 from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.gates import came_to_gate
+from phalanx.explain.membership import is_admitted
 from phalanx.model.kinds import BIND_REQUEST, POD, Kind, split_key
 from phalanx.model.task import TaskKey
 from phalanx.plugins.bindbackoff import shortest_wait
@@ -117,7 +117,7 @@ class Sessions:
         arriving = self._take_out(decisions)
         for listener in self.decided:
             listener(snapshot, decisions)
-        decisions.outcomes += (replace(outcome, is_arriving=True) for outcome in arriving if _is_admitted(outcome))
+        decisions.outcomes += (outcome for outcome in arriving if is_admitted(outcome.state))
         self._carry_out(snapshot, decisions)
         self._plan_next(snapshot.now, decisions)
 
@@ -175,8 +175,3 @@ def _is_arriving(outcome: Outcome) -> bool:
         return False
     newest = max([state.gang.created, *(task.task.created for task in state.tasks)])
     return outcome.now - newest < ARRIVAL_SECONDS
-
-
-def _is_admitted(outcome: Outcome) -> bool:
-    """Tell whether a session admits a gang, upon which its pods are made."""
-    return outcome.state.phase == "Inqueue" != outcome.state.gang.phase

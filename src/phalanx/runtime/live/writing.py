@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try, Write
-from phalanx.errors import ClusterError, Conflict, Exists, Missing
+from phalanx.controllers.parts import controller_of
+from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Invalid, Missing
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.runtime.live.outbox import Done, Outbox, Rank
 from phalanx.store import patches
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 
+FAILED_CREATE = "FailedCreate"
+"""The reason under which Kubernetes' own controllers tell of what they cannot make."""
 Spot = tuple[Kind, str, str]
 
 
@@ -111,6 +114,9 @@ class Writer:
     async def _create(self, document: Document) -> None:
         try:
             made = await self._client.create(document)
+        except (Invalid, Forbidden) as refusal:
+            self._tell_owner(document, refusal)
+            raise
         except Exists:
             if self._mirror.find(*_spot_of(document)) is not None:
                 return
@@ -118,6 +124,16 @@ class Writer:
             if _is_leftover(made, document):
                 raise
         self._mirror.put(kind_of(document), {"apiVersion": document["apiVersion"], "kind": document["kind"], **made})
+
+    def _tell_owner(self, document: Document, refusal: ClusterError) -> None:
+        """Let the owner of an object that cannot be made say why: whoever wrote the owner is to mend it."""
+        owner, namespace = controller_of(document), document["metadata"].get("namespace")
+        if owner is None:
+            return
+        place = {"namespace": namespace} if namespace else {}
+        about = {**owner, "metadata": {"name": owner["name"], "uid": owner.get("uid", ""), **place}}
+        text = f"{refusal}; {owner['kind']} {owner['name']} waits until that is mended"
+        self._tell(Tell(about, FAILED_CREATE, text, is_warning=True))
 
     async def _patch(self, write: Patch) -> None:
         kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE

@@ -25,8 +25,8 @@ from phalanx.store.status import problem_of
 PAGE = 500
 GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
-SILENCE_SECONDS = 120.0
-"""After which a watch is taken for dead; a server sends a bookmark every minute."""
+SILENCE_SECONDS = 150.0
+"""After which a watch is taken for dead; a server sends a bookmark every minute, and now and then leaves one out."""
 UNAUTHORIZED = 401
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
