@@ -22,7 +22,7 @@ TOLD = (
     "dialects/yunikorn.py", "dialects/made_status.py", "controllers/kueue.py", "controllers/refusals.py", "explain/aside.py",
     "controllers/parts.py", "controllers/cronjob.py", "controllers/jobflow.py", "controllers/queue.py",
     "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/status.py",
-    "runtime/live/binding.py", "controllers/binder/reservations.py",
+    "runtime/live/binding.py", "runtime/live/writing.py", "controllers/binder/reservations.py",
 )  # fmt: skip
 
 
