@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.errors import Forbidden, Missing
+from phalanx.errors import Forbidden, Missing, Unreachable
 from phalanx.model.kinds import POD, Kind, kind_at
 from phalanx.runtime.live import following as module
 from phalanx.runtime.live.following import Following
@@ -24,7 +24,7 @@ class Cluster:
     """A mirror that follows some kinds of a cluster, of which it may serve fewer, and forbid some."""
 
     def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.served, self.forbidden, self.complaints = list(KINDS), list[Kind](), list[str]()
+        self.served, self.forbidden, self.complaints, self.is_gone = list(KINDS), list[Kind](), list[str](), False
         self.mirror, self._list = Mirror(lambda: 0.0), client.list
         monkeypatch.setattr(module, "served_kinds", self._discover)
         monkeypatch.setattr(client, "list", self._listed)
@@ -34,6 +34,8 @@ class Cluster:
         return frozenset(self.served)
 
     async def _listed(self, kind: Kind, *where: Any, **which: Any) -> Any:  # Any: as the client answers
+        if self.is_gone:
+            raise Unreachable("no cluster at all")
         if kind in self.forbidden:
             raise Forbidden(f"{kind.resource} is forbidden")
         if kind not in self.served:
@@ -66,6 +68,21 @@ def test_the_kind_of_an_owner_that_came_a_moment_ago_is_looked_for_at_once(monke
                 cluster.following.look_for_owner(workloads.pod(by=owner))
             cluster.following.look_for_owner(workloads.pod(by=workloads.owner("jobset.x-k8s.io/v1alpha2", "JobSet")))
             await until(lambda: SETS in cluster.following.kinds)
+
+    run(monkeypatch, question)
+
+
+def test_what_all_watches_run_into_is_said_once_and_that_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        cluster.is_gone = True
+        async with going_on(cluster.following.run()):
+            await until(lambda: cluster.complaints)
+            await asyncio.sleep(0.05)
+            cluster.is_gone = False
+            await cluster.following.catch_up()
+        lost, found = cluster.complaints
+        assert lost.endswith(": no cluster at all; it is tried again, and so are all others that run into this")
+        assert found.startswith("all watches go on, after 0.")
 
     run(monkeypatch, question)
 

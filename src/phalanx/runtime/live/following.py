@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from time import monotonic
 
 from phalanx.controllers.grouper.table import owner_kinds
 from phalanx.controllers.parts import controller_of
@@ -50,6 +51,8 @@ class Following:
         self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
         """Told of the kind and type of every event of a watch."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
+        self._said: dict[str, float] = {}
+        """What went wrong with watches that do not go on yet, and when it was last said."""
 
     @property
     def kinds(self) -> frozenset[Kind]:
@@ -97,7 +100,8 @@ class Following:
             self._mirror.replace(kind, ())
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
             reflector = self.reflectors[kind] = self._reflector(kind)
-            reflector.heard, reflector.returned, reflector.missed = self._pass_on, self.hurry, self._bell.set
+            reflector.heard, reflector.returned, reflector.missed = self._pass_on, self._note_return, self._bell.set
+            reflector.failed = self._complain
             self._tasks[kind] = tasks.create_task(reflector.run())
 
     def _reflector(self, kind: Kind) -> Reflector:
@@ -107,6 +111,19 @@ class Following:
 
     def _pass_on(self, kind: Kind, type_: str) -> None:
         self.heard(kind, type_)
+
+    def _complain(self, kind: Kind, problem: ClusterError) -> None:
+        """Say what went wrong with a watch; what many watches run into is said once in a while."""
+        now, cause = monotonic(), str(problem)
+        if now - self._said.get(cause, -LONGEST_PAUSE_SECONDS) >= LONGEST_PAUSE_SECONDS:
+            self._said[cause] = now
+            self._report(f"watch of {kind.resource}: {cause}; it is tried again, and so are all others that run into this")
+
+    def _note_return(self) -> None:
+        self.hurry()
+        if self._said and all(map(self._is_heard, self.reflectors.values())):
+            self._report(f"all watches go on, after {monotonic() - min(self._said.values()):.1f} s")
+            self._said.clear()
 
     async def _sync(self) -> None:
         while not self.reflectors or not all(reflector.is_synced.is_set() for reflector in self.reflectors.values()):
