@@ -81,7 +81,7 @@ def test_what_all_watches_run_into_is_said_once_and_that_it_is_over(monkeypatch:
             cluster.is_gone = False
             await cluster.following.catch_up()
         lost, found = cluster.complaints
-        assert lost.endswith(": no cluster at all; it is tried again, and so are all others that run into this")
+        assert lost.endswith(": no cluster at all; tried again in 0.0 s, and so are all others that run into this")
         assert found.startswith("all watches go on, after 0.")
 
     run(monkeypatch, question)

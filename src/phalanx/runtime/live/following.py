@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 
 from phalanx.controllers.grouper.table import owner_kinds
@@ -101,7 +102,7 @@ class Following:
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
             reflector = self.reflectors[kind] = self._reflector(kind)
             reflector.heard, reflector.returned, reflector.missed = self._pass_on, self._note_return, self._bell.set
-            reflector.failed = self._complain
+            reflector.failed = partial(self._complain, kind)
             self._tasks[kind] = tasks.create_task(reflector.run())
 
     def _reflector(self, kind: Kind) -> Reflector:
@@ -112,12 +113,12 @@ class Following:
     def _pass_on(self, kind: Kind, type_: str) -> None:
         self.heard(kind, type_)
 
-    def _complain(self, kind: Kind, problem: ClusterError) -> None:
+    def _complain(self, kind: Kind, problem: ClusterError, then: str) -> None:
         """Say what went wrong with a watch; what many watches run into is said once in a while."""
         now, cause = monotonic(), str(problem)
         if now - self._said.get(cause, -LONGEST_PAUSE_SECONDS) >= LONGEST_PAUSE_SECONDS:
             self._said[cause] = now
-            self._report(f"watch of {kind.resource}: {cause}; it is tried again, and so are all others that run into this")
+            self._report(f"watch of {kind.resource}: {cause}; {then}, and so are all others that run into this")
 
     def _note_return(self) -> None:
         self.hurry()

@@ -46,8 +46,10 @@ class Reflector:
         """While we hear what the server tells."""
         self.returned: Callable[[], None] = lambda: None
         """Told when we hear the server again, after it was gone for us."""
-        self.failed: Callable[[Kind, ClusterError], None] = lambda kind, problem: report(f"watch of {kind.resource}: {problem}")
-        """Told what went wrong; it is tried again."""
+        self.failed: Callable[[ClusterError, str], None] = lambda problem, then: report(
+            f"watch of {kind.resource}: {problem}; {then}"
+        )
+        """Told what went wrong, and what is done about it."""
         self.missed: Callable[[], None] = lambda: None
         """Told when the server does not know the kind any more."""
         self._hurry = asyncio.Event()
@@ -75,7 +77,7 @@ class Reflector:
                 if self._may_be_hidden and isinstance(problem, Forbidden):
                     await self._hide(problem)
                     continue
-                self.failed(self.kind, problem)
+                self.failed(problem, f"tried again in {self._wait:.1f} s")
                 await self._rest(self._wait * random.uniform(0.5, 1.5))
 
     async def _hide(self, problem: Forbidden) -> None:
