@@ -66,12 +66,12 @@ def desk(plane: ControlPlane, api: Api, tmp_path: Path) -> Desk:
 
 
 def test_a_user_of_one_namespace_sees_its_gangs_and_why_they_wait(api: Api, desk: Desk) -> None:
-    look = ("phalanx", "get", "gangs", "-n", api.namespace)
+    look = ("phalanx", "get", "-n", api.namespace)
     assert eventually(lambda: desk.types(*look)[0] == 0), desk.types(*look)
     assert re.search(r"^train +native +default +Waits +3 +0 +0 .* 2 of 3 pods are there", desk.types(*look)[1], re.MULTILINE)
     told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/9 nodes are available"}
     api.patch("pods/train-0/status", {"status": {"conditions": [told]}})
-    described = desk.types("phalanx", "describe", "gang", "train", "-n", api.namespace)[1]
+    described = desk.types("phalanx", "describe", "train", "-n", api.namespace)[1]
     assert re.search(r"^Why: +1 pod: 0/9 nodes are available$", described, re.MULTILINE)
     assert re.search(r"^  train-0 +Pending +Unschedulable: 0/9 nodes are available$", described, re.MULTILINE)
 

@@ -85,8 +85,8 @@ def test_usage_names_the_program_as_it_was_started(
 
 def test_help_of_a_command_names_the_program_too() -> None:
     shown = CliRunner().invoke(cli.main, ["get", "--help"], prog_name="kubectl phalanx").stdout
-    assert "    kubectl phalanx get gangs -A\n" in shown
-    assert "    phalanx get gangs -A\n" in run("get", "--help").stdout
+    assert "    kubectl phalanx get -A\n" in shown
+    assert "    phalanx get -A\n" in run("get", "--help").stdout
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -59,3 +59,9 @@ def test_lists_are_read_as_their_objects_are(kind: Kind) -> None:
 )
 def test_what_a_session_reads_is_not_left_out(struct: type[msgspec.Struct], parts: type) -> None:
     assert {field.encode_name for field in msgspec.structs.fields(struct)} <= get_type_hints(parts).keys()
+
+
+@pytest.mark.parametrize("spec", [None, {"containers": None}, {"containers": [], "initContainers": None}])
+def test_bookmarks_are_pods_with_next_to_nothing(spec: dict[str, Any] | None) -> None:
+    sent = {"kind": "Pod", "metadata": {"resourceVersion": "7", "creationTimestamp": None}, "spec": spec, "status": {}}
+    assert needed.read_object(POD, msgspec.json.encode(sent)) == sent

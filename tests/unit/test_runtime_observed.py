@@ -120,7 +120,7 @@ def run(connection: Connection, folder: Path, *arguments: str) -> Result:
 
 def test_get_shows_the_gangs_of_the_namespace_of_the_context(inside: Inside, tmp_path: Path) -> None:
     with served(inside.world.store) as connection:
-        here = run(connection, tmp_path, "get", "gangs").stdout.splitlines()
+        here = run(connection, tmp_path, "get").stdout.splitlines()
         everywhere = run(connection, tmp_path, "get", "gangs", "-A", "-o", "wide").stdout.splitlines()
         bare = run(connection, tmp_path, "get", "gangs", "-A", "--no-headers").stdout.splitlines()
     assert here[0].split() == ["NAME", "DIALECT", "QUEUE", "STATUS", "MIN", "PLACED", "RUNNING", "AGE", "WHY"]
@@ -137,7 +137,7 @@ def test_describe_says_what_a_gang_is_and_why_it_waits(inside: Inside, tmp_path:
     with served(inside.world.store) as connection:
         connection.ask("PATCH", path, {"status": {"conditions": [condition]}}, form=form)
         shown = run(connection, tmp_path, "describe", "gang", "resnet").stdout
-        elsewhere = run(connection, tmp_path, "describe", "gang", "bert").stderr
+        elsewhere = run(connection, tmp_path, "describe", "bert").stderr
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert {"Gang: resnet", "Dialect: volcano", "Status: Waits", "Reason: NotEnoughResources"} <= set(lines)
     assert any(line.startswith("Why: 0 of 3 tasks fit") for line in lines)

@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  phalanx describe gang resnet -n research
+  phalanx describe resnet -n research
   phalanx describe pod/bert-0 -n research
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("kind", type=KindName(), metavar="KIND")
+@click.argument("kind", type=KindName(), metavar="[KIND]")
 @click.argument("names", nargs=-1, metavar="NAME...")
 @cluster_options("Look in this namespace.")
 def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
     """Show one object in full, and the events about it.
 
-    For a gang: its members and their nodes, its conditions, and in a sentence why it waits.
+    A name alone is that of a gang. For a gang: its members and their nodes, its conditions, and in a sentence why it waits.
     """
     from phalanx.cli.describing import describe
-    from phalanx.cli.server import split_name
+    from phalanx.cli.server import is_known, split_name
 
-    word, all_names = split_name(kind, names)
+    word, all_names = split_name(kind, names) if names or "/" in kind or is_known(kind) else ("gang", (kind,))
     if not all_names:
         raise click.UsageError(
             f"which one? write for example: {click.get_current_context().find_root().info_name} describe {word} NAME"

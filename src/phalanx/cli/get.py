@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  phalanx get gangs -A
+  phalanx get -A
   phalanx get pods -n research -l app=bert -o wide
 """
 
@@ -29,7 +29,7 @@ class Form(click.Choice[str]):
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("kind", type=KindName(), metavar="KIND")
+@click.argument("kind", type=KindName(), metavar="[KIND]", default="gangs")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @cluster_options("Look in this namespace.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Look in all namespaces.")
@@ -41,7 +41,7 @@ class Form(click.Choice[str]):
 @click.option("--no-headers", "has_headers", flag_value=False, default=True, help="Leave the titles of the columns out.")
 @click.option("-w", "--watch", "follows", is_flag=True, help="Go on and show every change, until Ctrl-C.")
 def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
-    """Show objects of a running cluster: pods, nodes, podgroups, queues and the like, or gangs.
+    """Show objects of a running cluster: gangs, or pods, nodes, podgroups, queues and the like.
 
     A gang is a group with its pods: where it stands, and why it waits if it does.
     """

@@ -92,6 +92,13 @@ def is_gang(word: str) -> bool:
     return word.lower() in ("gang", "gangs")
 
 
+def is_known(word: str) -> bool:
+    """Tell whether a word means gangs or some kind of objects."""
+    from phalanx.model.kinds import kinds_called
+
+    return is_gang(word) or bool(kinds_called(word))
+
+
 def title(kind: "Kind", name: str) -> str:
     """Return an object as kubectl names it: ``podgroup.scheduling.volcano.sh/train``."""
     return f"{kind.kind.lower()}{f'.{kind.group}' if kind.group else ''}/{name}"

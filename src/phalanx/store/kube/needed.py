@@ -46,10 +46,10 @@ class ContainerParts(TypedDict, total=False):
 
 
 class PodSpecParts(TypedDict, total=False):
-    """What is read of what a pod asks for."""
+    """What is read of what a pod asks for; bookmarks come as pods without containers."""
 
-    containers: list[ContainerParts]
-    initContainers: list[ContainerParts]
+    containers: list[ContainerParts] | None
+    initContainers: list[ContainerParts] | None
     overhead: Any
     resources: Any
     nodeSelector: Any
@@ -90,8 +90,8 @@ class PodParts(TypedDict, total=False):
     apiVersion: Any
     kind: Any
     metadata: Meta
-    spec: PodSpecParts
-    status: PodStatusParts
+    spec: PodSpecParts | None
+    status: PodStatusParts | None
 
 
 class NodeStatusParts(TypedDict, total=False):
@@ -110,7 +110,7 @@ class NodeParts(TypedDict, total=False):
     kind: Any
     metadata: Meta
     spec: Any
-    status: NodeStatusParts
+    status: NodeStatusParts | None
 
 
 class Page(msgspec.Struct, Generic[T]):
