@@ -1,0 +1,75 @@
+"""Pods that come to an application which runs take the room that placeholders of their role keep for them.
+
+Each is promised the place of one, before anybody else looks for room. Nobody is evicted: a placeholder counts as leaving in the
+books of this session alone. Its controller removes it once the promise stands on the pod, which then keeps the place as its own.
+"""
+
+from collections.abc import Iterator
+
+from phalanx.actions.promises import is_room_free, keep_place
+from phalanx.core.order import pending_tasks
+from phalanx.core.session import Session
+from phalanx.core.states import GangState, TaskState
+from phalanx.model.shape import Shape
+from phalanx.model.status import EVICTABLE, Status
+
+PURPOSE = "replace"
+LEAVING = (*EVICTABLE, Status.RELEASING)
+"""Statuses of placeholders that go, or can."""
+
+
+def promise_places_of_placeholders(session: Session) -> None:
+    """Look at the gangs that can have placeholders, which are those that pods alone make."""
+    for gang in session.gangs.values():
+        if gang.gang.has_object or not gang.tally.counts[Status.PENDING]:
+            continue
+        placeholders = [task for task in gang.tasks if task.task.is_placeholder and task.status in LEAVING]
+        replacing = [task for task in pending_tasks(gang.tasks) if task.task.replaces]
+        if (placeholders or replacing) and session.gang_valid(gang).ok:
+            _let_in(session, replacing)
+            _Exchange(session, gang, placeholders).run()
+
+
+def _let_in(session: Session, tasks: list[TaskState]) -> None:
+    """Give pods the places that placeholders have left for them."""
+    for task in session.sorted_tasks(tasks):
+        with session.trial() as statement:
+            if not keep_place(session, task, session.queues[task.gang.gang.queue], statement):
+                continue
+            if task.status is Status.ALLOCATED:
+                statement.commit()
+            else:
+                statement.keep()
+
+
+class _Exchange:
+    """Finds a placeholder for each pod of one gang that waits."""
+
+    def __init__(self, session: Session, gang: GangState, placeholders: list[TaskState]) -> None:
+        self._session, self._queue = session, session.queues[gang.gang.queue]
+        self._placeholders = placeholders
+        self._coming = [task for task in pending_tasks(gang.tasks) if not task.task.is_placeholder]
+        self._hopeless: set[tuple[str, Shape]] = set()
+
+    def run(self) -> None:
+        for task in self._session.sorted_tasks(self._coming):
+            kind = (task.task.role, task.task.shape)
+            if kind not in self._hopeless and not any(self._promise(task, place) for place in self._places(task)):
+                self._hopeless.add(kind)
+
+    def _places(self, task: TaskState) -> Iterator[TaskState]:
+        """Yield one placeholder for each node, first that whose place was promised before."""
+        alike = {other.node: other for other in self._placeholders if other.task.role == task.task.role}
+        promised = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node, -1)
+        yield from (alike[node] for node in sorted(alike, key=lambda node: node != promised))
+
+    def _promise(self, task: TaskState, placeholder: TaskState) -> bool:
+        with self._session.trial() as statement:
+            if placeholder.status is not Status.RELEASING:
+                statement.evict(placeholder, action=PURPOSE, preemptor=task.task.key, reason="")
+            if is_room_free(self._session, task, placeholder.node, self._queue) is None:
+                return False
+            statement.pipeline([task], [placeholder.node])
+            statement.keep()
+        self._placeholders.remove(placeholder)
+        return True
