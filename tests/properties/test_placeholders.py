@@ -94,6 +94,7 @@ def test_nodes_are_never_too_full_and_no_placeholder_is_replaced_twice(course: C
     found = played(course, Crashing(cuts))
     found.store.listen(lambda event: the_books_are_right(event, found))
     worlds.run(found, END)
+    assert found.problems == []
     assert found.recorder.evictions == []
 
 

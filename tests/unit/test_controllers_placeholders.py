@@ -9,10 +9,10 @@ import pytest
 from phalanx.cli.policies import policy_of_profile
 from phalanx.controllers.base import Key, Tell
 from phalanx.controllers.placeholders import IMAGE, is_placeholder
-from phalanx.controllers.yunikorn import RELEASED, YuniKornController
+from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.links import YUNIKORN_APP
 from phalanx.dialects.pods import REPLACES, TASK_GROUP
-from phalanx.dialects.yunikorn import DEGRADED, STARTED, TASK_GROUPS
+from phalanx.dialects.yunikorn import DEGRADED, RELEASED, STARTED, TASK_GROUPS
 from phalanx.model.kinds import POD, Document
 from phalanx.sim.world import World
 from phalanx.testing import build, made, worlds

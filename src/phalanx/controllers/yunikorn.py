@@ -30,6 +30,7 @@ from phalanx.dialects.parts import seconds
 from phalanx.dialects.yunikorn import (
     DEGRADED,
     GANG_DEGRADED,
+    RELEASED,
     STARTED,
     TIMED_OUT,
     Reservation,
@@ -41,7 +42,6 @@ from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, Document, Kind
 from phalanx.model.moment import moment_of, moment_text
 
-RELEASED = "PlaceholdersReleased"
 ARRIVAL_SECONDS = 2.0
 """After the last pod of an application has come; a little later waiting pods would be told that others are missing."""
 

@@ -28,7 +28,7 @@ DEGRADED = "phalanx.dev/gang-degraded"
 """Annotation of an originator: since when its application is no gang any more, having waited too long."""
 STARTED = "phalanx.dev/gang-started"
 """Annotation of an originator that started with placeholders: since when it runs, and every further pod starts for itself."""
-GANG_DEGRADED, TIMED_OUT = "GangDegraded", "ResourceReservationTimeout"
+GANG_DEGRADED, TIMED_OUT, RELEASED = "GangDegraded", "ResourceReservationTimeout", "PlaceholdersReleased"
 ROOT = "root."
 HARD = "Hard"
 DEFAULT_TIMEOUT_SECONDS = 900.0
