@@ -11,11 +11,13 @@ from phalanx.controllers.base import Key, Tell
 from phalanx.controllers.placeholders import IMAGE, is_placeholder
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.links import YUNIKORN_APP
-from phalanx.dialects.pods import REPLACES, TASK_GROUP
+from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
 from phalanx.dialects.yunikorn import DEGRADED, RELEASED, STARTED, TASK_GROUPS
-from phalanx.model.kinds import POD, Document
+from phalanx.model.kinds import POD
+from phalanx.model.kinds import Document as Kept
 from phalanx.sim.world import World
 from phalanx.testing import build, made, worlds
+from phalanx.testing.build import Document
 
 GROUPS = {"driver": 1, "executor": 3}
 PATIENCE = "placeholderTimeoutInSeconds=60 gangSchedulingStyle="
@@ -34,16 +36,16 @@ def executors(name: str = "spark", count: int = 3, **more: Any) -> list[Document
     return [made.application_pod(f"{name}-exec-{number}", name, "executor", **{"cpu": 1, **more}) for number in range(count)]
 
 
-def pods(found: World) -> dict[str, Document]:
+def pods(found: World) -> dict[str, Kept]:
     return {pod["metadata"]["name"]: pod for pod in found.store.items(POD) if not is_placeholder(pod)}
 
 
-def placeholders(found: World, application: str = "spark") -> list[Document]:
+def placeholders(found: World, application: str = "spark") -> list[Kept]:
     names = (pod for pod in found.store.items(POD) if pod["metadata"]["labels"].get(YUNIKORN_APP) == application)
     return [pod for pod in names if is_placeholder(pod)]
 
 
-def nodes_of(pods: Sequence[Document]) -> list[str]:
+def nodes_of(pods: Sequence[Kept]) -> list[str]:
     return sorted(pod["spec"].get("nodeName", "") for pod in pods)
 
 
@@ -343,3 +345,43 @@ def test_who_is_asked_again_has_nothing_to_write() -> None:
         assert not YuniKornController().reconcile(found.store, Key("default", "spark")).writes
     assert STARTED in pods(found)["spark-driver-0"]["metadata"]["annotations"]
     assert len({pod["metadata"]["annotations"][REPLACES] for name, pod in pods(found).items() if "exec" in name}) == 2
+
+
+# --- what a session promises ---------------------------------------------------------------------------------------------
+
+
+def running_application(*coming: Document, on: Sequence[str]) -> build.Cluster:
+    """Return a cluster on which a driver runs with placeholders on some nodes, and pods come."""
+    first = made.application("spark", GROUPS, cpu=1)[0]
+    first["metadata"]["annotations"][STARTED] = "2026-01-01T00:00:00Z"
+    kept = [made.application_pod(f"tg-{number}", "spark", "executor", cpu=1) for number in range(len(on))]
+    for pod, node in zip((first, *kept), ("node-0", *on), strict=True):
+        pod["spec"]["nodeName"], pod["status"] = node, {"phase": "Running"}
+    for pod in kept:
+        pod["metadata"]["annotations"][PLACEHOLDER] = "true"
+    return build.cluster(nodes=3, cpu=1).submit([first, *kept, *coming])
+
+
+def coming(number: int, **marks: str) -> Document:
+    (pod,) = executors(count=1)
+    pod["metadata"]["name"] = pod["metadata"]["uid"] = f"exec-{number}"
+    pod["metadata"]["annotations"] |= {REPLACES: marks["replaces"]} if "replaces" in marks else {}
+    return {**pod, "status": {"phase": "Pending", "nominatedNodeName": marks.get("nominated", "")}}
+
+
+def test_a_pod_stays_with_the_place_it_was_promised() -> None:
+    for node in ("node-1", "node-2"):
+        cycle = running_application(coming(0, nominated=node), on=["node-1", "node-2"]).run_cycle()
+        assert cycle.answer["pipelined"] == {"default/exec-0": node}
+        assert cycle.answer["evictions"] == {}
+
+
+def test_the_place_of_a_placeholder_that_goes_for_one_pod_is_promised_to_no_other() -> None:
+    first, second = coming(0, nominated="node-1", replaces="tg-0"), coming(1)
+    cycle = running_application(first, second, on=["node-1", "node-2"]).run_cycle()
+    assert cycle.answer["pipelined"] == {"default/exec-0": "node-1", "default/exec-1": "node-2"}
+
+
+def test_a_pod_whose_placeholder_has_gone_takes_no_second_one() -> None:
+    cycle = running_application(coming(0, nominated="node-2", replaces="tg-gone"), on=["node-2"]).run_cycle()
+    assert cycle.binds == [("exec-0", "node-1")]

@@ -23,15 +23,26 @@ def promise_places_of_placeholders(session: Session) -> None:
     for gang in session.gangs.values():
         if gang.gang.has_object or not gang.tally.counts[Status.PENDING]:
             continue
-        placeholders = [task for task in gang.tasks if task.task.is_placeholder and task.status in LEAVING]
         replacing = [task for task in pending_tasks(gang.tasks) if task.task.replaces]
+        placeholders = [task for task in gang.tasks if task.task.is_placeholder and task.status in LEAVING]
         if (placeholders or replacing) and session.gang_valid(gang).ok:
+            replaced = {task.task.replaces for task in gang.tasks}
+            _let_out(session, [task for task in placeholders if task.task.name in replaced])
             _let_in(session, replacing)
-            _Exchange(session, gang, placeholders).run()
+            _Exchange(session, gang, [task for task in placeholders if task.task.name not in replaced]).run()
+
+
+def _let_out(session: Session, placeholders: list[TaskState]) -> None:
+    """Count placeholders as leaving that go for a pod."""
+    statement = session.statement()
+    for task in placeholders:
+        if task.status is not Status.RELEASING:
+            statement.evict(task, action=PURPOSE, preemptor=task.gang.key, reason="")
+    statement.keep()
 
 
 def _let_in(session: Session, tasks: list[TaskState]) -> None:
-    """Give pods the places that placeholders have left for them."""
+    """Give pods the places of placeholders that have gone for them, or go."""
     for task in session.sorted_tasks(tasks):
         with session.trial() as statement:
             if not keep_place(session, task, session.queues[task.gang.gang.queue], statement):
@@ -48,7 +59,7 @@ class _Exchange:
     def __init__(self, session: Session, gang: GangState, placeholders: list[TaskState]) -> None:
         self._session, self._queue = session, session.queues[gang.gang.queue]
         self._placeholders = placeholders
-        self._coming = [task for task in pending_tasks(gang.tasks) if not task.task.is_placeholder]
+        self._coming = [task for task in pending_tasks(gang.tasks) if not (task.task.is_placeholder or task.task.replaces)]
         self._hopeless: set[tuple[str, Shape]] = set()
 
     def run(self) -> None:
