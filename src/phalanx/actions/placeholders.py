@@ -58,29 +58,35 @@ class _Exchange:
 
     def __init__(self, session: Session, gang: GangState, placeholders: list[TaskState]) -> None:
         self._session, self._queue = session, session.queues[gang.gang.queue]
-        self._placeholders = placeholders
         self._coming = [task for task in pending_tasks(gang.tasks) if not (task.task.is_placeholder or task.task.replaces)]
+        self._by_node: dict[str, dict[int, list[TaskState]]] = {}
+        """Placeholders by their role and node."""
+        for task in placeholders:
+            self._by_node.setdefault(task.task.role, {}).setdefault(task.node, []).append(task)
         self._hopeless: set[tuple[str, Shape]] = set()
 
     def run(self) -> None:
         for task in self._session.sorted_tasks(self._coming):
             kind = (task.task.role, task.task.shape)
-            if kind not in self._hopeless and not any(self._promise(task, place) for place in self._places(task)):
+            if kind not in self._hopeless and not any(self._promise(task, places) for places in self._places(task)):
                 self._hopeless.add(kind)
 
-    def _places(self, task: TaskState) -> Iterator[TaskState]:
-        """Yield one placeholder for each node, first that whose place was promised before."""
-        alike = {other.node: other for other in self._placeholders if other.task.role == task.task.role}
+    def _places(self, task: TaskState) -> Iterator[list[TaskState]]:
+        """Yield the placeholders of each node, first those of the node that was promised before."""
+        by_node = self._by_node.get(task.task.role, {})
         promised = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node, -1)
-        yield from (alike[node] for node in sorted(alike, key=lambda node: node != promised))
+        yield by_node.get(promised, [])
+        yield from (places for node, places in by_node.items() if node != promised)
 
-    def _promise(self, task: TaskState, placeholder: TaskState) -> bool:
+    def _promise(self, task: TaskState, places: list[TaskState]) -> bool:
+        if not places:
+            return False
         with self._session.trial() as statement:
-            if placeholder.status is not Status.RELEASING:
-                statement.evict(placeholder, action=PURPOSE, preemptor=task.task.key, reason="")
-            if is_room_free(self._session, task, placeholder.node, self._queue) is None:
+            if places[-1].status is not Status.RELEASING:
+                statement.evict(places[-1], action=PURPOSE, preemptor=task.task.key, reason="")
+            if is_room_free(self._session, task, places[-1].node, self._queue) is None:
                 return False
-            statement.pipeline([task], [placeholder.node])
+            statement.pipeline([task], [places[-1].node])
             statement.keep()
-        self._placeholders.remove(placeholder)
+        places.pop()
         return True

@@ -103,13 +103,16 @@ def group_of(pod: Document) -> str:
 def exchanged(app: Application) -> list[Write]:
     """Return what lets pods replace the placeholders whose places they were promised: first it is written down, then one goes."""
     writes: list[Write] = []
-    free = {meta_of(pod)["name"]: pod for pod in app.placeholders if meta_of(pod)["name"] not in _replaced(app)}
+    replaced, free = _replaced(app), dict[tuple[str, str], list[Document]]()
+    for pod in app.placeholders:
+        if meta_of(pod)["name"] not in replaced:
+            free.setdefault((group_of(pod), str(inside(pod, "spec", "nodeName"))), []).append(pod)
     for pod in app.real:
-        found = _its_placeholder(pod, free.values())
-        if found is not None:
-            key, name = key_of(pod), meta_of(found)["name"]
+        found = free.get((group_of(pod), _promised_node(pod)))
+        if found:
+            key, name = key_of(pod), meta_of(found[-1])["name"]
             patch = Patch(POD, key.namespace, key.name, {"metadata": {"annotations": {REPLACES: name}}})
-            writes += [patch, _deleted(free.pop(name))]
+            writes += [patch, _deleted(found.pop())]
     return writes
 
 
@@ -117,22 +120,24 @@ def _replaced(app: Application) -> set[str]:
     return {annotations_of(pod).get(REPLACES, "") for pod in app.real}
 
 
-def _its_placeholder(pod: Document, free: Iterable[Document]) -> Document | None:
-    node = inside(pod, "status", "nominatedNodeName")
-    if not node or not waits(pod) or REPLACES in annotations_of(pod):
-        return None
-    return next((item for item in free if inside(item, "spec", "nodeName") == node and group_of(item) == group_of(pod)), None)
+def _promised_node(pod: Document) -> str:
+    """Return the node that a pod was promised; empty if it waits for none, or takes the place of a placeholder already."""
+    may_replace = waits(pod) and REPLACES not in annotations_of(pod)
+    return str(inside(pod, "status", "nominatedNodeName") or "") if may_replace else ""
 
 
 def spared(app: Application, groups: Groups, counts: Question) -> list[Write]:
     """Return what removes placeholders that nobody needs: replaced, ended, or too many beside the pods that count."""
-    kept: set[str] = set()
-    useful = [pod for pod in app.placeholders if inside(pod, "status", "phase") not in ENDED]
+    kept, replaced = set[str](), _replaced(app)
+    useful = [pod for pod in app.placeholders if not (_has_ended(pod) or meta_of(pod)["name"] in replaced)]
     for group in groups.values():
-        names = [meta_of(pod)["name"] for pod in useful if group_of(pod) == group.name]
         wanted = max(group.min_member - _count(app.real, group.name, counts), 0)
-        kept.update([name for name in names if name not in _replaced(app)][:wanted])
+        kept.update([meta_of(pod)["name"] for pod in useful if group_of(pod) == group.name][:wanted])
     return dropped(pod for pod in app.placeholders if meta_of(pod)["name"] not in kept)
+
+
+def _has_ended(pod: Document) -> bool:
+    return inside(pod, "status", "phase") in ENDED
 
 
 def dropped(placeholders: Iterable[Document]) -> list[Write]:
