@@ -336,6 +336,15 @@ def test_applications_of_another_scheduler_are_left_to_it() -> None:
     assert placeholders(found) == []
 
 
+def test_placeholders_of_another_scheduler_are_left_to_it_when_the_driver_has_gone() -> None:
+    theirs = made.application_pod("tg-theirs", "spark", "executor", cpu=1)
+    theirs["metadata"]["annotations"][PLACEHOLDER] = "true"
+    found = worlds.world(controllers=(YuniKornController(frozenset({"phalanx"})),), nodes=1, cpu=2)
+    worlds.submit(found, [theirs])
+    worlds.run(found, 10)
+    assert [pod["metadata"]["name"] for pod in placeholders(found)] == ["tg-theirs"]
+
+
 def test_who_is_asked_again_has_nothing_to_write() -> None:
     found = world(nodes=2, cpu=2)
     worlds.submit(found, driver())

@@ -64,20 +64,18 @@ class YuniKornController:
 
     def reconcile(self, view: View, key: Key) -> Result:
         """See to the application, whatever became of it."""
-        app = application(key, members(view, key, (YUNIKORN,)))
+        app = application(key, filter(self._is_ours, members(view, key, (YUNIKORN,))))
         originator = app.originator
         if originator is None or _is_over(originator) or DEGRADED in annotations_of(originator):
             return Result(dropped(app.placeholders))
-        if not self._is_ours(originator):
-            return NOTHING
         if STARTED in annotations_of(originator):
             return _go_on(view, app, originator)
         if any(map(has_started, app.real)):
             return _start(view, originator) if app.placeholders and has_started(originator) else NOTHING
         return self._wait(view, app, originator)
 
-    def _is_ours(self, originator: Document) -> bool:
-        return not self._schedulers or originator["spec"].get("schedulerName") in self._schedulers
+    def _is_ours(self, pod: Document) -> bool:
+        return not self._schedulers or pod["spec"].get("schedulerName") in self._schedulers
 
     def _wait(self, view: View, app: Application, originator: Document) -> Result:
         """Let placeholders stand for pods that have not come; let time run out."""
