@@ -128,10 +128,6 @@ MANY = [
         f"{CREATE} label {yunikorn.QUEUE}",
     ),
     Fault(
-        "yunikorn", "few", FIRST, note(yunikorn.TASK_GROUPS, task_groups(4)), note(yunikorn.TASK_GROUPS, task_groups(3)),
-        "train: 3 of 4", "create the pods that are missing",
-    ),
-    Fault(
         "yunikorn", "annotation", FIRST, note(yunikorn.TASK_GROUPS, "nonsense"), note(yunikorn.TASK_GROUPS, task_groups(3)),
         "not JSON", "write a list such as",
     ),

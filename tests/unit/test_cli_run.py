@@ -116,7 +116,7 @@ def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> No
     address = Options(
         None, None, None, None, ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
         http=typed, verbosity=0, log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(), pod_events=True,
-        reservation_image=None,
+        reservation_image=None, placeholder_image=None,
     ).address  # fmt: skip
     assert address is not None
     assert (address.host, address.port) == (host, port)

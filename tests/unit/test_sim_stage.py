@@ -14,6 +14,7 @@ from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.settings import Settings
 from phalanx.sim.stage import ARRIVES, cast, copy_of, set_stage, set_workload
 from phalanx.sim.world import World
+from phalanx.store.history import Event
 from phalanx.testing import build, jobs, kai, worlds
 
 NODES = [build.node(f"gpu-{number}", gpus=1) for number in range(3)]
@@ -45,6 +46,19 @@ def test_gangs_may_come_again_and_again_under_other_names() -> None:
     world = staged(build.gang("train", tasks=2), arrivals=(Arrival(10, ("default/train",), every=60, times=3),))
     assert arrivals(world) == {"train": 10.0, "train-2": 70.0, "train-3": 130.0}
     assert sorted(worlds.phases(world.store)) == ["train-0", "train-1", "train-2-0", "train-2-1", "train-3-0", "train-3-1"]
+
+
+def test_pods_may_come_apart_from_their_gang() -> None:
+    named = (Arrival(10, ("default/train",)), Arrival(60, pods=("default/train-[12]",)), Arrival(90, pods=("default/train-2",)))
+    world = staged(build.gang("train", tasks=3), arrivals=named)
+    came: dict[str, float] = {}
+
+    def hear(event: Event) -> None:
+        came.setdefault(event.object["metadata"]["name"], world.now - world.start)
+
+    world.store.listen(hear)
+    world.advance(world.start + 100)
+    assert {name: moment for name, moment in came.items() if "-" in name} == {"train-0": 10.0, "train-1": 60.0, "train-2": 90.0}
 
 
 @pytest.mark.parametrize("group", [build.gang("a", tasks=1), kai.gang("a", tasks=1)])
@@ -105,6 +119,8 @@ def test_volcanos_queue_default_is_there_unless_it_is_among_the_objects() -> Non
 NAMES = [
     ({"nodes": (NodeEvent(1, "gpu-9", "die", "s.yaml, line 3: nodes[0].node"),)},
      "s.yaml, line 3: nodes[0].node: 'gpu-9' does not exist; write one of the nodes, such as gpu-0, gpu-1, gpu-2"),
+    ({"arrivals": (Arrival(1, pods=("default/nope",), where="s.yaml, line 3: arrivals[0].pods"),)},
+     "s.yaml, line 3: arrivals[0].pods: no pod of a gang that comes later is called 'default/nope'; write namespace and name"),
     ({"arrivals": (Arrival(1, ("default/nope",), where="s.yaml, line 3: arrivals[0].gangs"),)},
      "s.yaml, line 3: arrivals[0].gangs: no gang is called 'default/nope'; known are default/a"),
     ({"failures": (Failure(1, pod="default/nope", where="s.yaml, line 3: failures[0]"),)},

@@ -14,6 +14,7 @@ from typing import Any
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.actions.placeholders import promise_places_of_placeholders
 from phalanx.actions.promises import hold_places, keep_promise, promised_tasks
 from phalanx.core.heap import Heap
 from phalanx.core.order import pending_tasks
@@ -41,6 +42,7 @@ class AllocateAction:
 
     def run(self, session: Session) -> None:
         """Serve queues in turn until no gang is left to try."""
+        promise_places_of_placeholders(session)
         gangs_by_queue = self._gangs_by_queue(session)
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(gangs_by_queue):

@@ -21,7 +21,7 @@ def keep_promise(session: Session, gang: GangState, queue: Queue) -> bool:
     It is done for all of them and only if that makes the gang whole; tell whether it was.
     """
     with session.trial() as statement:
-        if not all(_place(session, task, queue, statement) for task in session.sorted_tasks(promised_tasks(gang))):
+        if not all(keep_place(session, task, queue, statement) for task in session.sorted_tasks(promised_tasks(gang))):
             return False
         if not _is_near_enough(session, gang):
             return False
@@ -40,7 +40,7 @@ def hold_places(session: Session, gang: GangState, queue: Queue) -> Statement:
     """Take the places again that were promised to a gang, as far as they are there; whether it keeps them is decided later."""
     statement = session.statement()
     for task in session.sorted_tasks(promised_tasks(gang)):
-        _place(session, task, queue, statement)
+        keep_place(session, task, queue, statement)
     return statement
 
 
@@ -55,14 +55,20 @@ def _is_near_enough(session: Session, gang: GangState) -> bool:
     return True
 
 
-def _place(session: Session, task: TaskState, queue: Queue, statement: Statement) -> bool:
+def keep_place(session: Session, task: TaskState, queue: Queue, statement: Statement) -> bool:
+    """Place a task where it was promised to be, now or once others have left; tell whether that is possible."""
     node = session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
-    if node is None or session.queue_room(queue, task.task.shape).tasks <= 0 or not session.prefilter(task).ok:
+    is_free = None if node is None else is_room_free(session, task, node, queue)
+    if node is None or is_free is None:
         return False
+    (statement.allocate if is_free else statement.pipeline)([task], [node])
+    return True
+
+
+def is_room_free(session: Session, task: TaskState, node: int, queue: Queue) -> bool | None:
+    """Tell whether a task may go to a node now, or once others have left; None if neither."""
+    if session.queue_room(queue, task.task.shape).tasks <= 0 or not session.prefilter(task).ok:
+        return None
     outlook = session.outlook(task.task.shape)
     own = own_filters(session, task, outlook.feasible)
-    for is_now, mask in outlook.groups(within=own.narrow(None)):
-        if mask[node]:
-            (statement.allocate if is_now else statement.pipeline)([task], [node])
-            return True
-    return False
+    return next((is_now for is_now, mask in outlook.groups(within=own.narrow(None)) if mask[node]), None)

@@ -67,6 +67,10 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
     "--reservation-image", metavar="IMAGE",
     help="What the pods run that reserve shared GPUs: an image of this program; that of its version unless said otherwise.",
 )  # fmt: skip
+@click.option(
+    "--placeholder-image", metavar="IMAGE",
+    help="What the pods run that keep room for pods of a YuniKorn application; a pause image unless said otherwise.",
+)  # fmt: skip
 @click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Tell by an event of every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
     """Schedule the gangs of a real cluster until SIGTERM or Ctrl-C.
@@ -103,6 +107,7 @@ class Options:
     group_defaults: str
     levels: tuple[str, ...]
     reservation_image: str | None
+    placeholder_image: str | None
     pod_events: bool
 
     def refuse_clashes(self) -> None:
@@ -170,6 +175,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.cli.shards import policies_of
     from phalanx.controllers.binder.reserving import IMAGE
     from phalanx.controllers.grouper.facts import CONFIG_MAP
+    from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
     from phalanx.controllers.standard import ControllerSettings, standard_controllers
     from phalanx.core.cycle import Mind
     from phalanx.model.kinds import split_key
@@ -183,6 +189,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     chosen = ControllerSettings(
         schedulers=frozenset(asked.names), scheduler=(policy, mind.catalogue), hypernode_levels=asked.levels,
         grouper=_grouper(asked), reservation_image=asked.reservation_image or IMAGE,
+        placeholder_image=asked.placeholder_image or PAUSE_IMAGE, own_schedulers=frozenset(asked.names),
     )  # fmt: skip
     identity = _identity()
     third = asked.lease_duration / 15.0

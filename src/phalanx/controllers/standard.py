@@ -15,6 +15,7 @@ from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
 from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
+from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
 from phalanx.controllers.queue import QueueController
@@ -39,6 +40,10 @@ class ControllerSettings:
     """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
     reservation_image: str = IMAGE
     """What the pods that reserve shared GPUs run."""
+    placeholder_image: str = PAUSE_IMAGE
+    """What the pods run that keep room for pods of a YuniKorn application that are still to come."""
+    own_schedulers: frozenset[str] = frozenset()
+    """Applications of other schedulers than these, if any, are left to them."""
     grouper: GrouperSettings = field(default_factory=GrouperSettings)
     """Whose pods are grouped by their owners, and in whose words."""
     scheduler: tuple[Policy, Catalogue] | None = None
@@ -56,7 +61,8 @@ def standard_controllers(
         Binder(chosen.reservation_image), GpuReservations(),
         grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
-        PodGroupProtection(), GateLifter(), GateTimeouts(), YuniKornController(), RefusalController(),
+        PodGroupProtection(), GateLifter(), GateTimeouts(),
+        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), RefusalController(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

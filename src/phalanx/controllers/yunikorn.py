@@ -1,28 +1,61 @@
-"""The end of a YuniKorn application's patience: after its timeout it goes on as single pods, or fails, as its style says.
+"""The course of a YuniKorn application: placeholders until its pods come, and the end of its patience.
 
-The time counts from the creation of the originator. (In YuniKorn it counts from the first placeholder that is allocated: an
-application for which nothing is free never times out.) An application that started once is left alone. That one gave up being a
-gang stands in an annotation of its originator, which the dialect reads; pods of a failed one are Failed.
+An application whose pods are not all there gets placeholders for the others, a little after the last one has come. If it does not
+start in time, it goes on as single pods, or fails, as its style says; if it did and some pods have not come in time, what was kept
+for them is given back. Until the start time counts from the creation of the originator (in YuniKorn from the first placeholder
+that is allocated: an application for which nothing is free never times out), then from the start. That an application gave up
+being a gang, or started, stands in an annotation of its originator, which the dialect reads; pods of a failed one are Failed.
 """
 
 from collections.abc import Iterable, Sequence
 
 from phalanx.controllers.base import NOTHING, Key, Patch, Result, Tell, View
 from phalanx.controllers.members import gang_key, has_started, members, waits
-from phalanx.controllers.parts import annotations_of, key_of
+from phalanx.controllers.parts import annotations_of, inside, is_leaving, key_of
+from phalanx.controllers.placeholders import (
+    ENDED,
+    IMAGE,
+    Application,
+    Groups,
+    application,
+    dropped,
+    exchanged,
+    is_present,
+    is_settled,
+    made,
+    spared,
+)
 from phalanx.dialects.links import YUNIKORN
 from phalanx.dialects.parts import seconds
-from phalanx.dialects.yunikorn import DEGRADED, GANG_DEGRADED, TASK_GROUPS, TIMED_OUT, Reservation, degraded_text, reservation
+from phalanx.dialects.yunikorn import (
+    DEGRADED,
+    GANG_DEGRADED,
+    RELEASED,
+    STARTED,
+    TIMED_OUT,
+    Reservation,
+    degraded_text,
+    reservation,
+    task_groups,
+)
+from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, Document, Kind
-from phalanx.model.moment import moment_text
+from phalanx.model.moment import moment_of, moment_text
+
+ARRIVAL_SECONDS = 2.0
+"""After the last pod of an application has come; a little later waiting pods would be told that others are missing."""
 
 
 class YuniKornController:
-    """Watches how long applications wait to be whole."""
+    """Makes and removes placeholders, and watches how long applications wait."""
 
     name = "yunikorn"
     watches: Sequence[Kind] = (POD,)
-    brings_back: Sequence[Kind] = ()
+    brings_back: Sequence[Kind] = (POD,)
+
+    def __init__(self, schedulers: frozenset[str] = frozenset(), image: str = IMAGE) -> None:
+        """Leave pods of other schedulers than these, if any, to them; placeholders run `image`."""
+        self._schedulers, self._image = schedulers, image
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Look at the application of a pod."""
@@ -30,16 +63,68 @@ class YuniKornController:
         return [] if key is None else [key]
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Let time run out for an application that has not started."""
-        pods = members(view, key, (YUNIKORN,))
-        originator = next((pod for pod in pods if TASK_GROUPS in annotations_of(pod)), None)
-        if originator is None or DEGRADED in annotations_of(originator) or any(map(has_started, pods)):
-            return NOTHING
+        """See to the application, whatever became of it."""
+        app = application(key, filter(self._is_ours, members(view, key, (YUNIKORN,))))
+        originator = app.originator
+        if originator is None or _is_over(originator) or DEGRADED in annotations_of(originator):
+            return Result(dropped(app.placeholders))
+        if STARTED in annotations_of(originator):
+            return _go_on(view, app, originator)
+        if any(map(has_started, app.real)):
+            return _start(view, originator) if app.placeholders and has_started(originator) else NOTHING
+        return self._wait(view, app, originator)
+
+    def _is_ours(self, pod: Document) -> bool:
+        return not self._schedulers or pod["spec"].get("schedulerName") in self._schedulers
+
+    def _wait(self, view: View, app: Application, originator: Document) -> Result:
+        """Let placeholders stand for pods that have not come; let time run out."""
         policy = reservation(annotations_of(originator))
-        deadline = seconds(originator["metadata"].get("creationTimestamp")) + policy.timeout_seconds
-        if view.now < deadline:
-            return Result(again=deadline)
-        return _failed(originator, pods, policy) if policy.is_hard else _degraded(originator, policy, deadline)
+        deadline = _created(originator) + policy.timeout_seconds
+        if view.now >= deadline:
+            ended = _failed(app, originator, policy) if policy.is_hard else _degraded(originator, policy, deadline)
+            return Result([*dropped(app.placeholders), *ended.writes])
+        groups, settled = _groups(originator), max(map(_created, app.real)) + ARRIVAL_SECONDS
+        writes = spared(app, groups, is_present)
+        if view.now < settled:
+            return Result(writes, again=min(settled, deadline))
+        return Result([*writes, *made(app, originator, groups, self._image)], again=deadline)
+
+
+def _is_over(originator: Document) -> bool:
+    """Tell whether an application has run and ended, or goes."""
+    return is_leaving(originator) or (has_started(originator) and inside(originator, "status", "phase") in ENDED)
+
+
+def _created(pod: Document) -> float:
+    return seconds(pod["metadata"].get("creationTimestamp"))
+
+
+def _groups(originator: Document) -> Groups:
+    """Return the task groups; what is wrong with those that cannot be read others say."""
+    try:
+        return task_groups(annotations_of(originator))
+    except SnapshotError:
+        return {}
+
+
+def _start(view: View, originator: Document) -> Result:
+    place = key_of(originator)
+    since = {"metadata": {"annotations": {STARTED: moment_text(int(view.now))}}}
+    return Result([Patch(POD, place.namespace, place.name, since)])
+
+
+def _go_on(view: View, app: Application, originator: Document) -> Result:
+    """Let pods that come take the places of placeholders, and give back those of pods that do not come in time."""
+    notes = annotations_of(originator)
+    timeout = reservation(notes).timeout_seconds
+    deadline = (moment_of(notes[STARTED]) or 0.0) + timeout
+    if not app.placeholders:
+        return NOTHING
+    if view.now < deadline:
+        return Result([*exchanged(app), *spared(app, _groups(originator), is_settled)], again=deadline)
+    text = f"room was kept for {len(app.placeholders)} more pods, and they did not come within {timeout:g} s; it is given back"
+    return Result([*dropped(app.placeholders), Tell(originator, RELEASED, text, is_warning=True, is_expected=True)])
 
 
 def _degraded(originator: Document, policy: Reservation, moment: float) -> Result:
@@ -49,9 +134,9 @@ def _degraded(originator: Document, policy: Reservation, moment: float) -> Resul
     return Result([Patch(POD, place.namespace, place.name, since), event])
 
 
-def _failed(originator: Document, pods: Sequence[Document], policy: Reservation) -> Result:
+def _failed(app: Application, originator: Document, policy: Reservation) -> Result:
     """Let every waiting pod fail; those that somebody makes later, too: the application is over."""
-    waiting = [pod for pod in pods if waits(pod)]
+    waiting = [pod for pod in app.real if waits(pod)]
     if not waiting:
         return NOTHING
     text = f"there was no room for the whole application within {policy.timeout_seconds:g} s, and its style is Hard"

@@ -37,6 +37,9 @@ RESERVATION = ("app", "kai-resource-reservation")
 """The label of pods that keep a shared GPU."""
 ROLE = "volcano.sh/task-spec"
 TASK_GROUP = "yunikorn.apache.org/task-group-name"
+PLACEHOLDER = "yunikorn.apache.org/placeholder"
+REPLACES = "phalanx.dev/replaces"
+"""Annotation of a pod: the placeholder whose place it takes."""
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
 STRATEGY = "volcano.sh/resource-strategy"
@@ -108,7 +111,8 @@ class PodReader:
             finished=_finished(status), leaving_since=_leaving_since(meta),
             qos=status.qos_class or _likely_qos(shape), annotations=annotations,
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
-            failed_binds=failed_binds(annotations), owners=_owners(meta),
+            failed_binds=failed_binds(annotations), is_placeholder=annotations.get(PLACEHOLDER) == "true",
+            replaces=annotations.get(REPLACES, ""), owners=_owners(meta),
         )  # fmt: skip
 
     def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:

@@ -1,18 +1,20 @@
 """YuniKorn's applications: pods alone make the gang, and its originator says which task groups it has.
 
 An application with task groups is a gang with a minimum for each of them; one without is no gang, and its pods start one by
-one. The originator is the oldest pod that describes task groups. YuniKorn holds room for a gang by placeholder pods; none are
-made here: the whole gang is placed at once, and until then it holds nothing.
+one. The originator is the oldest pod that describes task groups. Pods that only an originator at work can make are stood for by
+placeholders (`controllers/placeholders.py`): members like all others, so that the whole gang is placed at once, and until then it
+holds nothing. An application that started with placeholders is no gang any more.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from phalanx.dialects.links import YUNIKORN
 from phalanx.dialects.parts import staleness_grace
-from phalanx.dialects.schema import Quantities, Read
+from phalanx.dialects.schema import Quantities, Read, Strings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.moment import moment_of
@@ -23,20 +25,31 @@ TASK_GROUPS = "yunikorn.apache.org/task-groups"
 POLICY = "yunikorn.apache.org/schedulingPolicyParameters"
 QUEUE, OLD_QUEUE = "yunikorn.apache.org/queue", "queue"
 DEGRADED = "phalanx.dev/gang-degraded"
-"""Annotation of an originator: since when its application is no gang any more."""
-GANG_DEGRADED, TIMED_OUT = "GangDegraded", "ResourceReservationTimeout"
+"""Annotation of an originator: since when its application is no gang any more, having waited too long."""
+STARTED = "phalanx.dev/gang-started"
+"""Annotation of an originator that started with placeholders: since when it runs, and every further pod starts for itself."""
+GANG_DEGRADED, TIMED_OUT, RELEASED = "GangDegraded", "ResourceReservationTimeout", "PlaceholdersReleased"
 ROOT = "root."
 HARD = "Hard"
 DEFAULT_TIMEOUT_SECONDS = 900.0
 WHERE = f"metadata.annotations[{TASK_GROUPS!r}]"
 
 
+Part = dict[str, Any]  # Any: a part of a pod that is handed on as it stands
+
+
 class TaskGroupRead(Read):
-    """A task group, as far as it concerns the gang; the rest of it describes placeholders."""
+    """A task group: how many pods the gang needs of it, and what such a pod is like before it is there."""
 
     name: str = ""
     min_member: int = 0
     min_resource: Quantities = None
+    labels: Strings = None
+    annotations: Strings = None
+    node_selector: Strings = None
+    tolerations: list[Part] | None = None
+    affinity: Part | None = None
+    topology_spread_constraints: list[Part] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +65,10 @@ def gang(task: Task) -> Gang | None:
     groups = task_groups(task.annotations)
     if not groups and task.role:
         return None
-    is_whole = bool(groups) and DEGRADED not in task.annotations
+    minima = {} if {DEGRADED, STARTED} & task.annotations.keys() else {name: group.min_member for name, group in groups.items()}
     return Gang(
         key=GangKey(task.group), uid=task.uid, queue=_queue(task), dialect=YUNIKORN, has_object=False,
-        min_member=sum(groups.values()) if is_whole else 1, role_minima=groups if is_whole else {},
+        min_member=sum(minima.values()) + (task.role not in minima), role_minima=minima,
         priority_class=task.priority_class, created=task.created, phase="Inqueue",
         conditions=_degraded(task.annotations) if groups else (), annotations=task.annotations,
         staleness_grace_seconds=staleness_grace(task.annotations),
@@ -67,23 +80,23 @@ def comes_first(task: Task) -> bool:
     return TASK_GROUPS in task.annotations
 
 
-def task_groups(annotations: Mapping[str, str]) -> dict[str, int]:
-    """Return the minimum of each task group that an originator describes; empty for other pods."""
+def task_groups(annotations: Mapping[str, str]) -> dict[str, TaskGroupRead]:
+    """Return the task groups that an originator describes, by name; empty for other pods."""
     text = annotations.get(TASK_GROUPS)
     if not text:
         return {}
-    minima: dict[str, int] = {}
+    groups: dict[str, TaskGroupRead] = {}
     for number, read in enumerate(_decoded(text)):
         where = f"{WHERE}[{number}]"
         if not read.name:
             raise SnapshotError(f"{where}.name: missing; pods name it in their annotation task-group-name")
-        if read.name in minima:
+        if read.name in groups:
             raise SnapshotError(f"{where}.name: {read.name!r} stands twice; give each task group its own name")
         if read.min_member < 1:
             raise SnapshotError(f"{where}.minMember: {read.min_member} is too small; write 1 or more")
         read_resources(read.min_resource, where=f"{where}.minResource")
-        minima[read.name] = read.min_member
-    return minima
+        groups[read.name] = read
+    return groups
 
 
 def _decoded(text: str) -> list[TaskGroupRead]:

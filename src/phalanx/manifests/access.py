@@ -140,7 +140,9 @@ TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
     PodGroupProtection.name: (*_reads(*PodGroupProtection.watches), *_may("patch", _NATIVE)),
     GateLifter.name: (*_reads(*GateLifter.watches), *_may("patch delete", POD)),
     GateTimeouts.name: (*_reads(*GateTimeouts.watches), *_may("delete", POD)),
-    YuniKornController.name: (*_reads(*YuniKornController.watches), *_may("patch", POD), *_reports(POD)),
+    YuniKornController.name: (
+        *_reads(*YuniKornController.watches), *_may("create patch delete", POD), *_owns(POD), *_reports(POD),
+    ),
     RefusalController.name: (*_reads(*RefusalController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
     HyperNodeController.name: (*_reads(*HyperNodeController.watches), *_may("create patch delete", HYPERNODE)),
     KueueGateController.name: (*_reads(*KueueGateController.watches, *kinds_read()), *_may("patch", POD)),

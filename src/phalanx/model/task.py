@@ -63,6 +63,10 @@ class Task:
     reserved_gpu: str = ""
     """The shared device that it keeps for those who share it; what it asks for is what they have."""
     failed_binds: tuple[FailedBind, ...] = ()
+    is_placeholder: bool = False
+    """It only keeps room for a task of its gang and role that is still to come."""
+    replaces: str = ""
+    """The placeholder that made room for it, on the node that is nominated for it; empty for most."""
     owners: str = ""
     """To whom the pod belongs, as ``namespace/name``; several with commas."""
 

@@ -1,8 +1,11 @@
 """Keeps what happens in a simulated cluster: when gangs came, started, were interrupted and ended, and who held what, when."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.gang import Gang
 from phalanx.model.kinds import POD, Document
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.resources import GPU, scale_of
@@ -104,8 +107,8 @@ class Recorder:
         gang, old = self._cluster.state.gang(key), self.gangs.get(key)
         if gang is None or (old is not None and old.started is not None):
             return
-        members = self._cluster.state.members(key)
-        amount = sum(self._amount(task) for task in members.values())
+        members = _without_replaced(gang, self._cluster.state.members(key).values())
+        amount = sum(map(self._amount, members))
         if old is not None:
             old.tasks, old.amount = max(old.tasks, len(members)), max(old.amount, amount)
             return
@@ -220,6 +223,19 @@ class Recorder:
         if self._deserved.get(queue) != amount:
             self._deserved[queue] = amount
             self.deserved.append((self.moment, queue, amount))
+
+
+def _without_replaced(gang: Gang, tasks: Iterable[Task]) -> list[Task]:
+    """Return the members without the placeholders of pods that have come, which go in a moment."""
+    found = sorted(tasks, key=lambda task: task.is_placeholder)
+    lacking = Counter(gang.role_minima)
+    lacking.subtract(task.role for task in found if not task.is_placeholder)
+    kept = []
+    for task in found:
+        lacking[task.role] -= task.is_placeholder
+        if not task.is_placeholder or lacking[task.role] >= 0:
+            kept.append(task)
+    return kept
 
 
 def _is_usable(node: Document) -> bool:

@@ -45,13 +45,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Gangs of some names that arrive at a moment, and again every so often."""
+    """Gangs of some names that arrive at a moment, and again every so often; or pods that come apart from the rest of theirs."""
 
     at: float
-    gangs: tuple[str, ...]
+    gangs: tuple[str, ...] = ()
     every: float = 0.0
     times: int = 1
     where: str = ""
+    pods: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +246,16 @@ def _a_duration(place: Place, node: yaml.Node) -> Duration:
 
 
 def _arrival(place: Place, node: yaml.Node) -> Arrival:
-    fields: dict[str, Read] = {"at": _seconds, "gangs": partial(_list, _text), "every": _more_than_nothing, "times": _count}
-    found = _mapping(place, node, fields, needed=("at", "gangs"))
+    names: dict[str, Read] = dict.fromkeys(("gangs", "pods"), partial(_list, _text))
+    found = _mapping(place, node, {"at": _seconds, **names, "every": _more_than_nothing, "times": _count}, needed=("at",))
+    if ("gangs" in found) == ("pods" in found):
+        raise place.wrong(node, "name either gangs or pods, such as gangs: [research/sweep]")
     if ("every" in found) != ("times" in found):
         raise place.wrong(node, "every and times go together; write both or none, such as every: 10m and times: 5")
-    return Arrival(where=_where(place.at("gangs"), node), **{**found, "gangs": tuple(map(long_name, found["gangs"]))})
+    if "pods" in found and "times" in found:
+        raise place.at("times").wrong(node, "stands only beside gangs; write an entry for each pod")
+    what = "gangs" if "gangs" in found else "pods"
+    return Arrival(where=_where(place.at(what), node), **{**found, what: tuple(map(long_name, found[what]))})
 
 
 def _failure(place: Place, node: yaml.Node) -> Failure | Refusal:

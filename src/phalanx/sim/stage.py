@@ -200,26 +200,39 @@ def _fail(world: World, failure: Failure) -> None:
 
 
 def _arrivals(parts: Cast, scenario: Scenario) -> Iterator[tuple[float, list[Document]]]:
-    """Yield every gang with the moment at which it comes."""
+    """Yield every gang with the moment at which it comes, and pods that come apart from theirs."""
+    apart = {object_key(pod): (arrival.at, [pod]) for arrival in scenario.arrivals for pod in _pods_apart(parts, arrival)}
+    yield from apart.values()
+    gangs = {name: [item for item in group if item["kind"] != "Pod" or object_key(item) not in apart]
+             for name, group in parts.gangs.items()}  # fmt: skip
     named: set[str] = set()
     for arrival in scenario.arrivals:
-        chosen = _chosen(parts, arrival)
+        chosen = _chosen(gangs, arrival)
         named.update(chosen)
         for number in range(arrival.times):
             for name in chosen:
-                yield arrival.at + number * arrival.every, copy_of(parts.gangs[name], number) if number else parts.gangs[name]
-    for name, group in parts.gangs.items():
+                yield arrival.at + number * arrival.every, copy_of(gangs[name], number) if number else gangs[name]
+    for name, group in gangs.items():
         if name not in named:
             texts = [text for item in group if (text := _annotation(item, ARRIVES)) is not None]
             yield (seconds_in(texts[0]) or 0.0) if texts else 0.0, group
 
 
-def _chosen(parts: Cast, arrival: Arrival) -> list[str]:
+def _pods_apart(parts: Cast, arrival: Arrival) -> Iterator[Document]:
+    pods = [item for group in parts.gangs.values() for item in group if item["kind"] == "Pod"]
+    for pattern in arrival.pods:
+        matching = [pod for pod in pods if fnmatchcase(object_key(pod), pattern)]
+        if not matching:
+            raise ConfigError(f"{arrival.where}: no pod of a gang that comes later is called {pattern!r}; write namespace and name")
+        yield from matching
+
+
+def _chosen(gangs: Mapping[str, object], arrival: Arrival) -> list[str]:
     found = []
     for pattern in arrival.gangs:
-        matching = [name for name in parts.gangs if fnmatchcase(name, pattern)]
+        matching = [name for name in gangs if fnmatchcase(name, pattern)]
         if not matching:
-            known = ", ".join(parts.gangs) or "none; gangs with a pod that has a node are there from the beginning"
+            known = ", ".join(gangs) or "none; gangs with a pod that has a node are there from the beginning"
             raise ConfigError(f"{arrival.where}: no gang is called {pattern!r}; known are {known}")
         found += matching
     return found

@@ -106,7 +106,7 @@ class Work:
         planned = set().union(*shift.tasks_by_duration.values()) if shift.tasks_by_duration else set()
         for task in running:
             duration = self._duration(key, task)
-            if task.key in planned or duration == FOREVER:
+            if task.key in planned or duration == FOREVER or task.is_placeholder:
                 continue
             end = self._kernel.now + max(duration - shift.done, 0.0)
             shift.tasks_by_duration.setdefault(end, set()).add(task.key)

@@ -219,7 +219,8 @@ class World:
             if task is not None and task.gang is not None:
                 gangs[task.gang] = None
         for gang in gangs:
-            if all(task.status in COMPLETED for task in self.cluster.state.members(gang).values()):
+            members = self.cluster.state.members(gang).values()
+            if all(task.status in COMPLETED or task.is_placeholder for task in members):
                 self.recorder.finish(gang)
                 if self.settings.removes_finished:
                     self._remove(gang)

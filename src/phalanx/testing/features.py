@@ -281,7 +281,7 @@ def _short_of_pods(dialect: str) -> tuple[World, list[Tell]]:
     world, told = speech.cluster(nodes=1, gpus=4), list[Tell]()
     world.controllers.pen.told.append(told.append)
     worlds.submit(world, speech.gang(dialect, "train", tasks=2, min_member=3, gpus=1))
-    worlds.run(world, 30)
+    worlds.run(world, 1)
     return world, told
 
 

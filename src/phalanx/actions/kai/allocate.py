@@ -6,6 +6,7 @@ from functools import partial
 from phalanx.actions.kai.alike import FailedJobs
 from phalanx.actions.kai.jobs import JobLine, waiting_jobs
 from phalanx.actions.kai.placing import Placer
+from phalanx.actions.placeholders import promise_places_of_placeholders
 from phalanx.core.podsets import next_tasks
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
@@ -25,6 +26,7 @@ class AllocateAction:
 
     def run(self, session: Session) -> None:
         """Try job after job; one that was placed and has tasks left comes again."""
+        promise_places_of_placeholders(session)
         line, placer, failed = JobLine(session, waiting_jobs(session, self.name)), Placer(session), FailedJobs(session)
         while (gang := line.pop()) is not None:
             if failed.attempt(gang, partial(self._try, session, placer, gang)) and any(

@@ -1,0 +1,92 @@
+"""Pods that come to an application which runs take the room that placeholders of their role keep for them.
+
+Each is promised the place of one, before anybody else looks for room. Nobody is evicted: a placeholder counts as leaving in the
+books of this session alone. Its controller removes it once the promise stands on the pod, which then keeps the place as its own.
+"""
+
+from collections.abc import Iterator
+
+from phalanx.actions.promises import is_room_free, keep_place
+from phalanx.core.order import pending_tasks
+from phalanx.core.session import Session
+from phalanx.core.states import GangState, TaskState
+from phalanx.model.shape import Shape
+from phalanx.model.status import EVICTABLE, Status
+
+PURPOSE = "replace"
+LEAVING = (*EVICTABLE, Status.RELEASING)
+"""Statuses of placeholders that go, or can."""
+
+
+def promise_places_of_placeholders(session: Session) -> None:
+    """Look at the gangs that can have placeholders, which are those that pods alone make."""
+    for gang in session.gangs.values():
+        if gang.gang.has_object or not gang.tally.counts[Status.PENDING]:
+            continue
+        replacing = [task for task in pending_tasks(gang.tasks) if task.task.replaces]
+        placeholders = [task for task in gang.tasks if task.task.is_placeholder and task.status in LEAVING]
+        if (placeholders or replacing) and session.gang_valid(gang).ok:
+            replaced = {task.task.replaces for task in gang.tasks}
+            _let_out(session, [task for task in placeholders if task.task.name in replaced])
+            _let_in(session, replacing)
+            _Exchange(session, gang, [task for task in placeholders if task.task.name not in replaced]).run()
+
+
+def _let_out(session: Session, placeholders: list[TaskState]) -> None:
+    """Count placeholders as leaving that go for a pod."""
+    statement = session.statement()
+    for task in placeholders:
+        if task.status is not Status.RELEASING:
+            statement.evict(task, action=PURPOSE, preemptor=task.gang.key, reason="")
+    statement.keep()
+
+
+def _let_in(session: Session, tasks: list[TaskState]) -> None:
+    """Give pods the places of placeholders that have gone for them, or go."""
+    for task in session.sorted_tasks(tasks):
+        with session.trial() as statement:
+            if not keep_place(session, task, session.queues[task.gang.gang.queue], statement):
+                continue
+            if task.status is Status.ALLOCATED:
+                statement.commit()
+            else:
+                statement.keep()
+
+
+class _Exchange:
+    """Finds a placeholder for each pod of one gang that waits."""
+
+    def __init__(self, session: Session, gang: GangState, placeholders: list[TaskState]) -> None:
+        self._session, self._queue = session, session.queues[gang.gang.queue]
+        self._coming = [task for task in pending_tasks(gang.tasks) if not (task.task.is_placeholder or task.task.replaces)]
+        self._by_node: dict[str, dict[int, list[TaskState]]] = {}
+        """Placeholders by their role and node."""
+        for task in placeholders:
+            self._by_node.setdefault(task.task.role, {}).setdefault(task.node, []).append(task)
+        self._hopeless: set[tuple[str, Shape]] = set()
+
+    def run(self) -> None:
+        for task in self._session.sorted_tasks(self._coming):
+            kind = (task.task.role, task.task.shape)
+            if kind not in self._hopeless and not any(self._promise(task, places) for places in self._places(task)):
+                self._hopeless.add(kind)
+
+    def _places(self, task: TaskState) -> Iterator[list[TaskState]]:
+        """Yield the placeholders of each node, first those of the node that was promised before."""
+        by_node = self._by_node.get(task.task.role, {})
+        promised = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node, -1)
+        yield by_node.get(promised, [])
+        yield from (places for node, places in by_node.items() if node != promised)
+
+    def _promise(self, task: TaskState, places: list[TaskState]) -> bool:
+        if not places:
+            return False
+        with self._session.trial() as statement:
+            if places[-1].status is not Status.RELEASING:
+                statement.evict(places[-1], action=PURPOSE, preemptor=task.task.key, reason="")
+            if is_room_free(self._session, task, places[-1].node, self._queue) is None:
+                return False
+            statement.pipeline([task], [places[-1].node])
+            statement.keep()
+        places.pop()
+        return True
