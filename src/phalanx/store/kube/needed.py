@@ -66,6 +66,7 @@ class PodSpecParts(TypedDict, total=False):
     schedulingGates: Any
     schedulingGroup: Any
     restartPolicy: Any
+    imagePullSecrets: Any
     terminationGracePeriodSeconds: Any
 
 
