@@ -72,7 +72,7 @@ def converted(documents: Iterable[Document], dialect: str) -> Converted:
 def _pods(group: Group, writer: Writer, *, are_left_out: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the pods of the gang, or those that are left out; where they alone make it, each gets what its group object said."""
     moved = kept(group, writer.dialect) if group.has_object and not writer.has_object else {}
-    for member in (member for member in group.members if writer.leaves_out(group, member) == are_left_out):
+    for member in (member for member in writer.ordered(group) if writer.leaves_out(group, member) == are_left_out):
         marks = writer.marks(group, member)
         marks = replace(marks, annotations={**moved, **marks.annotations})
         yield marked(bare(member.document, writer.dialect), marks, group, writer.dialect)

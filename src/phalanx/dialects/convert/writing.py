@@ -1,7 +1,7 @@
 """How each dialect says a gang: the objects that it makes, what it puts on pods, and what it has no word for."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -40,6 +40,10 @@ class Writer:
     def marks(self, group: Group, member: Member) -> Marks:
         """Return what goes on a pod."""
         raise NotImplementedError
+
+    def ordered(self, group: Group) -> Iterable[Member]:
+        """Return the members of a gang in the order in which they are written."""
+        return group.members
 
     def leaves_out(self, group: Group, member: Member) -> bool:
         """Tell whether a pod cannot be in the gang."""
@@ -208,7 +212,7 @@ class NativeWriter(Writer):
 
 
 class YuniKornWriter(Writer):
-    """YuniKorn's application with task groups, which its first pod describes."""
+    """YuniKorn's application with task groups, which the first pod that is in one of them describes."""
 
     dialect = "yunikorn"
     priority_is = OF_ONE_POD
@@ -221,9 +225,15 @@ class YuniKornWriter(Writer):
             return Marks(labels)
         role = member.role if group.roles else group.name
         annotations = {TASK_GROUP: role} if role else {}
-        if member is group.members[0]:
+        if member is self._originator(group):
             annotations[yunikorn.TASK_GROUPS] = json.dumps(list(self._task_groups(group)))
         return Marks(labels, annotations)
+
+    def ordered(self, group: Group) -> Iterable[Member]:
+        return sorted(group.members, key=lambda member: member is not self._originator(group))
+
+    def _originator(self, group: Group) -> Member:
+        return next((member for member in group.members if member.role in group.roles), group.members[0])
 
     def _task_groups(self, group: Group) -> Iterator[dict[str, Any]]:
         for role, minimum in (group.roles or {group.name: group.min_member}).items():
