@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
+from phalanx.cli.kubectl_complete import complete
 from phalanx.model.kinds import EVENT, Document
 from phalanx.runtime.events import EventWriter
 from phalanx.runtime.gangs import GangBook
@@ -110,12 +111,18 @@ def test_gangs_that_pods_alone_make_are_seen_too() -> None:
 
 
 def run(connection: Connection, folder: Path, *arguments: str) -> Result:
-    """Type a command as kubectl would run it, with a kubeconfig that names the server."""
+    """Type a command as kubectl would run it."""
+    path = kubeconfig(connection, folder)
+    return CliRunner().invoke(main, [*arguments, "--kubeconfig", str(path)], prog_name="kubectl phalanx")
+
+
+def kubeconfig(connection: Connection, folder: Path) -> Path:
+    """Write a kubeconfig that names the server."""
     path = folder / "config"
     contexts = [{"name": "here", "context": {"cluster": "c", "namespace": "research"}}]
     clusters = [{"name": "c", "cluster": {"server": connection.server}}]
     path.write_text(yaml.safe_dump({"current-context": "here", "contexts": contexts, "clusters": clusters}))
-    return CliRunner().invoke(main, [*arguments, "--kubeconfig", str(path)], prog_name="kubectl phalanx")
+    return path
 
 
 def test_get_shows_the_gangs_of_the_namespace_of_the_context(inside: Inside, tmp_path: Path) -> None:
@@ -129,6 +136,15 @@ def test_get_shows_the_gangs_of_the_namespace_of_the_context(inside: Inside, tmp
     assert everywhere[0].split()[:2] == ["NAMESPACE", "NAME"]
     assert everywhere[0].split()[-3:] == ["REASON", "AGE", "WHY"]
     assert [line.split()[1] for line in bare] == ["bert", "resnet", "lost"]
+
+
+def test_the_shell_completes_names_with_those_that_are_there(inside: Inside, tmp_path: Path) -> None:
+    with served(inside.world.store) as connection:
+        config = ["--kubeconfig", str(kubeconfig(connection, tmp_path))]
+        assert complete(["describe", *config, "gang", "res"]) == ["resnet", ":4"]
+        assert complete(["get", *config, "pods", "resnet-"]) == ["resnet-0", "resnet-1", "resnet-2", ":4"]
+        assert complete(["get", *config, "nonsense", ""]) == [":4"]
+    assert complete(["describe", *config, "gang", ""]) == [":4"]
 
 
 def test_describe_says_what_a_gang_is_and_why_it_waits(inside: Inside, tmp_path: Path) -> None:

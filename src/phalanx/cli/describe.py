@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phalanx.cli.reaching import KindName, Reach, ask, cluster_options
+from phalanx.cli.reaching import KindName, ObjectName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -18,7 +18,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("kind", type=KindName(), metavar="[KIND]")
-@click.argument("names", nargs=-1, metavar="NAME...")
+@click.argument("names", nargs=-1, type=ObjectName(), metavar="NAME...")
 @cluster_options("Look in this namespace.")
 def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
     """Show one object in full, and the events about it.

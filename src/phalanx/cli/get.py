@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.cli.reaching import KindName, Reach, ask, cluster_options
+from phalanx.cli.reaching import KindName, ObjectName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -30,7 +30,7 @@ class Form(click.Choice[str]):
 
 @click.command(epilog=EXAMPLES)
 @click.argument("kind", type=KindName(), metavar="[KIND]", default="gangs")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=ObjectName(), metavar="[NAME]...")
 @cluster_options("Look in this namespace.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Look in all namespaces.")
 @click.option("-l", "--selector", "labels", default="", metavar="SELECTOR", help="Only those with these labels, such as app=train.")

@@ -90,6 +90,13 @@ async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> li
     return [item for item in found if not names or item["metadata"]["name"] in names]
 
 
+async def names_here(client: Client, word: str, namespace: str) -> list[str]:
+    """Return the names of the objects of a kind in a namespace, or of the gangs."""
+    asked = Options(word, (), namespace)
+    found = await gangs(client, namespace) if is_gang(word) else await _listed(client, asked, await kinds_here(client, word))
+    return sorted(str(item["metadata"]["name"]) for item in found)
+
+
 async def _elsewhere(client: Client, name: str) -> str:
     """Say in which namespace there is a gang of a name, if we may look there."""
     try:

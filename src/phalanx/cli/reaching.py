@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
 
 VARIABLE = "PHALANX_SERVER"
+REACHED_BY = ("server", "kubeconfig", "context", "namespace")
+COMPLETION_SECONDS = 2.0
 Result = TypeVar("Result")
 Command = Callable[..., None]
 
@@ -41,6 +43,29 @@ class KindName(click.ParamType[str]):
         from phalanx.model.kinds import names
 
         return [CompletionItem(name) for name in ["gangs", *names()] if name.startswith(incomplete)]
+
+
+class ObjectName(click.ParamType[str]):
+    """The name of an object; the shell completes it with what the cluster has, if that answers soon."""
+
+    name = "name"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the objects of the kind that was typed."""
+        import asyncio
+
+        from phalanx.cli.getting import names_here
+        from phalanx.errors import PhalanxError
+
+        async def asked(client: "Client", namespace: str) -> list[str]:
+            async with asyncio.timeout(COMPLETION_SECONDS):
+                return await names_here(client, str(ctx.params.get("kind") or "gangs"), namespace)
+
+        try:
+            found = ask(Reach(**{name: ctx.params.get(name) for name in REACHED_BY}), asked, ctx)
+        except (PhalanxError, OSError, TimeoutError):
+            return []
+        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +130,13 @@ def _at(address: str) -> "Access":
     return Access(address, "", Fixed())
 
 
-def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]]) -> Result:
+def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ctx: click.Context | None = None) -> Result:
     """Ask the cluster something about a namespace, and return the answer."""
     import asyncio
 
     from phalanx.errors import Unauthorized, Unreachable
 
-    is_plugin = click.get_current_context().find_root().info_name == PLUGIN
+    is_plugin = (ctx or click.get_current_context()).find_root().info_name == PLUGIN
     found = choose(reach, is_plugin=is_plugin, environment=os.environ)
 
     async def asked() -> Result:
