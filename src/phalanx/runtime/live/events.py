@@ -57,12 +57,12 @@ class EventSender:
         if self._waiting >= MOST_WAITING:
             return
         self._numbers += 1
-        document = _document(event, now, self._instance, self._numbers)
-        meta = document["metadata"]
-        known = self._known[key] = _Known(meta["name"], meta["namespace"], 1, now)
+        meta = event.about["metadata"]
+        name = _name(meta["name"], f".{int(now * 1e6):x}{self._numbers % 4096:03x}")
+        known = self._known[key] = _Known(name, meta.get("namespace") or "default", 1, now)
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
-        self._put(key, known, lambda: self._client.create(document))
+        self._put(key, known, lambda: self._client.create(_document(event, known, now, self._instance)))
 
     def _put(self, key: Key, known: _Known, send: Send) -> None:
         def done(problem: ClusterError | None) -> None:
@@ -80,9 +80,8 @@ class EventSender:
         await self._client.patch(EVENT, known.namespace, known.name, {"series": series, "lastTimestamp": moment_text(int(now))})
 
 
-def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, Any]:
+def _document(event: Tell, known: _Known, now: float, instance: str) -> dict[str, Any]:
     meta = event.about["metadata"]
-    namespace = meta.get("namespace") or "default"
     about = {
         "apiVersion": event.about["apiVersion"], "kind": event.about["kind"], "name": meta["name"],
         "uid": meta.get("uid", ""), **({"namespace": meta["namespace"]} if meta.get("namespace") else {}),
@@ -90,7 +89,7 @@ def _document(event: Tell, now: float, instance: str, number: int) -> dict[str, 
     stamp = moment_text(int(now))
     return {
         "apiVersion": "v1", "kind": "Event",
-        "metadata": {"name": _name(meta["name"], f".{int(now * 1e6):x}{number % 4096:03x}"), "namespace": namespace},
+        "metadata": {"name": known.name, "namespace": known.namespace},
         "involvedObject": about, "reason": event.reason, "message": event.message[:LONGEST_NOTE],
         "type": "Warning" if event.is_warning else "Normal", "action": ACTIONS.get(event.reason, event.reason),
         "eventTime": micro_text(now), "firstTimestamp": stamp, "lastTimestamp": stamp, "count": 1,
