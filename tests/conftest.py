@@ -15,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from phalanx.dev.build import build
 from phalanx.dev.plane import ControlPlane
+from phalanx.testing.sites import Site
 
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.register_profile("fuzz", derandomize=False)
@@ -55,3 +56,10 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A real API server with its controllers; kwok plays the nodes that tests make, and nobody schedules."""
     with ControlPlane(tmp_path_factory.mktemp("plane")) as plane:
         yield plane
+
+
+@pytest.fixture
+def site(plane: ControlPlane) -> Iterator[Site]:
+    """A test's own piece of it."""
+    with Site(plane) as site:
+        yield site

@@ -31,12 +31,6 @@ def scheduler(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
         yield
 
 
-@pytest.fixture
-def site(plane: ControlPlane) -> Iterator[Site]:
-    with Site(plane) as site:
-        yield site
-
-
 def ours(document: Document) -> Document:
     return {**document, "spec": {**document["spec"], "schedulerName": "kai-scheduler"}} if document["kind"] == "Pod" else document
 

@@ -78,12 +78,6 @@ def scheduler(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
-def site(plane: ControlPlane) -> Iterator[Site]:
-    with Site(plane) as site:
-        yield site
-
-
-@pytest.fixture
 def kube_scheduler(plane: ControlPlane) -> Iterator[None]:
     plane.start(SCHEDULER)
     yield

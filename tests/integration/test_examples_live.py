@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 
-from phalanx.dev.plane import ControlPlane
 from phalanx.model.kinds import Document, kind_of
 from phalanx.testing.sites import EXAMPLES, Site
 
@@ -49,12 +48,6 @@ def is_served(item: Document | None) -> bool:
         and version != NEXT_RELEASE
         and not version.startswith(OURS_ALONE)
     )
-
-
-@pytest.fixture
-def site(plane: ControlPlane) -> Iterator[Site]:
-    with Site(plane) as site:
-        yield site
 
 
 def moved(site: Site, item: Document) -> dict[str, Any]:

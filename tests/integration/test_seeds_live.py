@@ -33,12 +33,6 @@ def scheduler(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
             yield
 
 
-@pytest.fixture
-def site(plane: ControlPlane) -> Iterator[Site]:
-    with Site(plane) as site:
-        yield site
-
-
 def await_condition(site: Site, name: str, text: str, namespace: str = NAMESPACE) -> None:
     """Wait until a PodGroup says something."""
 

@@ -27,12 +27,6 @@ def gang(name: str, tasks: int, scheduler: str) -> list[Document]:
 
 
 @pytest.fixture
-def site(plane: ControlPlane) -> Iterator[Site]:
-    with Site(plane) as site:
-        yield site
-
-
-@pytest.fixture
 def schedulers(plane: ControlPlane, site: Site, tmp_path: Path) -> Iterator[None]:
     """One scheduler for each shard, which uses no other nodes."""
     site.make([build.node(node, cpu=4) for nodes in NODES.values() for node in nodes])

@@ -13,8 +13,7 @@ from phalanx.dialects.links import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
 from phalanx.model.moment import moment_of
-
-ENDED = ("Succeeded", "Failed")
+from phalanx.model.status import ENDED
 
 
 class GateLifter:

@@ -18,10 +18,10 @@ from phalanx.dialects.links import YUNIKORN_APP
 from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
 from phalanx.dialects.yunikorn import TASK_GROUPS, TaskGroupRead
 from phalanx.model.kinds import POD, Document
+from phalanx.model.status import ENDED
 
 IMAGE = "registry.k8s.io/pause:3.10"
 """What they run unless said otherwise: nothing."""
-ENDED = ("Succeeded", "Failed")
 USER = 65535
 """As whom they run: nobody."""
 HANDED_DOWN = ("schedulerName", "priorityClassName", "imagePullSecrets")

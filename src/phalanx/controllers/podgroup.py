@@ -23,6 +23,7 @@ from phalanx.dialects import links, pods, schema
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Document, Kind, kind_of
 from phalanx.model.resources import quantity_text
+from phalanx.model.status import ENDED
 
 GROUP = GROUP_BY_DIALECT["volcano"]
 PREFIX = "podgroup-"
@@ -32,7 +33,6 @@ MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE, HIGHEST_TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier"
 INHERITED = "volcano.sh/"
 """How annotations begin that a group takes over from its owner and its pod: preemptable, cooldown-time, revocable-zone, jdb-..."""
-FINISHED = ("Succeeded", "Failed")
 
 
 def own_group(uid: str) -> str:
@@ -62,7 +62,7 @@ class PodGroupController:
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Look at pods that wait for us and name no group but the one we would make."""
         is_ours = inside(document, "spec", "schedulerName") in self._schedulers
-        is_over = is_leaving(document) or inside(document, "status", "phase") in FINISHED
+        is_over = is_leaving(document) or inside(document, "status", "phase") in ENDED
         return [key_of(document)] if is_ours and not is_over and group_named(document) in ("", _group_for(document)) else []
 
     def reconcile(self, view: View, key: Key) -> Result:

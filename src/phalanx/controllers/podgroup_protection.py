@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from phalanx.controllers.base import NOTHING, Key, Patch, Result, View
 from phalanx.controllers.parts import is_leaving, key_of, meta_of
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
+from phalanx.model.status import ENDED
 
 GROUP = GROUP_BY_DIALECT["native"]
 FINALIZER = "scheduling.k8s.io/podgroup-protection"
-ENDED = ("Succeeded", "Failed")
 
 
 class PodGroupProtection:

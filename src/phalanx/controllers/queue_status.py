@@ -20,10 +20,10 @@ from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, QUEUE, Document, Kind
 from phalanx.model.queue import ROOT
 from phalanx.model.resources import PODS, Resources, add, quantity_text
+from phalanx.model.status import ENDED
 
 EVERYTHING = Key("", "")
 PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
-FINISHED = ("Succeeded", "Failed")
 COUNTED = ("containers", "initContainers", "overhead", "resources")
 Amounts = dict[str, dict[str, int]]
 
@@ -74,7 +74,7 @@ def _alike(view: View, queue_by_group: Mapping[tuple[str, str], str]) -> Counter
     for pod in view.within(POD):
         meta, spec = pod["metadata"], pod["spec"]
         group = (meta.get("annotations") or {}).get(links.GROUP)
-        if group and spec.get("nodeName") and (pod.get("status") or {}).get("phase") not in FINISHED:
+        if group and spec.get("nodeName") and (pod.get("status") or {}).get("phase") not in ENDED:
             queue = queue_by_group.get((meta.get("namespace"), group))
             if queue is not None:
                 found[queue, msgspec.json.encode([spec.get(name) for name in COUNTED])] += 1

@@ -13,7 +13,6 @@ from phalanx.controllers.base import NOTHING, Key, Patch, Result, Tell, View
 from phalanx.controllers.members import gang_key, has_started, members, waits
 from phalanx.controllers.parts import annotations_of, inside, is_leaving, key_of
 from phalanx.controllers.placeholders import (
-    ENDED,
     IMAGE,
     Application,
     Groups,
@@ -41,6 +40,7 @@ from phalanx.dialects.yunikorn import (
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, Document, Kind
 from phalanx.model.moment import moment_of, moment_text
+from phalanx.model.status import ENDED
 
 ARRIVAL_SECONDS = 2.0
 """After the last pod of an application has come; a little later waiting pods would be told that others are missing."""

@@ -43,3 +43,6 @@ EVICTABLE = (Status.BOUND, Status.RUNNING)
 
 ON_NODE = frozenset({Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING, Status.RELEASING})
 """Takes room in a node's books when the session opens."""
+
+ENDED = ("Succeeded", "Failed")
+"""Phases of pods that do not run any more."""

@@ -3,11 +3,10 @@
 from phalanx.controllers.binder.claims import FINALIZER, claims_of
 from phalanx.controllers.parts import inside, is_leaving, key_of, meta_of
 from phalanx.model.kinds import POD, RESOURCE_CLAIM, Document
+from phalanx.model.status import ENDED
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.store.history import DELETED, Event
 from phalanx.store.memory import MemoryStore
-
-ENDED = ("Succeeded", "Failed")
 
 
 class ClaimKeeping:

@@ -6,6 +6,7 @@ from random import Random
 from phalanx.errors import Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.model.moment import moment_text
+from phalanx.model.status import ENDED
 from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.history import DELETED, Event
@@ -76,7 +77,7 @@ class Kubelets:
 
 def _state(pod: Document) -> str:
     phase = pod.get("status", {}).get("phase", "Pending")
-    if phase in ("Succeeded", "Failed"):
+    if phase in ENDED:
         return "ended"
     if "deletionTimestamp" in pod["metadata"]:
         return "leaving"

@@ -10,6 +10,7 @@ from phalanx.model.kinds import POD, Document
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.resources import GPU, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
+from phalanx.model.status import ENDED
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.kernel import Kernel
 from phalanx.store.history import DELETED, Event
@@ -164,7 +165,7 @@ class Recorder:
         meta = event.object["metadata"]
         uid, held = meta["uid"], self._holds.get(meta["uid"])
         has_place = bool(event.object["spec"].get("nodeName")) and event.type != DELETED
-        holds = has_place and event.object.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+        holds = has_place and event.object.get("status", {}).get("phase") not in ENDED
         if holds and held is None:
             self._take(uid, event.object["spec"]["nodeName"], f"{meta['namespace']}/{meta['name']}")
         elif held is not None and not holds:

@@ -7,9 +7,9 @@ from phalanx.dialects.pods import with_implied_requests
 from phalanx.errors import Conflict, Forbidden, Invalid, ServerError
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import Document
+from phalanx.model.status import ENDED
 
 DEFAULT_GRACE = 30
-ENDED = ("Succeeded", "Failed")
 MAY_CHANGE = ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds", "schedulingGates")
 MAY_CHANGE_WHILE_GATED = ("nodeSelector", "affinity")
 

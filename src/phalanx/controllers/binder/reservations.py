@@ -14,8 +14,8 @@ from phalanx.controllers.binder.reserving import DEVICE, HOME, VISIBLE, reservat
 from phalanx.controllers.parts import annotations_of, inside, is_leaving, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP, RESERVATION
 from phalanx.model.kinds import BIND_REQUEST, POD, Document, Kind
+from phalanx.model.status import ENDED
 
-ENDED = ("Succeeded", "Failed")
 RESERVATION_GONE = "ReservationGone"
 
 

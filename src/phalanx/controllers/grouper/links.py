@@ -8,6 +8,7 @@ from phalanx.dialects.links import MARKS, links_of
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.schema import Meta, PodSpec, Read
 from phalanx.model.kinds import Document, split_key
+from phalanx.model.status import ENDED
 
 LINK_KEYS = frozenset({*(mark.key for mark in MARKS), SUBGROUP, ROLE})
 """Labels and annotations that make a pod a member of a group or of a part of it."""
@@ -39,7 +40,7 @@ class Member(Read):
     @property
     def needs_group(self) -> bool:
         """Tell whether it waits or runs, and has an owner or no group; without an owner, a group was chosen by hand."""
-        if self.metadata.deletion_timestamp or self.status.phase in ("Succeeded", "Failed"):
+        if self.metadata.deletion_timestamp or self.status.phase in ENDED:
             return False
         return bool(self.metadata.owner_references) or not self.links
 
