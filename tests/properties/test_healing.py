@@ -229,8 +229,8 @@ def test_nobody_is_healed_twice_and_healing_comes_to_an_end(seed: int) -> None:
 
 def test_a_gang_of_which_no_pod_tells_when_it_broke_is_evicted_once_its_condition_is_old_enough() -> None:
     cluster = build.cluster(nodes=1, policy=POLICY, cpu=2)
-    cluster.submit(build.pod_group("train", min_member=3, phase="Running"))
-    cluster.submit(build.pod(f"train-{number}", group="train", on="node-0", cpu=1) for number in range(2))
+    pods = [build.pod(f"train-{number}", group="train", on="node-0", cpu=1) for number in range(2)]
+    cluster.submit(build.bound_for(build.pod_group("train", min_member=3, phase="Running"), *pods))
     gone = []
     for number in range(3):
         cycle = cluster.run_cycle(now=NOW + 40 * number)

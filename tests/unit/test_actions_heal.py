@@ -1,11 +1,13 @@
 """Healing: gangs below a minimum are completed, or evicted after their grace; pods, condition and `why` say the reason."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from phalanx.cli.policies import policy_of_profile
 from phalanx.core.duration import grace_of
+from phalanx.core.quorum import MINIMA
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.testing import build, crowds, kai
 from phalanx.testing.build import Cluster, Document
@@ -146,7 +148,7 @@ def rings(*states: str, needed: int, min_member: int) -> list[Document]:
             pod = build.pod(f"train-{ring}-{number}", group="train", on="node-0", cpu=1)
             pod["metadata"]["labels"] = {"ring": str(ring)}
             pods.append(failed(pod, ago=61) if letter == "f" else pod)
-    return [build.pod_group("train", min_member=min_member, phase="Running", subGroupPolicy=[policy]), *pods]
+    return build.bound_for(build.pod_group("train", min_member=min_member, phase="Running", subGroupPolicy=[policy]), *pods)
 
 
 def test_a_broken_sub_group_that_the_gang_can_do_without_goes_alone() -> None:
@@ -213,3 +215,104 @@ def test_a_leaf_of_which_nothing_runs_any_more_breaks_the_group_since_its_loss()
     group = kai.pod_group("train", min_member=1, queue="default", subGroups=leaves)
     cycle = full(group, pods[0], failed(pods[1], ago=61)).run_cycle(now=NOW)
     assert list(cycle.answer["evictions"]) == ["default/train-0"]
+
+
+# --- what the owner does to a gang that runs -----------------------------------------------------------------------------
+
+
+def started(count: int, *, owner: str = "") -> Cluster:
+    """Return a cluster with room for `count` tasks and a gang that has started there, whole."""
+    cluster = full(build.pod_group("train", min_member=count), members(range(count), owner=owner), cpu=2 * count)
+    for _ in range(2):
+        cluster.carry_out(cluster.run_cycle(now=NOW - 1000))
+    return cluster
+
+
+def members(numbers: Iterable[int], *, ago: float = 2000, owner: str = "") -> list[Document]:
+    pods = [build.pod(f"train-{number}", group="train", cpu=2) for number in numbers]
+    for pod in pods:
+        pod["metadata"]["creationTimestamp"] = stamp(ago)
+        if owner:
+            reference = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": owner, "uid": owner, "controller": True}
+            pod["metadata"]["ownerReferences"] = [reference]
+    return pods
+
+
+def asked_for(cluster: Cluster, min_member: int) -> Cluster:
+    group = cluster.document("PodGroup", "default/train")
+    return cluster.submit({**group, "spec": {**group["spec"], "minMember": min_member}})
+
+
+def healed(cluster: Cluster) -> list[str]:
+    """Return who is evicted in sessions of the next ten minutes."""
+    gone: list[str] = []
+    for seconds in (0, 61, 300, 600):
+        cycle = cluster.run_cycle(now=NOW + seconds)
+        gone += cycle.answer["evictions"]
+        cluster.carry_out(cycle)
+    return sorted(gone)
+
+
+@pytest.mark.parametrize("owner", ["", "ray"])
+def test_a_gang_whose_owner_raises_the_minimum_and_adds_pods_runs_on_and_the_new_ones_wait(owner: str) -> None:
+    cluster = asked_for(started(3, owner=owner), 7).submit(members(range(3, 7), ago=300, owner=owner))
+    assert healed(cluster) == []
+    cycle = cluster.run_cycle(now=NOW + 700)
+    assert cycle.condition("train", "Stale") is None
+    assert "evicted" not in cycle.why("train")
+
+
+def test_a_gang_that_grew_as_a_whole_and_then_lost_a_member_is_stale_by_what_it_grew_to() -> None:
+    cluster = asked_for(started(3), 5).submit(members((3, 4), ago=300), build.node("node-1", cpu=4))
+    cluster.carry_out(cluster.run_cycle(now=NOW - 100)).remove("Pod", "default/train-4")
+    assert "below the minimum of 5" in cluster.run_cycle(now=NOW).why("train")
+
+
+def test_what_was_whole_stays_when_its_growth_breaks() -> None:
+    cluster = asked_for(started(3), 5).submit(members((3, 4), ago=300), build.node("node-1", cpu=4))
+    cluster.carry_out(cluster.run_cycle(now=NOW - 100)).remove("Pod", "default/train-4")
+    assert healed(cluster) == ["default/train-3"]
+
+
+def test_a_gang_whose_controller_takes_pods_away_and_leaves_the_minimum_runs_on() -> None:
+    cluster = started(4, owner="ray").remove("Pod", "default/train-2").remove("Pod", "default/train-3")
+    assert healed(cluster) == []
+
+
+def test_pods_that_a_controller_takes_away_slowly_do_not_break_their_gang() -> None:
+    cluster = started(4, owner="ray")
+    pod = cluster.document("Pod", "default/train-3")
+    leaving = {**pod["metadata"], "deletionTimestamp": stamp(-3600), "deletionGracePeriodSeconds": 3600}
+    assert healed(cluster.submit({**pod, "metadata": leaving})) == []
+
+
+def test_a_lost_pod_that_its_controller_makes_anew_and_that_finds_no_place_breaks_its_gang() -> None:
+    cluster = started(4, owner="ray").remove("Pod", "default/train-3").submit(members((4,), ago=5, owner="ray"))
+    cluster.submit(build.gang("rival", cpu=2)[0], build.pod("rival-0", group="rival", on="node-0", cpu=2))
+    assert healed(cluster) == ["default/train-0", "default/train-1", "default/train-2"]
+
+
+def test_pods_that_nobody_replaces_break_their_gang_when_they_go() -> None:
+    assert healed(started(4).remove("Pod", "default/train-3")) == ["default/train-0", "default/train-1", "default/train-2"]
+
+
+def test_a_gang_that_another_scheduler_started_is_left_running_when_nobody_knows_what_it_lost() -> None:
+    running = [build.pod(f"train-{number}", group="train", on="node-0", cpu=2) for number in range(3)]
+    group = build.pod_group("train", min_member=7, phase="Running")
+    assert healed(full(group, running, members(range(3, 7), ago=300), cpu=6)) == []
+
+
+def test_a_gang_of_which_some_members_were_never_bound_is_taken_back() -> None:
+    group, pods = build.pod_group("train", min_member=7, phase="Inqueue"), members(range(7), ago=300)
+    for pod in pods[:3]:
+        pod["spec"]["nodeName"], pod["status"] = "node-0", {"phase": "Running"}
+    assert len(healed(full(build.bound_for(group, *pods), cpu=6))) == 3
+
+
+@pytest.mark.parametrize("text", ["", "3", "[]", '{"gang": "three"}'])
+def test_a_mark_that_nobody_can_read_says_nothing(text: str) -> None:
+    cluster = asked_for(started(3), 7).submit(members(range(3, 7), ago=300))
+    for number in range(3):
+        pod = cluster.document("Pod", f"default/train-{number}")
+        cluster.submit({**pod, "metadata": {**pod["metadata"], "annotations": {**pod["metadata"]["annotations"], MINIMA: text}}})
+    assert healed(cluster) == []

@@ -20,7 +20,7 @@ from phalanx.core.heap import Heap
 from phalanx.core.order import pending_tasks
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
-from phalanx.core.staleness import is_short
+from phalanx.core.staleness import is_stale
 from phalanx.core.statement import Statement
 from phalanx.core.states import GangState
 from phalanx.model.queue import Queue
@@ -140,7 +140,7 @@ class _Turn:
 
     def complete_broken(self, gangs_by_queue: dict[str, list[Any]]) -> None:
         """Try gangs that run below a minimum before those that have not started, be it their queue's turn or not."""
-        for entry in sorted(entry for gangs in gangs_by_queue.values() for entry in gangs if is_short(entry[-1])):
+        for entry in sorted(entry for gangs in gangs_by_queue.values() for entry in gangs if is_stale(entry[-1])):
             queue = self._session.queues[entry[-1].gang.queue]
             if self._session.queue_overused(queue).ok:
                 gangs_by_queue[queue.name].remove(entry)

@@ -1,4 +1,4 @@
-"""Give broken gangs a fresh start: what is left of a gang that runs below a minimum is evicted once its grace is over.
+"""Give broken gangs a fresh start: what is left of a gang that lost members it needs is evicted once its grace is over.
 
 It is the last action: who can be completed was completed by those before it, by `allocate` first of all (`brokenFirst`). A gang of
 which one pod is protected is left alone, since the rest of it would not start again as a whole.
@@ -9,7 +9,7 @@ from math import inf
 
 from phalanx.core.session import Session
 from phalanx.core.settings import Arguments
-from phalanx.core.staleness import Lack, lacks, leftovers
+from phalanx.core.staleness import Lack, leftovers, stale_parts
 from phalanx.core.states import GangState, TaskState
 from phalanx.core.verdict import Verdict
 from phalanx.model.gang import STALE
@@ -31,7 +31,7 @@ class HealAction:
         """Look at every gang once; each stands for itself."""
         for key in sorted(session.gangs):
             gang = session.gangs[key]
-            short = lacks(gang)
+            short = stale_parts(gang)
             if short:
                 self._heal(session, gang, short)
 

@@ -10,9 +10,10 @@ from typing import Protocol
 from phalanx.core.course import Course
 from phalanx.core.decision import Decisions, Outcome
 from phalanx.core.policy import Policy
+from phalanx.core.quorum import MINIMA, minima_text
 from phalanx.core.session import PluginFactory, Session
 from phalanx.core.snapshot import Snapshot
-from phalanx.core.staleness import is_short
+from phalanx.core.staleness import is_stale
 from phalanx.core.states import GangState
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
@@ -84,7 +85,7 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     if policy.family == "kai" or any(_waits(key, snapshot, policy) for key in snapshot.active):
         return None
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
-    if any(map(is_short, states)):
+    if any(map(is_stale, states)):
         return None
     decisions = Decisions(family=policy.family, options=policy.options)
     decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
@@ -114,6 +115,8 @@ def close_session(session: Session) -> Decisions:
     """Close a session and return what it decided."""
     session.close()
     decisions = session.decisions
+    if session.policy.heals:
+        _note_minima(session)
     decisions.course = session.course.events
     active = set(session.snapshot.active)
     for key, state in session.gangs.items():
@@ -125,3 +128,13 @@ def close_session(session: Session) -> Decisions:
         decisions.outcomes.append(Outcome(state, session.is_guarded, session.now))
     decisions.outcomes.extend(Outcome(state, False, session.now) for state in session.left_out)
     return decisions
+
+
+def _note_minima(session: Session) -> None:
+    """Let every pod that is bound say what its gang needs now: the owner may want more or fewer later, which breaks nothing."""
+    decisions = session.decisions
+    for gang in session.gangs.values():
+        bound = [state.task.key for state in gang.tasks if state.status is Status.BINDING and state.task.key in decisions.binds]
+        text = minima_text(gang.gang) if bound else ""
+        for key in bound if text else ():
+            decisions.annotations[key] = {**decisions.annotations.get(key, {}), MINIMA: text}

@@ -60,6 +60,11 @@ class Policy:
         """Tell whether groups are admitted before their pods are placed."""
         return "enqueue" in self.actions
 
+    @property
+    def heals(self) -> bool:
+        """Tell whether gangs that lost members are given a fresh start."""
+        return "heal" in self.actions
+
     def plugins(self) -> list[PluginPolicy]:
         """Return every plugin in the order in which it is opened."""
         return [plugin for tier in self.tiers for plugin in tier]

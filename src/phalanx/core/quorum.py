@@ -3,11 +3,17 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from phalanx.model.gang import Counts, Gang, Quorum
+import msgspec
+
+from phalanx.model.gang import Counts, Gang, Quorum, SubGroup
 from phalanx.model.status import READY, Status
 from phalanx.model.task import Task
 
 WAS_WHOLE = ("Running", "Completed")
+MINIMA = "phalanx.dev/minima"
+"""Annotation of a bound pod: what its gang needed at that moment. The group object says only what is needed now."""
+GANG = "gang"
+"""The part that is the gang itself."""
 
 
 def as_members_say(gang: Gang, tasks: Iterable[Task]) -> Gang:
@@ -31,3 +37,47 @@ def counts_of(tasks: Iterable[Task]) -> Counts:
     """Count the members that run, succeeded and failed."""
     statuses = [task.status for task in tasks]
     return statuses.count(Status.RUNNING), statuses.count(Status.SUCCEEDED), statuses.count(Status.FAILED)
+
+
+# --- minima, part by part ------------------------------------------------------------------------------------------------
+
+
+def role_part(role: str) -> str:
+    """Name the part of a gang that is a role."""
+    return f"role {role}"
+
+
+def subgroup_part(policy: SubGroup) -> str:
+    """Name the part of a gang that is any sub-group of a policy."""
+    return f"sub-group {policy.name}"
+
+
+def subgroups_part(policy: SubGroup) -> str:
+    """Name the part of a gang that is the number of sub-groups of a policy."""
+    return f"sub-groups {policy.name}"
+
+
+def minima_text(gang: Gang) -> str:
+    """Return the text of the annotation that says what a gang needs now; empty for one that needs nothing but a member."""
+    minima = {GANG: gang.min_member}
+    if gang.roles_count:
+        minima |= {role_part(role): minimum for role, minimum in gang.role_minima.items()}
+    for policy in gang.subgroups:
+        minima |= {subgroup_part(policy): policy.min_member, subgroups_part(policy): policy.min_subgroups}
+    return msgspec.json.encode(minima).decode() if len(minima) > 1 or gang.min_member > 1 else ""
+
+
+def minima_of(annotations: Mapping[str, str]) -> dict[str, int] | None:
+    """Return what a bound pod says that its gang needed; None where it says nothing, or nothing that can be read."""
+    text = annotations.get(MINIMA)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict[str, int])
+    except msgspec.MsgspecError:
+        return None
+
+
+def are_same_but_for_minima(before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> bool:
+    """Tell whether two tables of annotations differ in nothing, or only in what binding a pod writes on it."""
+    return before == after or {**(before or {}), MINIMA: ""} == {**(after or {}), MINIMA: ""}

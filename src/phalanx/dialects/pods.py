@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from phalanx.core.quorum import are_same_but_for_minima, minima_of
 from phalanx.dialects import schema
 from phalanx.dialects.binding import failed_binds
 from phalanx.dialects.links import links_of
@@ -52,8 +53,8 @@ PLACEMENT = (
     "nvidia.com/nouse-gputype",
 )
 """How annotations that placement reads begin."""
-LASTING = ("uid", "creationTimestamp", "labels", "annotations", "ownerReferences")
-"""What of the metadata of a pod is read besides its name and its end."""
+LASTING = ("uid", "creationTimestamp", "labels", "ownerReferences")
+"""What of the metadata of a pod is read besides its name, its annotations and its end."""
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
@@ -112,7 +113,8 @@ class PodReader:
             qos=status.qos_class or _likely_qos(shape), annotations=annotations,
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
             failed_binds=failed_binds(annotations), is_placeholder=annotations.get(PLACEHOLDER) == "true",
-            replaces=annotations.get(REPLACES, ""), owners=_owners(meta),
+            replaces=annotations.get(REPLACES, ""), owners=_owners(meta), minima=minima_of(annotations),
+            has_controller=any(owner.controller for owner in meta.owner_references or ()),
         )  # fmt: skip
 
     def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:
@@ -124,7 +126,7 @@ class PodReader:
             task, status=_status(status.phase, is_leaving=bool(meta.deletion_timestamp), has_node=bool(node)), node=node,
             nominated_node=status.nominated_node_name or "", started=seconds(status.start_time, where="status.startTime"),
             scheduled=_scheduled(status), finished=_finished(status), leaving_since=_leaving_since(meta),
-            qos=status.qos_class or _likely_qos(task.shape),
+            qos=status.qos_class or _likely_qos(task.shape), minima=minima_of(document["metadata"].get("annotations") or {}),
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -151,9 +153,11 @@ def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:
 
 
 def is_same_but_for_course(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Tell whether a pod differs in nothing but where it is, how far it got and whether it leaves."""
+    """Tell whether a pod differs in nothing but where it is, what its gang needed then, how far it got and whether it leaves."""
     old, new = before["metadata"], after["metadata"]
     if before is after or any(old.get(name) != new.get(name) for name in LASTING):
+        return False
+    if not are_same_but_for_minima(old.get("annotations"), new.get("annotations")):
         return False
     former, latter = before["spec"], after.get("spec")
     if former is latter or not isinstance(latter, Mapping):

@@ -22,6 +22,7 @@ class Owner(Read):
     kind: str = ""
     name: str = ""
     uid: str = ""
+    controller: bool | None = None
 
 
 class Leaving(Read):

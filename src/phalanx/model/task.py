@@ -69,6 +69,10 @@ class Task:
     """The placeholder that made room for it, on the node that is nominated for it; empty for most."""
     owners: str = ""
     """To whom the pod belongs, as ``namespace/name``; several with commas."""
+    has_controller: bool = False
+    """Somebody makes another pod when this one is lost, and takes it away when it is one too many."""
+    minima: Mapping[str, int] | None = None
+    """What its gang needed, part by part, when it was bound; None when nobody says."""
 
     @property
     def namespace(self) -> str:

@@ -130,9 +130,7 @@ class Scheduling:
     def _bind(self, pod: Document, node: str, annotations: Mapping[str, str] | None) -> None:
         meta = pod["metadata"]
         try:
-            if annotations:
-                self._store.patch(POD, meta["namespace"], meta["name"], {"metadata": {"annotations": dict(annotations)}})
-            self._store.bind(meta["namespace"], meta["name"], node, uid=meta["uid"])
+            self._store.bind(meta["namespace"], meta["name"], node, uid=meta["uid"], annotations=annotations)
         except ClusterError:  # deleted, gated or refused meanwhile: the next session sees what is there
             found = self._store.find(POD, meta["namespace"], meta["name"])
             if found is not None:

@@ -4,7 +4,7 @@ Documents that go in or come out are never changed afterwards, neither here nor 
 Time comes from the clock that is handed in, names of objects from a counter: the same calls give the same objects.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -240,9 +240,9 @@ class MemoryStore:
 
     # --- what pods have besides --------------------------------------------------------------------------------------
 
-    def bind(self, namespace: str, name: str, node: str, *, uid: str = "") -> None:
-        """Give a pod a node, once."""
-        self.bind_as(namespace, name, {"metadata": {"uid": uid}, "target": {"name": node}})
+    def bind(self, namespace: str, name: str, node: str, *, uid: str = "", annotations: Mapping[str, str] | None = None) -> None:
+        """Give a pod a node, once, and annotations with it."""
+        self.bind_as(namespace, name, {"metadata": {"uid": uid, "annotations": annotations}, "target": {"name": node}})
 
     def bind_as(self, namespace: str, name: str, binding: Document) -> None:
         """Give a pod the node that a Binding names, and its labels and annotations."""

@@ -17,11 +17,13 @@ from phalanx.builtin import CATALOGUE, catalogue_of
 from phalanx.core.cycle import run_cycle
 from phalanx.core.decision import Decisions
 from phalanx.core.policy import Policy, read_policy
+from phalanx.core.quorum import MINIMA, minima_text
 from phalanx.core.shards import seen_by
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.links import GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.explain.answer import answer
+from phalanx.model.task import TaskKey
 
 Document: TypeAlias = dict[str, Any]  # a Kubernetes object: any JSON
 Quantity: TypeAlias = str | int
@@ -100,6 +102,16 @@ def in_group(group: str, pod: Document, *, role: str = "") -> Document:
     """Make a pod a member of a gang, with a role if one is given."""
     pod["metadata"]["annotations"] = {**pod["metadata"]["annotations"], GROUP: group, **({ROLE: role} if role else {})}
     return pod
+
+
+def bound_for(group: Document, *pods: Document) -> list[Document]:
+    """Return a group and its pods; those that have a node say that they were bound when the group needed what it needs now."""
+    cluster = ObjectCluster()
+    cluster.put(group)
+    (found,) = cluster.snapshot(0.0).gangs.values()
+    for pod in (pod for pod in pods if pod["spec"].get("nodeName")):
+        pod["metadata"].setdefault("annotations", {})[MINIMA] = minima_text(found)
+    return [group, *pods]
 
 
 def queue(name: str, *, weight: int = 1, **spec: Any) -> Document:
@@ -199,7 +211,7 @@ class Cluster:
     def carry_out(self, cycle: Cycle) -> "Cluster":
         """Let bound pods run, evicted ones go, and groups have their new phase."""
         for key, node in cycle.answer["binds"].items():
-            document = self._documents["Pod", key]
+            document = _annotated(self._documents["Pod", key], cycle.decisions.annotations.get(TaskKey(key), {}))
             self.submit({**document, "spec": {**document["spec"], "nodeName": node}, "status": {"phase": "Running"}})
         for key in cycle.answer["evictions"]:
             self.remove("Pod", key)

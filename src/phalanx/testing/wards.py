@@ -54,8 +54,7 @@ def _gang(chance: Random, name: str, places: list[str]) -> Iterator[Document]:
         group = _leaves(name, pods)
     said = chance.choice(tuple(GRACES))
     group["metadata"]["annotations"] = {} if said is None else {GRACE: said}
-    yield group
-    yield from pods
+    yield from build.bound_for(group, *pods)
 
 
 def _pod(chance: Random, name: str, group: str, places: list[str]) -> Document:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from phalanx.core.quorum import are_same_but_for_minima, minima_of
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
@@ -102,7 +103,8 @@ class Picture:
         if event.object["spec"] != {**before["spec"], "nodeName": guess.node} or _is_other(before, event.object):
             return False
         del self._guesses[key]
-        self._cluster.state.put_task(replace(task, status=Status.BOUND, node=guess.node))
+        minima = minima_of(event.object["metadata"].get("annotations") or {})
+        self._cluster.state.put_task(replace(task, status=Status.BOUND, node=guess.node, minima=minima))
         return True
 
     def _enter(self, event: Event) -> None:
@@ -211,13 +213,17 @@ def _pod_urgency(event: Event) -> Urgency:
 
 
 def _is_other(before: Document, after: Document) -> bool:
-    """Tell whether a pod has changed in more than its spec, its conditions and the labels of its node that binding puts on it."""
+    """Tell whether a pod has changed in more than its spec, its conditions and what binding puts on it."""
     old, new = before["metadata"], after["metadata"]
     added = {name: text for name, text in (new.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}
     if added != {name: text for name, text in (old.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}:
         return True
-    is_same = all(old.get(name) == new.get(name) for name in ("annotations", "deletionTimestamp"))
-    return not is_same or before.get("status", {}).get("phase") != after.get("status", {}).get("phase")
+    is_same = are_same_but_for_minima(old.get("annotations"), new.get("annotations"))
+    return (
+        not is_same
+        or old.get("deletionTimestamp") != new.get("deletionTimestamp")
+        or before.get("status", {}).get("phase") != after.get("status", {}).get("phase")
+    )
 
 
 def _pod_marks(pod: Document) -> tuple[object, ...]:
