@@ -3,8 +3,9 @@
 import itertools
 from functools import partial
 
+from phalanx.cli.policies import policy_of_profile
 from phalanx.core.decision import Eviction
-from phalanx.model.kinds import POD
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.world import World
 from phalanx.testing import build, worlds
@@ -97,3 +98,38 @@ def test_looking_carries_nothing_out() -> None:
     _, decisions = world.scheduling.look()
     assert len(decisions.outcomes) == 1
     assert world.store.history.version == before
+
+
+def test_a_group_that_waits_for_admission_is_admitted_where_nobody_waits_for_a_place() -> None:
+    world = worlds.world(nodes=1, gpus=1, policy=policy_of_profile("phalanx"))
+    worlds.submit(world, worlds.gang("a", tasks=1, gpus=1))
+    worlds.submit(world, [build.pod_group("b", min_member=2)], at=100)
+    worlds.run(world, 200)
+    assert worlds.phases(world.store) == {"a-0": "Running"}
+    assert world.store.get(GROUP_BY_DIALECT["volcano"], "default", "b")["status"]["phase"] == "Inqueue"
+
+
+LENT = {"tdm.revocable-zone.rz1": "00:00-12:00"}
+MIDNIGHT, NOON = 1767225600.0, 12 * 3600.0
+
+
+def test_what_runs_is_moved_when_its_time_is_up_although_nobody_waits() -> None:
+    policy = build.policy((("gang", {"name": "tdm", "arguments": LENT}),), "allocate, shuffle")
+    for settings in (Settings(), Settings(parks_up_to=1800.0, heartbeat=600.0)):
+        world = worlds.world(nodes=0, policy=policy, settings=settings, start=MIDNIGHT)
+        world.load([build.node("lent", labels={"volcano.sh/revocable-zone": "rz1"}, cpu=2)])
+        group, pod = worlds.gang("a", tasks=1, cpu=1, duration="20h")
+        pod["metadata"]["annotations"] |= {"volcano.sh/preemptable": "true", "volcano.sh/revocable-zone": "*"}
+        worlds.submit(world, [group, pod])
+        worlds.run(world, NOON - 1)
+        assert worlds.phases(world.store) == {"a-0": "Running"}
+        worlds.run(world, NOON + 3600)
+        assert worlds.phases(world.store) == {"a-0": "Pending"}
+
+
+def test_a_cluster_whose_policy_moves_what_runs_comes_to_rest_with_the_last_pod() -> None:
+    policy = build.policy((("gang", {"name": "tdm", "arguments": LENT}),), "allocate, shuffle")
+    world = worlds.world(nodes=1, policy=policy, cpu=2)
+    worlds.submit(world, worlds.gang("a", tasks=1, cpu=1, duration="1h"))
+    worlds.run(world, 4 * 3600)
+    assert world.next_time() is None

@@ -80,9 +80,10 @@ class Decider:
 def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Decisions | None:
     """Return the gangs as they are where no session would decide anything for them; None if one might.
 
-    Nobody waits for a place and no gang lacks members, so no action has anything to do; figures of queues are not counted anew.
+    Nobody waits for a place or for admission, no gang lost members, and no action moves what runs, so none has anything to do;
+    figures of queues are not counted anew.
     """
-    if policy.family == "kai" or any(_waits(key, snapshot, policy) for key in snapshot.active):
+    if policy.family == "kai" or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
         return None
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
     if any(map(is_stale, states)):
@@ -92,9 +93,13 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     return decisions
 
 
-def _waits(key: GangKey, snapshot: Snapshot, policy: Policy) -> bool:
-    """Tell whether a gang waits for places or for admission."""
-    if policy.has_admission and snapshot.gangs[key].phase == "Pending":
+def _waits(key: GangKey, snapshot: Snapshot) -> bool:
+    """Tell whether a gang waits for places or for admission.
+
+    Without an action `enqueue` it is admitted by the first session that sees it, and for that there has to be one: owners such as
+    Volcano's job controller make pods only then.
+    """
+    if snapshot.gangs[key].phase in ("", "Pending"):
         return True
     return any(task.status is Status.PENDING for task in snapshot.members_of(key).values())
 

@@ -61,6 +61,11 @@ class Policy:
         return "enqueue" in self.actions
 
     @property
+    def moves_running(self) -> bool:
+        """Tell whether pods that run may have to go although nobody waits for their places."""
+        return "shuffle" in self.actions
+
+    @property
     def heals(self) -> bool:
         """Tell whether gangs that lost members are given a fresh start."""
         return "heal" in self.actions

@@ -64,7 +64,7 @@ class Scheduling:
 
     def _decide(self) -> None:
         self._planned, self._last = None, self._kernel.now
-        if self._parking is not None and not self._cluster.state.has_active():
+        if self._parking is not None and not self._mind.policy.moves_running and not self._cluster.state.has_active():
             return
         self.sessions += 1
         snapshot = seen_by(self._mind.policy, self._cluster.snapshot(self._kernel.now))
@@ -84,10 +84,15 @@ class Scheduling:
             self.wake()
         if decisions.again is not None:
             self._plan(max(decisions.again, self._kernel.now + self._settings.period))
-        if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes):
+        if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes) or self._may_move(snapshot):
             self._plan(self._kernel.now + min(self._settings.heartbeat, shortest_wait(decisions)))
         elif self._parking is not None and (moment := self._parking.next_time()) is not None:
             self._plan(max(moment, self._kernel.now + self._settings.heartbeat))
+
+    def _may_move(self, snapshot: Snapshot) -> bool:
+        """Tell whether somebody who runs may have to go elsewhere as time passes."""
+        members = (task for key in snapshot.gangs for task in snapshot.members_of(key).values())
+        return self._mind.policy.moves_running and any(task.status is Status.RUNNING for task in members)
 
     def _carry_out(self, snapshot: Snapshot, decisions: Decisions) -> bool:
         """Write what was decided; tell whether a group was admitted, which the next session builds on."""
