@@ -93,7 +93,10 @@ class Following:
     def _adjust(self, served: Collection[Kind], tasks: asyncio.TaskGroup) -> None:
         """Begin to follow what is served, and forget what is not any more."""
         named = {self._by_resource[kind.resource]: kind for kind in served}
-        self._client.served = {own: kind for own, kind in named.items() if own != kind}
+        before, self._client.served = self._client.served, {own: kind for own, kind in named.items() if own != kind}
+        for own, kind in self._client.served.items():
+            if own.has_status and not kind.has_status and before.get(own, own).has_status:
+                self._report(f"{kind.resource} have no status subresource: their status is written with the object")
         for kind in [kind for kind in self.reflectors if kind not in named]:
             self._tasks.pop(kind).cancel()
             del self.reflectors[kind]

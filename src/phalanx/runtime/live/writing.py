@@ -102,8 +102,22 @@ class Writer:
     async def _post(self, letter: "_Letter") -> None:
         if self._pending.get(letter.place) is letter:
             del self._pending[letter.place]
-        with suppress(Missing):  # gone meanwhile: another one of that name has another uid
+        try:
             await self._patch(letter.write)
+        except Missing:
+            await self._check_gone(letter.write)
+
+    async def _check_gone(self, write: Patch) -> None:
+        """Raise if an object that was not found is there; one that went while its patch was on the way is no fault."""
+        spot = _spot_of_patch(write)
+        if self._mirror.find(*spot) is None:
+            return
+        with suppress(Missing):
+            await self._client.get(*spot)
+            part = "its status" if write.is_status else "it"
+            raise ClusterError(
+                f"{write.kind.resource} {write.namespace}/{write.name}: {part} cannot be patched, although it is there"
+            )
 
     def forget(self) -> None:
         """Somebody else writes now."""
@@ -137,9 +151,7 @@ class Writer:
 
     async def _patch(self, write: Patch) -> None:
         kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE
-        answer = await self._client.patch(
-            *_spot_of_patch(write), write.patch, form=form, is_status=write.is_status and kind.has_status
-        )
+        answer = await self._client.patch(*_spot_of_patch(write), write.patch, form=form, is_status=write.is_status)
         if answer.get("kind") == kind.kind:
             self._mirror.put(kind, dict(answer))
 

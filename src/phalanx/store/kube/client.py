@@ -66,7 +66,7 @@ class Client:
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
         self.served: Mapping[Kind, Kind] = {}
-        """Kinds that are served in another version than the one we name."""
+        """Kinds that are served in another version than the one we name, or whose status is written in another way."""
         self._date = ""
 
     @property
@@ -175,8 +175,9 @@ class Client:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
     ) -> Document:
-        """Change parts of an object, or of its status."""
-        target = Target(kind, namespace, name, "status" if is_status else "")
+        """Change parts of an object, or of its status; where there is no subresource for that, it is a part like others."""
+        has_place = self.served.get(kind, kind).has_status
+        target = Target(kind, namespace, name, "status" if is_status and has_place else "")
         return await self._ask("PATCH", target, patch, form=form)
 
     async def delete(

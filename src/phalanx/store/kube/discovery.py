@@ -12,9 +12,9 @@ from phalanx.store.kube.client import Client
 async def served_kinds(client: Client, among: Iterable[Kind] = KINDS) -> frozenset[Kind]:
     """Return those kinds that the server serves, each in a version that it serves and we read.
 
-    Where that is not the version of ``model.kinds``, the kind that comes back is no longer equal to the one there: compare them
-    by `resource`. Workloads of other projects are read in any version, since what we read of them seldom changes. A group that is
-    listed and does not answer, such as metrics without their server, is left out alone.
+    Where that is not the version of ``model.kinds``, or the status is written in another way, the kind that comes back is no longer
+    equal to the one there: compare them by `resource`. Workloads of other projects are read in any version, since what we read of
+    them seldom changes. A group that is listed and does not answer, such as metrics without their server, is left out alone.
     """
     kinds = list(among)
     groups = await client.document("/apis")
@@ -48,4 +48,6 @@ async def _resources(client: Client, group: str, version: str) -> frozenset[str]
 def _served(kind: Kind, versions: Iterable[str], resources: Mapping[tuple[str, str], frozenset[str]]) -> Kind | None:
     """Return the kind in the first version that is served; None if there is none."""
     version = next((item for item in versions if kind.plural in resources[kind.group, item]), None)
-    return None if version is None else replace(kind, version=version)
+    if version is None:
+        return None
+    return replace(kind, version=version, has_status=f"{kind.plural}/status" in resources[kind.group, version])
