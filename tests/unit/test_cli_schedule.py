@@ -152,6 +152,18 @@ def test_now_is_the_time_of_the_session(tmp_path: Path) -> None:
     assert (phase("2026-01-01T12:00:00Z"), phase("2026-01-01T13:00:00")) == ("Pending", "Inqueue")
 
 
+def test_a_job_of_volcanos_own_controller_is_admitted_though_its_minimum_holds_names_of_quotas() -> None:
+    # As Volcano's job controller writes it for two pods that ask for 1 cpu, 1Gi and 1 GPU each, with limits.
+    minimum = {"count/pods": "2", "pods": "2", "cpu": "2", "requests.cpu": "2", "limits.cpu": "4", "memory": "2Gi"}
+    minimum |= {"requests.memory": "2Gi", "limits.memory": "4Gi", "nvidia.com/gpu": "2", "requests.nvidia.com/gpu": "2"}
+    group, *pods = build.gang("train", tasks=2, cpu=1, memory="1Gi", gpus=1)
+    group["spec"]["minResources"] = minimum
+    result = stdin(cluster(build.node("node-0", gpus=2), group, pods), "--profile", "volcano", "-o", "json")
+    answer = json.loads(result.stdout)
+    assert answer["groups"]["default/train"]["why"] == ""
+    assert answer["binds"] == {"default/train-0": "node-0", "default/train-1": "node-0"}
+
+
 # --- the course ----------------------------------------------------------------------------------------------------------
 
 
