@@ -1,6 +1,5 @@
 """Volcano's objects: PodGroup, Queue, HyperNode, NodeShard."""
 
-import re
 from dataclasses import replace
 
 from phalanx.dialects import schema
@@ -8,6 +7,7 @@ from phalanx.dialects.parts import condition, key_of, label_selector, seconds, s
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Counts, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember
+from phalanx.model.patterns import compile_pattern
 from phalanx.model.queue import NodeGroupAffinity, Queue, QueueBounds
 from phalanx.model.quota import under_quota_names, without_quota_names
 from phalanx.model.resources import CPU, GPU, MEMORY, Resources, read_resources, scale_of
@@ -17,6 +17,8 @@ from phalanx.model.task import GangKey
 ALLOCATED_HYPERNODE = "volcano.sh/job-allocated-hypernode"
 PREEMPTABLE = "volcano.sh/preemptable"
 UNLIMITED = -1.0
+LONGEST_SHOWN = 80
+"""Characters of a pattern in a message."""
 
 
 def gang(read: schema.PodGroup) -> Gang:
@@ -136,9 +138,10 @@ def _member(read: schema.HyperNodeMemberRead) -> HyperNodeMember:
 
 def _pattern(text: str) -> str:
     try:
-        re.compile(text)
-    except re.error as problem:
-        raise SnapshotError(f"spec.members: regexMatch.pattern {text!r} is not a regular expression: {problem}") from problem
+        compile_pattern(text)
+    except SnapshotError as problem:
+        shown = repr(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}...")
+        raise SnapshotError(f"spec.members: regexMatch.pattern {shown} cannot be read: {problem}") from problem
     return text
 
 
