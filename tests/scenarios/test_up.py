@@ -14,6 +14,8 @@ from typing import IO
 
 import pytest
 
+from phalanx.testing import build
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 30.0
 Run = subprocess.CompletedProcess[str]
@@ -111,6 +113,25 @@ def test_a_gang_runs_another_waits_and_is_told_why(site: Site) -> None:
 
     assert site.run("delete", "gang", "bert", "-n", "research").returncode == 0
     site.until("get", "gangs", "-n", "research", shows=has_row("resnet", r"Runs +3 +3 +3"))
+
+
+RUNAWAY = """
+apiVersion: topology.volcano.sh/v1alpha1
+kind: HyperNode
+metadata: {name: rack}
+spec: {tier: 1, members: [{type: Node, selector: {regexMatch: {pattern: "^(a+)+b$"}}}]}
+"""
+
+
+def test_a_hypernode_with_a_pattern_that_other_engines_never_finish_stops_nobody(site: Site, tmp_path: Path) -> None:
+    nodes, rack = tmp_path / "nodes.yaml", tmp_path / "rack.yaml"
+    nodes.write_text(json.dumps(build.node("a" * 63, cpu=64, memory="512Gi", gpus=8)))
+    rack.write_text(RUNAWAY)
+    process = site.up(str(nodes))
+    assert site.run("apply", "-f", str(rack)).stdout == "hypernode.topology.volcano.sh/rack created\n"
+    site.run("apply", "-f", "examples/deadlock/jobs.yaml")
+    site.until("get", "gangs", "-n", "research", shows=has_row("bert", r"Runs +3 +3 +3"))
+    assert site.stop(process)[0] == 0
 
 
 def test_applying_twice_changes_nothing_and_a_change_is_applied(site: Site, tmp_path: Path) -> None:

@@ -54,6 +54,12 @@ def test_a_queue_that_is_not_to_be_reclaimed_keeps_all() -> None:
     assert not cluster.submit(gang("old", "greedy", ["node-0"] * 4), gang("new", "patient", [""])).run_cycle().decisions.evictions
 
 
+def test_a_guarantee_under_a_name_of_quotas_holds_nothing_back() -> None:
+    cluster = cluster_of(queue("greedy", 2, guarantee={"resource": {"requests.cpu": 4, "count/pods": 4}}), queue("patient", 2))
+    cycle = cluster.submit(gang("old", "greedy", ["node-0"] * 4), gang("new", "patient", [""])).run_cycle()
+    assert cycle.pipelined == [("new-0", "node-0")]
+
+
 def test_nobody_goes_for_a_gang_that_cannot_be_whole() -> None:
     cluster = cluster_of(queue("greedy", 1), queue("patient", 3))
     cluster.submit(gang("old", "greedy", ["node-0"] * 4), gang("new", "patient", ["", ""], minimum=2, cpu=3))

@@ -15,7 +15,7 @@ from phalanx import cli
 from phalanx.errors import ConfigError, SnapshotError
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "aiohttp")
+HEAVY_MODULES = ("numpy", "msgspec", "yaml", "asyncio", "aiohttp", "cryptography", "re2")
 
 
 def run(*arguments: str) -> Result:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +17,9 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 from phalanx.cli.run import Options, _chosen
 from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.sim.sshkeys import pair_for
 from phalanx.store.memory import MemoryStore
-from phalanx.testing import build
+from phalanx.testing import build, jobs
 from phalanx.testing.api import Connection, served
 
 PATIENCE_SECONDS = 20.0
@@ -194,3 +196,25 @@ def test_a_gang_of_the_schedulers_that_were_named_is_bound_and_sigterm_ends_it(t
         lease = connection.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/default/leases/phalanx").body
         assert lease["spec"]["holderIdentity"] == ""
     assert all(json.loads(line) for line in log.read_text().splitlines())
+
+
+SSH_SECRET = "/api/v1/namespaces/default/secrets/train-ssh"
+CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/train-volume-0"
+
+
+def test_ssh_keys_of_a_job_cannot_be_computed_from_what_everybody_reads_and_survive_a_restart(tmp_path: Path) -> None:
+    store = MemoryStore(time.time)
+    volume = {"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteMany"]}}
+    store.create(build.queue("default"))
+    uid = store.create(jobs.job("train", jobs.task("worker"), plugins={"ssh": []}, volumes=[volume]))["metadata"]["uid"]
+    with served(store) as connection:
+        command = ("--kubeconfig", str(written(tmp_path, connection.server)), "--no-leader-elect")
+        with running(tmp_path / "first", *command):
+            until(lambda: connection.ask("GET", CLAIM).code == 200)
+        secret = connection.ask("GET", SSH_SECRET).body
+        assert b64decode(secret["data"]["id_rsa.pub"]).decode() != pair_for(uid).public, "the key follows from the uid"
+        # Secrets are not watched. The claim is made after the secret: when it is back, the new process has looked at both.
+        connection.ask("DELETE", CLAIM)
+        with running(tmp_path / "second", *command):
+            until(lambda: connection.ask("GET", CLAIM).code == 200)
+        assert connection.ask("GET", SSH_SECRET).body == secret

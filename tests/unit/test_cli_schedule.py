@@ -1,6 +1,8 @@
 """`phalanx schedule`: what it reads, what it writes where, and how it ends."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,56 @@ def test_now_is_the_time_of_the_session(tmp_path: Path) -> None:
         return json.loads(result.stdout)["groups"]["default/a"]["phase"]
 
     assert (phase("2026-01-01T12:00:00Z"), phase("2026-01-01T13:00:00")) == ("Pending", "Inqueue")
+
+
+def test_a_job_of_volcanos_own_controller_is_admitted_though_its_minimum_holds_names_of_quotas() -> None:
+    # As Volcano's job controller writes it for two pods that ask for 1 cpu, 1Gi and 1 GPU each, with limits.
+    minimum = {"count/pods": "2", "pods": "2", "cpu": "2", "requests.cpu": "2", "limits.cpu": "4", "memory": "2Gi"}
+    minimum |= {"requests.memory": "2Gi", "limits.memory": "4Gi", "nvidia.com/gpu": "2", "requests.nvidia.com/gpu": "2"}
+    group, *pods = build.gang("train", tasks=2, cpu=1, memory="1Gi", gpus=1)
+    group["spec"]["minResources"] = minimum
+    result = stdin(cluster(build.node("node-0", gpus=2), group, pods), "--profile", "volcano", "-o", "json")
+    answer = json.loads(result.stdout)
+    assert answer["groups"]["default/train"]["why"] == ""
+    assert answer["binds"] == {"default/train-0": "node-0", "default/train-1": "node-0"}
+
+
+def hypernode(pattern: str) -> dict[str, Any]:
+    member = {"type": "Node", "selector": {"regexMatch": {"pattern": pattern}}}
+    return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": "rack"},
+            "spec": {"tier": 1, "members": [member]}}  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+b$", "^(a|a)*b$", "(a*)*(a*)*(a*)*(a*)*b"])
+def test_a_hypernode_with_a_pattern_that_other_engines_never_finish_costs_no_time(pattern: str) -> None:
+    given = cluster(build.node("a" * 63), hypernode(pattern), build.gang("train", tasks=2, cpu=1))
+    command = [sys.executable, "-m", "phalanx", "schedule", "-f", "-", "-o", "json"]
+    # In a process of its own: an engine that does not come back would not let this test end either.
+    answer = json.loads(subprocess.run(command, input=given, capture_output=True, text=True, timeout=10, check=True).stdout)
+    assert answer["binds"] == {"default/train-0": "a" * 63, "default/train-1": "a" * 63}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sentence"),
+    [
+        (
+            r"(a)\1",
+            r"'(a)\\1' cannot be read: invalid escape sequence: \1; write it in RE2's syntax, without look-around and backref",
+        ),
+        ("^a(?!b)", "'^a(?!b)' cannot be read: invalid perl operator: (?!; write it in RE2's syntax, without look-around"),
+        ("(", "'(' cannot be read: missing ): (; write it in RE2's syntax"),
+        ("a{1001}", "'a{1001}' cannot be read: invalid repetition size: {1001}; write it in RE2's syntax"),
+        ("((a{100}){100}){100}", "cannot be read: invalid repetition size: {100}; write it in RE2's syntax"),
+        (r"\pL" * 300, "cannot be read: pattern too large - compile failed; write it in RE2's syntax"),
+        ("a" * 2000, "aaa...' cannot be read: it has 2000 characters; write at most 1000"),
+    ],
+)
+def test_a_pattern_that_re2_does_not_read_is_refused_with_what_to_write(pattern: str, sentence: str) -> None:
+    result = stdin(cluster(build.node("a"), hypernode(pattern), build.gang("train", tasks=1, cpu=1)))
+    assert "HyperNode rack: spec.members: regexMatch.pattern" in result.stdout
+    assert sentence in result.stdout
+    assert (result.exit_code, result.stderr) == (3, "")
+    assert "default/train  a ×1" in result.stdout
 
 
 # --- the course ----------------------------------------------------------------------------------------------------------

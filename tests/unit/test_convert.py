@@ -90,6 +90,12 @@ def test_coscheduling_knows_a_minimum_and_resources() -> None:
     assert lost(found) == [("gang default/train", "minTaskMember"), ("gang default/train", "queue")]
 
 
+@pytest.mark.parametrize("dialect", ["volcano", "coscheduling"])
+def test_names_of_quotas_in_the_minimum_are_kept(dialect: str) -> None:
+    minimum = {"cpu": "2", "count/pods": "2", "limits.memory": "1073741824", "requests.nvidia.com/gpu": "2"}
+    assert groups(converted(volcano(minResources=minimum), dialect))[0]["spec"]["minResources"] == minimum
+
+
 def test_kubernetes_own_group_is_named_in_the_spec_of_pods() -> None:
     found = converted(kai(topologyConstraint=TREE, priorityClassName="high", subGroups=[]), "native")
     assert groups(found)[0]["spec"] == {

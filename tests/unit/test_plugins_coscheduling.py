@@ -254,6 +254,12 @@ def test_what_others_hold_counts_where_they_can_be_evicted() -> None:
     assert cluster.why("huge") == "its minResources ask for 5 cpu in all, there are 4"
 
 
+def test_names_of_quotas_in_min_resources_are_no_resources() -> None:
+    cluster = build.cluster(nodes=1, policy=policy(), cpu=2)
+    cluster.submit(sigs.gang("train", tasks=1, cpu=1, spec={"minResources": {"cpu": "1", "count/pods": "1", "limits.cpu": "2"}}))
+    assert len(cluster.run_cycle().binds) == 1
+
+
 # --- settings --------------------------------------------------------------------------------------------------------------
 
 

@@ -6,8 +6,11 @@ import pytest
 
 from phalanx.cli.policies import policy_of_profile
 from phalanx.controllers.base import Patch
+from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.controllers.volcano_job.job import COMMAND, JOB, MEMORY
+from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.model.kinds import POD, Document, kind_of
+from phalanx.runtime.sshkeys import new_pair
 from phalanx.testing import build, jobs
 
 CONFIG = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
@@ -417,6 +420,23 @@ def test_asked_again_the_controller_writes_nothing() -> None:
     for moment in (1, 30, 60, 300, 700, 900):
         ward.run(moment)
         assert ward.writes("train") == []
+
+
+def test_the_keys_of_a_job_are_made_once_though_every_pair_is_another() -> None:
+    made: list[str] = []
+
+    def counted(uid: str) -> KeyPair:
+        made.append(uid)
+        return new_pair(uid)
+
+    ward = jobs.ward(make_pair=counted)
+    ward.submit(jobs.job("train", jobs.task("worker", 2, duration="10m"), plugins={"ssh": []}))
+    ward.run(1)
+    secret = ward.world.store.get(SECRET, "default", "train-ssh")
+    ward.run(900)
+    assert ward.writes("train") == []
+    assert ward.world.store.get(SECRET, "default", "train-ssh") == secret
+    assert made == [ward.job("train")["metadata"]["uid"]]
 
 
 def test_after_a_crash_between_two_writes_the_next_look_goes_on() -> None:

@@ -182,7 +182,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.runtime.catalogue import connected_catalogue
     from phalanx.runtime.live.app import Setup
     from phalanx.runtime.live.election import Terms
-    from phalanx.sim.sshkeys import pair_for
+    from phalanx.runtime.sshkeys import new_pair
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     mind = Mind(policy, connected_catalogue(policy.family))
@@ -195,7 +195,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     third = asked.lease_duration / 15.0
     return Setup(
         mind=mind, gates=Mind(policy_of_gates(), connected_catalogue("")),
-        controllers=_chosen(asked.controllers, standard_controllers(pair_for, chosen, has_admission=policy.has_admission)),
+        controllers=_chosen(asked.controllers, standard_controllers(new_pair, chosen, has_admission=policy.has_admission)),
         single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
         schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)

@@ -1,12 +1,12 @@
 """The tree of network domains: HyperNodes over nodes, with a virtual top that holds everything."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from phalanx.core.nodes import NodeTable
 from phalanx.model.node import HyperNode, HyperNodeMember
+from phalanx.model.patterns import compile_pattern
 from phalanx.placement import Index
 from phalanx.placement.domains import Domains
 
@@ -102,7 +102,8 @@ def _select(member: HyperNodeMember, names: Mapping[str, int], nodes: NodeTable)
     if member.name:
         return [names[member.name]] if member.name in names else []
     if member.pattern:
-        return [number for name, number in names.items() if re.search(member.pattern, name)]
+        pattern = compile_pattern(member.pattern)
+        return [number for name, number in names.items() if pattern.is_in(name)]
     if member.labels is None or member.is_hypernode:
         return []
     wanted = dict(member.labels)

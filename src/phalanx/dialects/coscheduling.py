@@ -11,6 +11,7 @@ from phalanx.dialects.parts import key_of, seconds, staleness_grace
 from phalanx.dialects.schema import Int32, Meta, Quantities, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import STALE, Condition, Counts, Gang
+from phalanx.model.quota import under_quota_names, without_quota_names
 from phalanx.model.resources import read_resources
 from phalanx.model.task import GangKey
 
@@ -53,9 +54,10 @@ def gang(read: PodGroupRead) -> Gang:
     """Read a PodGroup; without minMember it makes no gang, and every pod starts for itself."""
     meta, spec = read.metadata, read.spec or PodGroupSpecRead()
     annotations, status = meta.annotations or {}, read.status or PodGroupStatusRead()
-    minimum = None if spec.min_resources is None else read_resources(spec.min_resources, where="spec.minResources")
+    minimum = read_resources(spec.min_resources, where="spec.minResources")
     return Gang(
-        key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=min_member(spec), min_resources=minimum,
+        key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=min_member(spec),
+        min_resources=None if spec.min_resources is None else without_quota_names(minimum), min_quota=under_quota_names(minimum),
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=phase(status),
         conditions=conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations,
         dialect=DIALECT, follows_pods=True, schedule_timeout_seconds=timeout(spec), reported={"": counts(status)},

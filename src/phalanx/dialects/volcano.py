@@ -1,6 +1,5 @@
 """Volcano's objects: PodGroup, Queue, HyperNode, NodeShard."""
 
-import re
 from dataclasses import replace
 
 from phalanx.dialects import schema
@@ -8,7 +7,9 @@ from phalanx.dialects.parts import condition, key_of, label_selector, seconds, s
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Counts, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember
+from phalanx.model.patterns import compile_pattern
 from phalanx.model.queue import NodeGroupAffinity, Queue, QueueBounds
+from phalanx.model.quota import under_quota_names, without_quota_names
 from phalanx.model.resources import CPU, GPU, MEMORY, Resources, read_resources, scale_of
 from phalanx.model.shard import Shard
 from phalanx.model.task import GangKey
@@ -16,13 +17,15 @@ from phalanx.model.task import GangKey
 ALLOCATED_HYPERNODE = "volcano.sh/job-allocated-hypernode"
 PREEMPTABLE = "volcano.sh/preemptable"
 UNLIMITED = -1.0
+LONGEST_SHOWN = 80
+"""Characters of a pattern in a message."""
 
 
 def gang(read: schema.PodGroup) -> Gang:
     """Read a PodGroup."""
     meta, spec, status = read.metadata, read.spec or schema.PodGroupSpec(), read.status or schema.PodGroupStatus()
     annotations = meta.annotations or {}
-    minimum = None if spec.min_resources is None else read_resources(spec.min_resources, where="spec.minResources")
+    minimum = read_resources(spec.min_resources, where="spec.minResources")
     preemptable = annotations.get(PREEMPTABLE)
     if spec.min_member < 0:
         raise SnapshotError(f"spec.minMember: {spec.min_member} is negative; write 0 or more")
@@ -33,7 +36,8 @@ def gang(read: schema.PodGroup) -> Gang:
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), queue=spec.queue or "default", min_member=spec.min_member,
         role_minima=spec.min_task_member or {}, subgroups=tuple(map(_subgroup, spec.sub_group_policy or ())),
         topology=_topology(spec.network_topology), priority_class=spec.priority_class_name or "",
-        created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), min_resources=minimum,
+        created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
+        min_resources=None if spec.min_resources is None else without_quota_names(minimum), min_quota=under_quota_names(minimum),
         phase=status.phase or "Pending", conditions=tuple(map(condition, status.conditions or ())),
         is_preemptable=None if preemptable is None else preemptable.lower() == "true",
         allocated_hypernode=annotations.get(ALLOCATED_HYPERNODE, ""), staleness_grace_seconds=staleness_grace(annotations),
@@ -77,13 +81,17 @@ def queue(read: schema.QueueRead) -> Queue:
     found = Queue(
         name=meta.name, uid=meta.uid or meta.name, weight=1 if spec.weight is None else spec.weight, priority=spec.priority or 0,
         parent=spec.parent or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
-        capability=read_resources(spec.capability, where="spec.capability") or None,
-        deserved=read_resources(spec.deserved, where="spec.deserved"),
-        guarantee=read_resources(guarantee, where="spec.guarantee.resource"),
+        capability=_share(spec.capability, where="spec.capability") or None,
+        deserved=_share(spec.deserved, where="spec.deserved"), guarantee=_share(guarantee, where="spec.guarantee.resource"),
         is_reclaimable=spec.reclaimable is not False, state=state or "Open", annotations=meta.annotations or {},
         node_groups=_node_groups(spec.affinity),
     )  # fmt: skip
     return with_bounds(found)
+
+
+def _share(quantities: object, *, where: str) -> Resources:
+    """Read amounts of a queue; names of quotas bound nothing, as in Volcano."""
+    return without_quota_names(read_resources(quantities, where=where))
 
 
 def with_bounds(queue: Queue) -> Queue:
@@ -130,9 +138,10 @@ def _member(read: schema.HyperNodeMemberRead) -> HyperNodeMember:
 
 def _pattern(text: str) -> str:
     try:
-        re.compile(text)
-    except re.error as problem:
-        raise SnapshotError(f"spec.members: regexMatch.pattern {text!r} is not a regular expression: {problem}") from problem
+        compile_pattern(text)
+    except SnapshotError as problem:
+        shown = repr(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}...")
+        raise SnapshotError(f"spec.members: regexMatch.pattern {shown} cannot be read: {problem}") from problem
     return text
 
 

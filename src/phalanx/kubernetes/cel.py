@@ -6,7 +6,7 @@
 It has what device selectors use: the fields of `device`, comparisons, `in`, `&&`, `||`, `!`, `?:`, lists, `has`,
 `cel.bind`, `quantity`, `semver` and some methods of text. Arithmetic, macros such as `exists` and optional fields are
 left out; an expression that needs them does not compile. Nothing is handed to Python's own evaluator, nesting is
-limited, and patterns of `matches` are limited to forms that cannot run away.
+limited, and no pattern of `matches` can run away (`model/patterns.py`).
 
 As in CEL, an attribute that the device lacks is an error and not false, unless `&&` or `||` has its answer anyway.
 """

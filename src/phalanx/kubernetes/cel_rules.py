@@ -7,10 +7,9 @@ Beyond the selectors of `cel.py` it has arithmetic, the macros that look at ever
 patches, and functions of lists. It is for expressions of our own, which are short and known: nothing bounds their cost.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from phalanx.kubernetes.cel import Parser, Run, Scope, Step
@@ -120,14 +119,6 @@ def _written(value: object) -> str:
     return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(_number(value))
 
 
-@lru_cache(maxsize=1024)
-def _search(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as problem:
-        raise CelError(f"matches({pattern!r}): {problem}") from problem
-
-
 def _is_quantity(value: object) -> bool:
     try:
         Quantity.parse(as_text(value))
@@ -156,7 +147,6 @@ _RULE_METHODS: dict[tuple[str, int], Callable[..., object]] = {
     ("size", 0): _size,
     ("sum", 0): lambda value: sum(map(_number, _items(value))),
     ("max", 0): lambda value: max(map(_number, _items(value))),
-    ("matches", 1): lambda value, pattern: _search(as_text(pattern)).search(as_text(value)) is not None,
     ("indexOf", 1): _index_of,
     ("split", 1): lambda value, mark: as_text(value).split(as_text(mark)),
 }

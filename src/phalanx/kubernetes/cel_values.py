@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from phalanx.errors import PhalanxError, SnapshotError
+from phalanx.model.patterns import compile_pattern
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.storage import Device
-
-LONGEST_MATCHED_TEXT = 256
 
 
 class CelError(PhalanxError):
@@ -185,20 +184,11 @@ def _difference(left: object, right: object) -> int:
     raise CelError("no such overload")
 
 
-_ATOM = r"(?:[^\\()\[\]{}*+?|^$]|\\[dwsDWS.\-]|\[\^?[\w .:/-]+\])"
-_TAME_PATTERN = re.compile(rf"\^?(?:{_ATOM}[*+?]?)*\$?")
-_MOST_REPEATS = 3
-
-
 def _pattern_matches(text: str, pattern: str) -> bool:
-    """Search for a pattern. Without groups and with few repeats the time is a small power of the length of the text."""
-    is_tame = _TAME_PATTERN.fullmatch(pattern) and len(re.findall(r"(?<!\\)[*+?]", pattern)) <= _MOST_REPEATS
-    if not is_tame or len(text) > LONGEST_MATCHED_TEXT:
-        raise CelError(f"matches({pattern!r}): only short patterns without groups and alternatives are supported")
     try:
-        return re.search(pattern, text) is not None
-    except re.error as error:
-        raise CelError(f"matches({pattern!r}): {error}") from error
+        return compile_pattern(pattern).is_in(text)
+    except SnapshotError as problem:
+        raise CelError(f"matches({pattern!r}): {problem}") from problem
 
 
 FUNCTIONS: dict[str, Callable[[object], object]] = {

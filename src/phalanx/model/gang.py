@@ -105,6 +105,8 @@ class Gang:
     priority_class: str = ""
     created: float = 0.0
     min_resources: Resources | None = None
+    min_quota: Resources = field(default_factory=dict)
+    """What the minimum takes of quotas, under names that only quotas know, such as ``count/pods``; no node and no queue has it."""
     phase: str = "Pending"
     conditions: tuple[Condition, ...] = ()
     is_preemptable: bool | None = None
@@ -156,6 +158,11 @@ class Gang:
     def name(self) -> str:
         """The name of the group; in a key its dialect may follow."""
         return self.key.partition("/")[2].partition("@")[0]
+
+    @property
+    def written_minimum(self) -> Resources | None:
+        """What the group says its minimum needs, under all names."""
+        return None if self.min_resources is None else {**self.min_resources, **self.min_quota}
 
     @property
     def pool(self) -> str:

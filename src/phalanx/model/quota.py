@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 from phalanx.model.resources import Resources, scale_of
 
+_PREFIXES = ("count/", "requests.", "limits.")
+"""How names begin that only quotas know: no node offers such a thing, and no pod asks for it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceQuota:
@@ -26,6 +29,16 @@ class ResourceQuota:
     def name(self) -> str:
         """The name of the quota."""
         return self.key.partition("/")[2]
+
+
+def without_quota_names(amounts: Resources) -> dict[str, int]:
+    """Return the amounts of resources; those under names that only quotas know are left out."""
+    return {name: amount for name, amount in amounts.items() if not name.startswith(_PREFIXES)}
+
+
+def under_quota_names(amounts: Resources) -> dict[str, int]:
+    """Return the amounts under names that only quotas know."""
+    return {name: amount for name, amount in amounts.items() if name.startswith(_PREFIXES)}
 
 
 def plain_name(name: str) -> str:

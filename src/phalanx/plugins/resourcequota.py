@@ -32,7 +32,7 @@ class ResourceQuotaPlugin:
 
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote against a gang whose minimum exceeds a quota."""
-        wanted = as_quota_counts(gang.gang.min_resources or {})
+        wanted = _wanted(gang)
         for quota in self._quotas.get(gang.gang.namespace, ()):
             for name, limit in quota.hard.items():
                 more = wanted.get(plain_name(name), 0)
@@ -43,7 +43,7 @@ class ResourceQuotaPlugin:
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang."""
         namespace = gang.gang.namespace
-        self._admitted[namespace] = add(self._admitted.get(namespace, {}), as_quota_counts(gang.gang.min_resources or {}))
+        self._admitted[namespace] = add(self._admitted.get(namespace, {}), _wanted(gang))
 
     def _promised(self, quota: ResourceQuota, name: str) -> int:
         return self._admitted.get(quota.namespace, {}).get(plain_name(name), 0)
@@ -55,3 +55,8 @@ class ResourceQuotaPlugin:
         waiting = f" and {promised} promised" if promises else ""
         message = f"resource quota {quota.name} has {used} of {hard} {name} used{waiting}; {more} more do not fit"
         return Vote.reject(self.name, "NamespaceQuotaExceeded", message, quota=quota.key, resource=name, **numbers)
+
+
+def _wanted(gang: GangState) -> Resources:
+    """Return what the gang takes of quotas, by plain names."""
+    return as_quota_counts(gang.gang.written_minimum or {})

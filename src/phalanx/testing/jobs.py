@@ -13,6 +13,7 @@ from phalanx.builtin import catalogue_of
 from phalanx.controllers.base import Create, Delete, Key, Patch, Tell
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.job import COMMAND, JOB, Job
+from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.controllers.volcano_job.reading import read_job
 from phalanx.core.cycle import Mind
 from phalanx.core.policy import Policy
@@ -114,10 +115,10 @@ class Ward:
         return [write for write in result.writes if isinstance(write, Create | Delete | Patch)]
 
 
-def ward(chosen: Policy | None = None, *, nodes: int = 4, **offers: Any) -> Ward:
+def ward(chosen: Policy | None = None, *, nodes: int = 4, make_pair: MakePair = pair_for, **offers: Any) -> Ward:
     """Return a world with equal nodes and a queue, in which Jobs are kept."""
     mind = chosen or build.policy()
-    controller = VolcanoJobs(pair_for, has_admission=mind.has_admission)
+    controller = VolcanoJobs(make_pair, has_admission=mind.has_admission)
     world = World(Mind(mind, catalogue_of(mind.family)), controllers=[controller])
     world.load([*(build.node(f"node-{number}", **offers) for number in range(nodes)), build.queue("default")])
     found = Ward(world, controller)

@@ -18,6 +18,7 @@ from phalanx.controllers.volcano_job.members import Member, members_of, tally
 from phalanx.controllers.volcano_job.memory import Memory, recall, text_of
 from phalanx.controllers.volcano_job.plugins import objects_for
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair, owned_object
+from phalanx.controllers.volcano_job.plugins.ssh import secret_name
 from phalanx.controllers.volcano_job.pods import pod_of
 from phalanx.controllers.volcano_job.reading import read_job
 from phalanx.controllers.volcano_job.states import (
@@ -261,7 +262,8 @@ class Look:
             owned_object(job, "PersistentVolumeClaim", volume.claim, {"spec": volume.new_claim})
             for volume in job.volumes if volume.new_claim is not None
         ]  # fmt: skip
-        for wanted in (*objects_for(job, self._make_pair), *claims):
+        has_keys = self._view.find(SECRET, job.namespace, secret_name(job)) is not None
+        for wanted in (*objects_for(job, None if has_keys else self._make_pair), *claims):
             kind, name = kind_of(wanted), wanted["metadata"]["name"]
             found = self._view.find(kind, job.namespace, name)
             if found is None:

@@ -155,7 +155,7 @@ def _group(gang: Gang, members: list[tuple[Task, Document]]) -> Group:
     return Group(
         namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,
         min_member=minimum, roles=roles, subgroups=subgroups, topology=gang.topology,
-        priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.min_resources,
+        priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.written_minimum,
         is_preemptable=gang.is_preemptable, annotations=gang.annotations, has_object=gang.has_object,
         follows_pods=gang.follows_pods, several_quotas=len(quotas) > 1,
         members=tuple(Member(document, role) for (_, document), role in zip(members, names, strict=True)),

@@ -37,8 +37,8 @@ def dressed(job: Job, task: Task, index: int, pod: Document) -> Document:
     return pod
 
 
-def objects_for(job: Job, make_pair: MakePair) -> list[Document]:
-    """Return the objects that the plugins of a Job want to be there."""
+def objects_for(job: Job, make_pair: MakePair | None) -> list[Document]:
+    """Return the objects that the plugins of a Job want to be there; without `make_pair` all but the keys, which it has."""
     return [item for plugin in _chosen(job) for item in plugin.objects(job, _options(job.plugins, plugin), make_pair)]
 
 

@@ -22,7 +22,8 @@ class KeyPair:
 
 
 MakePair: TypeAlias = Callable[[str], KeyPair]
-"""Makes the key pair of the Job with this uid; whoever runs the controller knows where chance comes from."""
+"""Makes a key pair for the Job with this uid, perhaps another one at each call; whoever runs the controller knows where chance
+comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Seat:
     options: Options
 
 
-def _no_objects(job: Job, options: Options, make_pair: MakePair) -> Sequence[Document]:
+def _no_objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
     return ()
 
 
@@ -65,7 +66,7 @@ class Plugin:
     name: str
     defaults: Mapping[str, Value]
     dress: Callable[[Seat, Document], Document]
-    objects: Callable[[Job, Options, MakePair], Sequence[Document]] = _no_objects
+    objects: Callable[[Job, Options, MakePair | None], Sequence[Document]] = _no_objects
 
 
 def read_options(plugin: Plugin, words: Sequence[str]) -> Options:

@@ -38,7 +38,7 @@ def _worker(container: Container, seat: Seat) -> Container:
     return {**container, "command": ["sh", "-c", f"ray start --block --address={address}"]}
 
 
-def objects(job: Job, options: Options, make_pair: MakePair) -> Sequence[Document]:
+def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the service of the head; the one of the whole Job is the business of svc."""
     selector = {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace, TASK: options.text("head")}
     ports = [

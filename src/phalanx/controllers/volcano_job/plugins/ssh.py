@@ -25,8 +25,10 @@ def dress(seat: Seat, pod: Document) -> Document:
     return with_volume(pod, volume, {"mountPath": path, "subPath": FOLDER})
 
 
-def objects(job: Job, options: Options, make_pair: MakePair) -> Sequence[Document]:
-    """Return the secret with the keys and the configuration."""
+def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
+    """Return the secret with the keys and the configuration; a Job gets keys once, and one that has them needs nothing."""
+    if make_pair is None:
+        return []
     pair = make_pair(job.uid)
     texts = {PRIVATE: pair.private, PUBLIC: pair.public, CONFIG: configuration(job, options)}
     data = {name: b64encode(text.encode()).decode() for name, text in texts.items()}

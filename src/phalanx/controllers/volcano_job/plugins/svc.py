@@ -21,7 +21,7 @@ def dress(seat: Seat, pod: Document) -> Document:
     return with_volume(with_variables(pod, source, ALL), volume, {"mountPath": FOLDER}, ALL)
 
 
-def objects(job: Job, options: Options, make_pair: MakePair) -> Sequence[Document]:
+def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the hosts, the service without an address, and the policy that lets in only pods of the Job."""
     own = {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace}
     service = {"clusterIP": "None", "selector": own, "publishNotReadyAddresses": options.is_on(PUBLISH)}
