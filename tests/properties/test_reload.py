@@ -22,7 +22,10 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
-KEYS = ["profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule", "plugins", "options", "kind", "data"]
+KEYS = [
+    "profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule", "bestEffortMembers", "plugins", "options",
+    "kind", "data",
+]  # fmt: skip
 DOCUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4).map(lambda value: yaml.safe_dump(value).encode())
 
 

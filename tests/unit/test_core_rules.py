@@ -220,6 +220,7 @@ def gang_of(
     roles: str = "",
     free: int = 0,
     labels: Callable[[int], dict[str, str]] | None = None,
+    counts_unplaced: bool = False,
 ) -> GangState:
     """Return a gang with members in these statuses; `roles` is a letter per member, the last `free` ask for nothing."""
     tasks = []
@@ -229,7 +230,7 @@ def gang_of(
             shape = Shape(request=SOME.request, labels=labels(number))
         role = roles[number] if roles else ""
         tasks.append((Task(TaskKey(f"default/g-{number}"), f"{number}", shape, status=status, role=role), -1))
-    return GangState(gang or Gang(GangKey("default/g"), min_member=2), tasks)
+    return GangState(gang or Gang(GangKey("default/g"), min_member=2), tasks, counts_unplaced=counts_unplaced)
 
 
 P, R, W = Status.PENDING, Status.RUNNING, Status.PIPELINED
@@ -243,8 +244,15 @@ def test_a_gang_is_ready_with_its_minimum_of_members_that_hold_a_place() -> None
         assert not gang_of(R, status).is_ready
 
 
-def test_members_that_ask_for_nothing_count_while_they_wait() -> None:
-    gang = gang_of(R, P, free=1)
+def test_members_that_ask_for_nothing_count_once_they_have_a_place() -> None:
+    assert not gang_of(R, P, free=1).is_ready
+    assert not gang_of(R, P, free=1).is_pipelined
+    assert gang_of(R, W, free=1).is_pipelined
+    assert gang_of(R, R, free=1).is_ready
+
+
+def test_members_that_ask_for_nothing_count_while_they_wait_where_volcano_s_rule_is_asked_for() -> None:
+    gang = gang_of(R, P, free=1, counts_unplaced=True)
     assert gang.is_ready
     assert gang.is_pipelined
     assert gang.is_starving
@@ -283,7 +291,10 @@ def test_role_minima_beyond_the_gang_s_own_are_ignored() -> None:
 
 
 def test_a_role_member_that_asks_for_nothing_counts_for_its_role() -> None:
-    assert gang_of(R, P, gang=with_roles(2, a=1, b=1), roles="ab", free=1).roles_are_ready()
+    roles = with_roles(2, a=1, b=1)
+    assert not gang_of(R, P, gang=roles, roles="ab", free=1).roles_are_ready()
+    assert gang_of(R, R, gang=roles, roles="ab", free=1).roles_are_ready()
+    assert gang_of(R, P, gang=roles, roles="ab", free=1, counts_unplaced=True).roles_are_ready()
 
 
 def test_moving_members_keeps_every_count_right() -> None:
@@ -294,7 +305,7 @@ def test_moving_members_keeps_every_count_right() -> None:
     assert gang.tally.waiting == 2
     assert gang.role_tallies["a"].ready == 1
     assert gang.role_tallies["b"].waiting == 1
-    plain = gang_of(P, P, free=2)
+    plain = gang_of(P, P, free=2, counts_unplaced=True)
     plain.move_all(plain.tasks, Status.ALLOCATED)
     assert (plain.tally.ready, plain.tally.pending_best_effort) == (2, 0)
     assert plain.task(TaskKey("default/g-1")) is plain.tasks[1]
@@ -340,7 +351,8 @@ def test_without_sub_groups_the_default_one_has_the_gang_s_minimum() -> None:
     [
         (gang_of(R, P, P), "", 1),
         (gang_of(R, R, P), "", 0),
-        (gang_of(P, P, free=1), "", 1),
+        (gang_of(P, P, free=1), "", 2),
+        (gang_of(P, P, free=1, counts_unplaced=True), "", 1),
         (gang_of(P, P, P, gang=with_roles(2, a=2), roles="aab"), "a", 2),
         (gang_of(P, P, P, gang=with_roles(3, a=1, b=2), roles="abb"), "b", 3),
         (gang_of(R, P, P, gang=with_roles(3, a=1, b=2), roles="abb"), "b", 2),

@@ -1,7 +1,9 @@
 """Rounds of binds: what sessions see of a gang while some of its binds are refused and others are not answered yet."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import pytest
 
 from phalanx.core.decision import Decisions
 from phalanx.dialects.cluster import ObjectCluster
@@ -23,7 +25,7 @@ from phalanx.testing.live import Server, until
 class Scene:
     """A gang of two on a cluster that binds one pod after the other."""
 
-    def __init__(self, server: Server, client: Client) -> None:
+    def __init__(self, server: Server, client: Client, gang: Sequence[Document]) -> None:
         self.server, self.moments = server, list[dict[str, Status]]()
         self.picture, self.mirror = Picture(ObjectCluster(), report=print), Mirror(lambda: 0.0)
         self.mirror.listen(self._hear)
@@ -31,7 +33,7 @@ class Scene:
         writer = Writer(client, self.outbox, self.mirror, lambda event: None)
         self.binding = Binding(Hands(client, self.outbox, writer, self.picture, self.mirror), wake=lambda: None)
         self.binding.bound.append(lambda task, node, seconds: self.moments.append(self.statuses()))
-        for document in (build.queue("default"), build.node("n0", cpu=2), *build.gang("train", tasks=2, cpu=1)):
+        for document in (build.queue("default"), build.node("n0", cpu=2), *gang):
             self.load(document)
 
     def _hear(self, event: Event) -> None:
@@ -45,19 +47,19 @@ class Scene:
         tasks = ((name, self.picture.cluster.state.task(TaskKey(f"default/{name}"))) for name in ("train-0", "train-1"))
         return {name: task.status for name, task in tasks if task is not None}
 
-    async def bind(self) -> None:
-        decisions = Decisions(binds={TaskKey(f"default/{name}"): "n0" for name in ("train-0", "train-1")})
-        self.binding.start(decisions)
+    async def bind(self, *, counts_unplaced: bool) -> None:
+        binds = {TaskKey(f"default/{name}"): "n0" for name in ("train-0", "train-1")}
+        self.binding.start(Decisions(binds=binds, counts_unplaced=counts_unplaced))
         await until(lambda: not self.outbox.waiting())
 
 
-def played(prepare: Callable[[Server], None]) -> Scene:
+def played(prepare: Callable[[Server], None], gang: Sequence[Document] = (), *, counts_unplaced: bool = False) -> Scene:
     async def play() -> Scene:
         server = Server()
         async with server.opened() as client:
-            scene = Scene(server, client)
+            scene = Scene(server, client, gang or build.gang("train", tasks=2, cpu=1))
             prepare(server)
-            await scene.bind()
+            await scene.bind(counts_unplaced=counts_unplaced)
             return scene
 
     return asyncio.run(play())
@@ -69,3 +71,12 @@ def test_a_refused_pod_stays_where_it_was_sent_until_its_whole_gang_has_answers(
     assert scene.statuses() == {"train-0": Status.PENDING, "train-1": Status.RELEASING}
     left = [item["metadata"]["name"] for item in scene.server.store.items(POD) if "deletionTimestamp" not in item["metadata"]]
     assert left == ["train-0"]
+
+
+@pytest.mark.parametrize(("counts_unplaced", "other"), [(False, Status.RELEASING), (True, Status.BINDING)])
+def test_a_refused_member_without_requests_takes_its_gang_back_unless_it_counts_unplaced(
+    counts_unplaced: bool, other: Status
+) -> None:
+    gang = [build.pod_group("train", min_member=2), build.pod("train-0", group="train"), build.pod("train-1", group="train", cpu=1)]
+    scene = played(lambda server: server.refusals.append(Forbidden("not today")), gang, counts_unplaced=counts_unplaced)
+    assert scene.statuses() == {"train-0": Status.PENDING, "train-1": other}

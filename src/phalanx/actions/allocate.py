@@ -90,7 +90,7 @@ class AllocateAction:
             gang.verdicts.append(verdict)
             session.course.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key, reason=verdict.reason)
             return False
-        return any(not task.task.is_best_effort for task in pending_tasks(gang.tasks))
+        return any(not task.is_backfilled for task in pending_tasks(gang.tasks))
 
 
 def _blame(gangs: list[Any], verdict: Any) -> None:

@@ -35,8 +35,12 @@ class TaskPlacer:
     def tasks_left(self, subgroup: SubGroupState) -> list[TaskState]:
         """Return the tasks still to try, the next one last."""
         if subgroup.id not in self._left:
-            waiting = [task for task in pending_tasks(subgroup.tasks) if not task.task.is_best_effort]
-            self._left[subgroup.id] = self._session.sorted_tasks(waiting)[::-1]
+            waiting = [task for task in pending_tasks(subgroup.tasks) if not task.is_backfilled]
+            # Members without requests take no room, so they lose nothing by coming last; and if no node takes one of them, the
+            # others have been tried, and `why` says truly how many fit.
+            in_order = self._session.sorted_tasks(waiting)[::-1]
+            last = [task for task in in_order if task.task.shape.is_best_effort]
+            self._left[subgroup.id] = last + [task for task in in_order if not task.task.shape.is_best_effort]
         return self._left[subgroup.id]
 
     def restore(self, subgroup: SubGroupState, tasks: list[TaskState]) -> None:

@@ -1,4 +1,7 @@
-"""Place tasks that ask for nothing but a place. They need no room, so no gang waits for them and they wait for no room."""
+"""Place tasks that ask for nothing but a place. They need no room, so no gang waits for them and they wait for no room.
+
+Where `bestEffortMembers` is `with-gang` there are none: `allocate` has placed them with the others of their gang.
+"""
 
 from collections.abc import Mapping
 
@@ -14,7 +17,7 @@ from phalanx.model.status import Status
 
 
 class BackfillAction:
-    """Gives best-effort tasks a node; they are bound as soon as their gang is ready."""
+    """Gives a node to best-effort tasks that `allocate` leaves to it; they are bound as soon as their gang is ready."""
 
     name = "backfill"
 
@@ -68,4 +71,4 @@ class BackfillAction:
 def _best_effort_tasks(gang: GangState) -> list[TaskState]:
     """Return the tasks that ask for nothing and have no place, or only the promise of one."""
     waiting = (task for task in gang.tasks if task.status in (Status.PENDING, Status.PIPELINED) and not task.task.is_gated)
-    return [task for task in waiting if task.task.is_best_effort]
+    return [task for task in waiting if task.is_backfilled]

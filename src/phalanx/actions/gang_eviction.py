@@ -101,7 +101,7 @@ class _Campaign:
 
     def _is_in_vain(self) -> bool:
         """Tell of a gang of equal tasks, before anything else is done, whether it may take nothing or asks for too much."""
-        tasks = [task for task in pending_tasks(self._gang.tasks) if not task.task.is_best_effort]
+        tasks = [task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled]
         if self._action.victims != "fewest" or len({id(task.task.shape) for task in tasks}) != 1:
             return False
         if not all(task.task.may_preempt for task in tasks):
@@ -117,7 +117,7 @@ class _Campaign:
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""
-        tasks = [task for task in waiting_tasks(self._session, self._gang)[::-1] if not task.task.is_best_effort]
+        tasks = [task for task in waiting_tasks(self._session, self._gang)[::-1] if not task.is_backfilled]
         if tasks and self._session.gang_ready(self._gang).ok:
             return [task for task in tasks if task.subgroup is tasks[0].subgroup]
         return tasks
@@ -128,9 +128,12 @@ class _Campaign:
         return all(self._may_take(task) for task in kinds.values())
 
     def _may_take(self, task: TaskState) -> bool:
+        """Tell whether a task may have room made for it; for one without requests no share of a queue is counted."""
         if not task.task.may_preempt:
             return False
-        return self._action.purpose == "preempt" or self._session.queue_preemptive(self._queue, task).ok
+        if self._action.purpose == "preempt" or task.task.is_best_effort:
+            return True
+        return self._session.queue_preemptive(self._queue, task).ok
 
     def _domains(self) -> Iterator[tuple[int, Mask]]:
         """Yield the domains to try: wide ones first for bundles, narrow ones first for the fewest victims."""

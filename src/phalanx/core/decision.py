@@ -56,6 +56,8 @@ class Decisions:
     """Whose words the answer speaks besides its own: volcano or kai."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options of the policy that whoever carries the decisions out has to know."""
+    counts_unplaced: bool = False
+    """Members without requests count before they have a place, also for whoever asks whether a gang was bound whole."""
     claims: dict[str, ClaimGrant] = field(default_factory=dict)
     """Resource claims whose allocation changes."""
     errors: dict[str, str] = field(default_factory=dict)

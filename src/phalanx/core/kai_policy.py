@@ -39,7 +39,7 @@ def read_kai_policy(config: Mapping[str, object], *, actions: Sequence[str], plu
 
 def kai_policy(actions: tuple[str, ...], plugins: tuple[PluginPolicy, ...], options: Mapping[str, object]) -> Policy:
     """Return a policy of the family kai."""
-    return Policy(actions, (plugins,), family="kai", victim_rule="all-agree", options=options)
+    return Policy(actions, (plugins,), family="kai", victim_rule="all-agree", best_effort_members="with-gang", options=options)
 
 
 def read_options(given: Mapping[str, object], actions: Sequence[str], where: str) -> Mapping[str, object]:

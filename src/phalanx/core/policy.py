@@ -14,8 +14,12 @@ FLAGS = (
     "enabledSubJobOrder", "enabledClusterOrder",
 )  # fmt: skip
 OFF_UNLESS_SET = frozenset({"enableHierarchy", "enabledClusterOrder"})
+KEYS = (
+    "apiVersion", "kind", "profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule", "bestEffortMembers",
+)  # fmt: skip
 SHARDING_MODES = ("none", "hard", "soft")
 VICTIM_RULES = ("first-tier", "all-agree")
+BEST_EFFORT_RULES = ("after-gang", "with-gang")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,10 @@ class Policy:
     """Which nodes and gangs a scheduler of the family kai sees, by their label; empty for those without, None for all."""
     victim_rule: str = "first-tier"
     """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
+    best_effort_members: str = "after-gang"
+    """When members without requests are placed: `after-gang` as in Volcano, where they count towards the minimum before `backfill`
+    has found a place for them, if it ever does; or `with-gang`, where a gang starts only if they have a place too.
+    """
 
     @property
     def has_admission(self) -> bool:
@@ -70,6 +78,11 @@ class Policy:
         """Tell whether gangs that lost members are given a fresh start."""
         return "heal" in self.actions
 
+    @property
+    def counts_unplaced(self) -> bool:
+        """Tell whether members without requests count before they have a place."""
+        return self.best_effort_members == "after-gang"
+
     def plugins(self) -> list[PluginPolicy]:
         """Return every plugin in the order in which it is opened."""
         return [plugin for tier in self.tiers for plugin in tier]
@@ -78,17 +91,14 @@ class Policy:
 def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[str]) -> Policy:
     """Read a configuration; `actions` and `plugins` are the names that exist."""
     config = _mapping(document, "configuration")
-    _known_keys(
-        config,
-        ("apiVersion", "kind", "profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule"),
-        "configuration",
-    )
+    _known_keys(config, KEYS, "configuration")
     policy = Policy(
         actions=_read_actions(config.get("actions", "enqueue, allocate, backfill"), actions),
         tiers=_read_tiers(config.get("tiers", []), plugins),
         arguments_by_action=_read_configurations(config.get("configurations") or [], actions),
         flags=read_flags(config.get("flags") or {}),
-        victim_rule=_read_victim_rule(config.get("victimRule", "first-tier")),
+        victim_rule=_read_rule(config, "victimRule", VICTIM_RULES),
+        best_effort_members=_read_rule(config, "bestEffortMembers", BEST_EFFORT_RULES),
     )
     _reject_clashes(policy)
     return policy
@@ -145,9 +155,10 @@ def _read_configurations(value: object, known: Sequence[str]) -> dict[str, Mappi
     return found
 
 
-def _read_victim_rule(value: object) -> str:
-    rule = _text(value, "victimRule")
-    _known(rule, VICTIM_RULES, "victimRule", "rule")
+def _read_rule(config: Mapping[str, object], key: str, rules: Sequence[str]) -> str:
+    """Return the rule that a key names; Volcano's, which is the first, where it names none."""
+    rule = _text(config.get(key, rules[0]), key)
+    _known(rule, rules, key, "rule")
     return rule
 
 

@@ -60,7 +60,7 @@ class Session:
         used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
         self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, used, releasing)
         self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
-        self.decisions = Decisions(family=policy.family, options=policy.options)
+        self.decisions = Decisions(family=policy.family, options=policy.options, counts_unplaced=policy.counts_unplaced)
         self.queues = snapshot.queues
         self._voters: list[Any] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
@@ -101,7 +101,8 @@ class Session:
     def _make_gang(self, key: GangKey) -> GangState:
         numbers = self.snapshot.nodes.number_by_name
         members = self.snapshot.members_of(key).values()
-        return GangState(self.snapshot.gangs[key], ((task, numbers.get(task.node, -1) if task.node else -1) for task in members))
+        placed = ((task, numbers.get(task.node, -1) if task.node else -1) for task in members)
+        return GangState(self.snapshot.gangs[key], placed, counts_unplaced=self.policy.counts_unplaced)
 
     def gang(self, key: GangKey) -> GangState | None:
         """Return the state of any gang of the snapshot, complete ones included; None without group object or queue."""

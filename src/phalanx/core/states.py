@@ -35,6 +35,11 @@ class TaskState:
         self.refusal: Verdict | None = None
         """Why its queue had no room for it."""
 
+    @property
+    def is_backfilled(self) -> bool:
+        """Tell whether it is left to `backfill` and counts before it has a place: the one rule for members without requests."""
+        return self.gang.counts_unplaced and self.task.shape.is_best_effort
+
     def remember_attempt(self) -> None:
         """Keep what is about to be undone, for the message to the user."""
         self.attempt, self.attempt_node = self.status, self.node
@@ -49,11 +54,12 @@ class Tally:
         """Start with nobody."""
         self.counts = [0] * len(Status)
         self.pending_best_effort = 0
+        """Members that wait and count all the same, because `backfill` places them later; none where all are placed together."""
 
-    def add(self, status: Status, is_best_effort: bool, amount: int = 1) -> None:
+    def add(self, status: Status, is_backfilled: bool, amount: int = 1) -> None:
         """Count `amount` more members in this status."""
         self.counts[status] += amount
-        if is_best_effort and status is Status.PENDING:
+        if is_backfilled and status is Status.PENDING:
             self.pending_best_effort += amount
 
     def total(self, statuses: Iterable[Status]) -> int:
@@ -71,7 +77,7 @@ class Tally:
         return self.counts[Status.PIPELINED]
 
     def is_ready(self, minimum: int) -> bool:
-        """Tell whether the minimum is met now; best-effort members need no room, so they count."""
+        """Tell whether the minimum is met now."""
         return self.ready + self.pending_best_effort >= minimum
 
     def is_pipelined(self, minimum: int) -> bool:
@@ -121,13 +127,17 @@ class GangState:
     """A gang in this session."""
 
     __slots__ = (
-        "_by_key", "allocated_hypernode", "allowed_tier", "declared", "error", "gang", "phase", "role_tallies", "subgroups",
-        "tally", "tasks", "topology", "verdicts",
+        "_by_key", "allocated_hypernode", "allowed_tier", "counts_unplaced", "declared", "error", "gang", "phase", "role_tallies",
+        "subgroups", "tally", "tasks", "topology", "verdicts",
     )  # fmt: skip
 
-    def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]]) -> None:
-        """Count the members of the snapshot; each comes with the number of its node or -1."""
+    def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]], *, counts_unplaced: bool = False) -> None:
+        """Count the members of the snapshot; each comes with the number of its node or -1.
+
+        With `counts_unplaced` members without requests count before they have a place (`Policy.best_effort_members`).
+        """
         members = list(tasks)
+        self.counts_unplaced = counts_unplaced
         self.declared = gang
         """As its objects say; what depends on its members is settled in `gang`."""
         self.gang = gang = as_members_say(gang, (task for task, _ in members))
@@ -158,7 +168,7 @@ class GangState:
             state.subgroup = subgroup
             counts[state.status] += 1
             if state.status is Status.PENDING and state.task.shape.is_best_effort:
-                self.tally.pending_best_effort += 1
+                self.tally.pending_best_effort += self.counts_unplaced
 
     def _join(self, state: TaskState) -> None:
         self.tasks.append(state)
@@ -192,20 +202,20 @@ class GangState:
             for state in states:
                 self.move(state, status)
             return
-        best_effort = states[0].task.shape.is_best_effort
-        self.tally.add(before, best_effort, -len(states))
-        self.tally.add(status, best_effort, len(states))
+        is_backfilled = states[0].is_backfilled
+        self.tally.add(before, is_backfilled, -len(states))
+        self.tally.add(status, is_backfilled, len(states))
         for state in states:
             state.status = status
 
     def _count(self, state: TaskState, amount: int) -> None:
-        best_effort = state.task.shape.is_best_effort
-        self.tally.add(state.status, best_effort, amount)
+        is_backfilled = state.is_backfilled
+        self.tally.add(state.status, is_backfilled, amount)
         if state.subgroup.tally is not self.tally:
-            state.subgroup.tally.add(state.status, best_effort, amount)
+            state.subgroup.tally.add(state.status, is_backfilled, amount)
         role = self.role_tallies.get(state.task.role)
         if role is not None:
-            role.add(state.status, best_effort, amount)
+            role.add(state.status, is_backfilled, amount)
 
     def task(self, key: TaskKey) -> TaskState | None:
         """Return the member of this key."""
@@ -235,7 +245,7 @@ class GangState:
 
     @property
     def is_starving(self) -> bool:
-        """Tell whether promises included the minimum is not met; best-effort members do not count here."""
+        """Tell whether promises included the minimum is not met; members that `backfill` places later do not count here."""
         return self.tally.waiting + self.tally.ready < self.gang.min_member
 
     @property
@@ -332,7 +342,7 @@ def _expected(tally: Tally) -> int:
 
 
 def _is_fresh(state: TaskState, statuses: Iterable[Status]) -> bool:
-    """Tell whether a member began the session without a place; best-effort ones need no room, so they count."""
+    """Tell whether a member began the session without a place and has one of these statuses, or counts without."""
     if state.task.status is not Status.PENDING:
         return False
-    return state.status in statuses or (state.task.is_best_effort and not state.task.is_gated)
+    return state.status in statuses or (state.is_backfilled and not state.task.is_gated)

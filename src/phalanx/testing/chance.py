@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from phalanx.core.policy import BEST_EFFORT_RULES
 from phalanx.testing import build
 from phalanx.testing.build import Document
 
@@ -51,7 +52,7 @@ def config(chance: Random) -> Document:
     second = [entry for entry in second if chance.random() < 0.7]
     chance.shuffle(second)
     tiers = [{"plugins": [{"name": "priority"}, {"name": "gang"}]}, {"plugins": [{"name": "predicates"}, *second]}]
-    return {"actions": chance.choice(ACTIONS), "tiers": tiers}
+    return {"actions": chance.choice(ACTIONS), "tiers": tiers, "bestEffortMembers": chance.choice(BEST_EFFORT_RULES)}
 
 
 class _Free:
@@ -117,7 +118,7 @@ def _template(chance: Random, is_simple: bool) -> Document:
     requests: Document = {"cpu": f"{chance.choice((100, 500, 1000, 1500))}m", "memory": chance.choice((100, 256, 1000)) * MI}
     if chance.random() < 0.3:
         requests["nvidia.com/gpu"] = chance.randint(1, 2)
-    if chance.random() < 0.1:
+    if chance.random() < 0.2:
         requests = {}
     spec: Document = {"containers": [{"name": "main", "resources": {"requests": requests}}]}
     if chance.random() < 0.3:

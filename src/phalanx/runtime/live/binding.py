@@ -36,6 +36,8 @@ class Round:
 
     gang: GangKey | None
     left: int
+    counts_unplaced: bool = False
+    """As the session that decided it counts members without requests."""
     landed: list[tuple[Task, str]] = field(default_factory=list)
     refused: dict[TaskKey, tuple[Task, str, str]] = field(default_factory=dict)
     """Pods with the node that was asked for and why it was refused."""
@@ -71,7 +73,7 @@ class Binding:
             if task is not None and key not in left_out:
                 by_gang.setdefault(task.gang or key, []).append((task, node))
         for binds in by_gang.values():
-            bound = Round(binds[0][0].gang, len(binds))
+            bound = Round(binds[0][0].gang, len(binds), decisions.counts_unplaced)
             for task, node in binds:
                 self._hands.picture.expect(task, Status.BINDING, node)
                 self._send(bound, task, node, decisions.annotations.get(task.key))
@@ -118,7 +120,7 @@ class Binding:
             self._give_up(task)
             self._remember(task, node)
             self._tell(task, f"binding to node {node} was refused: {reason}")
-        if bound.gang is None or not self._lacks(bound.gang):
+        if bound.gang is None or not self._lacks(bound.gang, counts_unplaced=bound.counts_unplaced):
             return
         _, _, reason = next(iter(bound.refused.values()))
         first = next(iter(bound.refused))
@@ -137,10 +139,10 @@ class Binding:
 
         self._hands.outbox.put(Rank.EVICT, (POD, task.namespace, task.name), lambda: self._hands.writer.evict(evict), done)
 
-    def _lacks(self, key: GangKey) -> bool:
+    def _lacks(self, key: GangKey, *, counts_unplaced: bool) -> bool:
         state = self._hands.picture.cluster.state
-        gang = state.gang(key)
-        return gang is not None and bool(lacks(GangState(gang, ((task, -1) for task in state.members(key).values()))))
+        gang, members = state.gang(key), ((task, -1) for task in state.members(key).values())
+        return gang is not None and bool(lacks(GangState(gang, members, counts_unplaced=counts_unplaced)))
 
     def _remember(self, task: Task, node: str) -> None:
         """Write on a pod that a bind of it failed, so that sessions wait before they try the same again."""
