@@ -192,3 +192,32 @@ def test_who_is_told_to_stop_stops_whatever_he_is_doing() -> None:
             assert not going_on_still, f"cancelled after {steps} steps"
 
     run(question)
+
+
+def test_who_steps_down_lets_another_one_lead_and_stands_back() -> None:
+    async def question(server: Server, client: Client) -> None:
+        a, b = Elector(client, "a"), Elector(client, "b")
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            a.election.step_down("nothing works")
+            assert not a.election.is_leader
+            await until(lambda: not a.is_leading and lease(server)["holderIdentity"] == "")
+            assert "a gives up the lease, and stands back for 0.6 s: nothing works" in a.reports
+            async with going_on(b.run()):
+                await until(lambda: b.is_leading)
+                assert a.terms_led == 1
+
+    run(question)
+
+
+def test_who_steps_down_and_is_alone_leads_again_later() -> None:
+    async def question(server: Server, client: Client) -> None:
+        a = Elector(client, "a")
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            a.election.step_down("nothing works")
+            begun = asyncio.get_running_loop().time()
+            await until(lambda: a.terms_led == 2)
+            assert asyncio.get_running_loop().time() - begun >= 2 * TERMS.lease_seconds
+
+    run(question)

@@ -81,6 +81,8 @@ class Live:
         wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
         self.following = Following(client, self.mirror, wanted, report=report, single=setup.single)
         self.sessions.followed = lambda: self.following.kinds
+        if self.election is not None:
+            self.sessions.despaired = self.election.step_down
         self.is_stopping = False
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""

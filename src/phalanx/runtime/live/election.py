@@ -16,6 +16,8 @@ from phalanx.model.moment import micro_text
 from phalanx.store.kube.client import Client
 
 LEASE = kind_at("coordination.k8s.io", "leases")
+LEASES_STOOD_BACK = 2.0
+"""Who gave the lease up because he does not do well stands back for so many lease durations: any other candidate is faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Election:
         self.told = report
         """Told when we begin to lead, and when we do not any more."""
         self._renewed = float("-inf")
+        self._back_at = float("-inf")
+        """Before that moment we stand back."""
         self._seen: tuple[str, float] = ("", 0.0)
         """The version of the lease that we saw last, and when it was new to us."""
         self.holder = ""
@@ -49,7 +53,18 @@ class Election:
     @property
     def is_leader(self) -> bool:
         """Tell whether nobody else can be the leader now."""
+        return self._has_lease and monotonic() >= self._back_at
+
+    @property
+    def _has_lease(self) -> bool:
         return monotonic() < self._renewed + self._terms.renew_seconds
+
+    def step_down(self, reason: str) -> None:
+        """Let another one lead: decide nothing any more, end the term, give the lease back, and take it again only later."""
+        if self.is_leader:
+            seconds = LEASES_STOOD_BACK * self._terms.lease_seconds
+            self._back_at = monotonic() + seconds
+            self._report(f"{self._terms.identity} gives up the lease, and stands back for {seconds:g} s: {reason}")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Take part until cancelled; `lead` is run while we lead, and cancelled when we do not any more."""
@@ -59,13 +74,21 @@ class Election:
             self.told(f"{self._terms.identity} leads")
             await self._lead(lead)
             self.told(f"{self._terms.identity} does not lead any more")
+            await self._stand_back()
+
+    async def _stand_back(self) -> None:
+        """Give the lease back and wait, if we were told to step down."""
+        if monotonic() < self._back_at:
+            await self.release()
+            await asyncio.sleep(self._back_at - monotonic())
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
         term = asyncio.ensure_future(lead())
         try:
             while self.is_leader and not term.done():
                 await asyncio.wait({term}, timeout=self._terms.retry_seconds)
-                await self._try()
+                if monotonic() >= self._back_at:
+                    await self._try()
         finally:
             term.cancel()
             await asyncio.wait({term})
@@ -74,7 +97,7 @@ class Election:
 
     async def release(self) -> None:
         """Let the next one lead at once."""
-        if not self.is_leader:
+        if not self._has_lease:
             return
         self._renewed = float("-inf")
         try:
