@@ -1,6 +1,7 @@
 """What a scheduler does when single requests fail, when it was asleep, and when a watch tells nothing: through a proxy."""
 
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -147,3 +148,24 @@ def test_a_group_that_did_not_answer_at_the_start_is_found_soon(plane: ControlPl
         kubeconfig = str(proxy.write_kubeconfig(tmp_path / "late.yaml"))
         with Replica(tmp_path, "late", [*arguments, kubeconfig]):
             assert eventually(lambda: bound(api, gang) == gang.size, seconds=15.0), f"{bound(api, gang)} of {gang.size} pods bound"
+
+
+# --- the lease -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_leader_that_slept_beyond_its_lease_sends_nothing_of_what_waits(plane: ControlPlane, api: Api, beside: Start) -> None:
+    sleeper, slow = beside("sleeper")
+    assert eventually(lambda: leader(api) == "sleeper")
+    beside("other")
+    slow.delay(1.0, "/binding$", method="POST")
+    gang = ranks(api, "slow", 120)
+    submit(plane, gang)
+    assert eventually(lambda: slow.count("/binding$") >= 32)
+    with sleeper.asleep():
+        assert eventually(lambda: leader(api) == "other" and bound(api, gang) == gang.size)
+        woken = time.monotonic()
+    assert eventually(lambda: "does not lead any more" in sleeper.said())
+    time.sleep(2.0)
+    late = [item for item in slow.seen if item.moment >= woken and item.method != "GET" and "/leases" not in item.path]
+    assert [item for item in late if "/events" not in item.path] == []
+    assert "Traceback" not in sleeper.said()

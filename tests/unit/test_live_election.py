@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from phalanx.errors import ClusterError, Forbidden, ServerError
+from phalanx.runtime.live import election as module
 from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.store.kube.client import Client
 from phalanx.testing.live import Server, going_on, until
@@ -219,5 +221,19 @@ def test_who_steps_down_and_is_alone_leads_again_later() -> None:
             begun = asyncio.get_running_loop().time()
             await until(lambda: a.terms_led == 2)
             assert asyncio.get_running_loop().time() - begun >= 2 * TERMS.lease_seconds
+
+    run(question)
+
+
+def test_a_term_whose_lease_ran_out_is_over_even_if_it_is_renewed_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(server: Server, client: Client) -> None:
+        a, asleep = Elector(client, "a"), [0.0]
+        monkeypatch.setattr(module, "boottime", lambda: monotonic() + asleep[0])
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            asleep[0] = TERMS.renew_seconds  # no other clock has noticed
+            assert not a.election.is_leader
+            await until(lambda: a.terms_led == 2)
+            assert a.reports == ["a leads", "a does not lead any more", "a leads"]
 
     run(question)

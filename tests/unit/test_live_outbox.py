@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
 from phalanx.errors import Busy, ClusterError, Conflict, Invalid, ServerError, Unreachable
 from phalanx.runtime.live import outbox as module
 from phalanx.runtime.live.outbox import MOST_ATTEMPTS, Outbox, Rank, Send
-from phalanx.testing.live import until
+from phalanx.store.kube.client import NOT_SENT
+from phalanx.testing.contract import pod
+from phalanx.testing.live import Server, until
 
 
 class Post:
@@ -311,5 +314,37 @@ def test_a_request_right_after_a_drop_does_not_wait_for_those_that_were_cut_off(
         post.put(Rank.BIND, "b", "new")
         await post.finish()
         assert post.sent == ["old", "new"]
+
+    run(question)
+
+
+def test_nothing_goes_out_once_we_may_not_write() -> None:
+    async def question() -> None:
+        server, ended = Server(), list[ClusterError | None]()
+        async with server.opened() as client:
+            outbox = Outbox(connections=2, report=lambda text: None, may_write=lambda: client.may_write())
+            for name in "abcd":
+                server.store.create(pod(name))
+            requests = server.requests
+            client.may_write = lambda: server.requests < requests + 2
+            for name in "abcd":
+                outbox.put(Rank.BIND, name, partial(client.bind, "default", name, "n0"), ended.append)
+            await until(lambda: outbox.waiting() == 0)
+            assert server.requests == requests + 2
+            refusals = [problem for problem in ended if problem is not None]
+            assert [(type(problem), str(problem)) for problem in refusals] == [(Unreachable, NOT_SENT)] * 2
+
+    run(question)
+
+
+def test_what_failed_is_not_sent_again_once_we_may_not_write() -> None:
+    async def question() -> None:
+        may, post = [True], Post()
+        post.outbox = Outbox(report=post.complaints.append, may_write=lambda: may[0])
+        post.put(Rank.BIND, "a", "a", *[Unreachable("nobody there")] * 99)
+        await until(lambda: len(post.sent) > 2)
+        may[0] = False
+        await post.finish()
+        assert str(post.ended[0][1]) == "nobody there"
 
     run(question)

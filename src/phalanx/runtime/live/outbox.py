@@ -1,6 +1,7 @@
 """Requests that wait to be sent: important ones first, those about one object in order, as many at once as there are connections.
 
-What the server could not take just now is sent again a little later; what it refused is told to whoever asked for it.
+What the server could not take just now is sent again a little later; what it refused is told to whoever asked for it. Once we may
+not write any more nothing is sent again: the client refuses to send, and that is told as if it had been dropped.
 """
 
 import asyncio
@@ -46,9 +47,11 @@ class Job:
 class Outbox:
     """Sends requests."""
 
-    def __init__(self, *, connections: int = CONNECTIONS, report: Callable[[str], None]) -> None:
-        """Send nothing yet; `report` is told what nobody else is told."""
-        self._connections, self._report = connections, report
+    def __init__(
+        self, *, connections: int = CONNECTIONS, report: Callable[[str], None], may_write: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Send nothing yet; `report` is told what nobody else is told, `may_write` says whether to try again."""
+        self._connections, self._report, self._may_write = connections, report, may_write
         self._lines: dict[Hashable, deque[Job]] = {}
         """Requests by object; the first of a line is under way or next."""
         self._ready: list[tuple[int, int, Hashable]] = []
@@ -131,7 +134,7 @@ class Outbox:
             problem = ClusterError(f"{type(fault).__name__}: {fault}")
         if self._lines.get(place) is not line:
             return  # dropped meanwhile
-        if problem is not None and _may_pass(problem, job):
+        if problem is not None and self._may_write() and _may_pass(problem, job):
             self._later(place, job)
         else:
             self._finish(place, line, problem)
@@ -157,7 +160,7 @@ class Outbox:
             del self._lines[place]
         if job.done is not None:
             job.done(problem)
-        elif problem is not None:
+        elif problem is not None and self._may_write():
             self._report(f"{problem}")
 
 
