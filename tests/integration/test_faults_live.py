@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +169,36 @@ def test_a_leader_that_slept_beyond_its_lease_sends_nothing_of_what_waits(plane:
     late = [item for item in slow.seen if item.moment >= woken and item.method != "GET" and "/leases" not in item.path]
     assert [item for item in late if "/events" not in item.path] == []
     assert "Traceback" not in sleeper.said()
+
+
+@contextmanager
+def cordoned(api: Api) -> Iterator[None]:
+    for node in NODES:
+        assert api.patch(node, {"spec": {"unschedulable": True}}).code == 200
+    yield
+    for node in NODES:
+        assert api.patch(node, {"spec": {"unschedulable": None}}).code == 200
+
+
+def test_a_new_leader_whose_watch_told_nothing_takes_no_room_that_is_taken(plane: ControlPlane, api: Api, beside: Start) -> None:
+    first, _ = beside("first")
+    assert eventually(lambda: leader(api) == "first")
+    _, proxy = beside("second")
+    low, high = (ranks(api, word, 4, cpu=str(CPUS - 10), priority_class=f"{api.namespace}-{word}") for word in ("low", "high"))
+    with cordoned(api):
+        submit(plane, low)
+        time.sleep(HEARD_SECONDS)
+        assert proxy.silence_watches(PODS) == 1
+        submit(plane, high)
+        time.sleep(HEARD_SECONDS)
+    assert eventually(lambda: bound(api, high) == high.size)
+    first.kill()
+    assert eventually(lambda: leader(api) == "second")
+    time.sleep(4.0)
+    assert (bound(api, low), bound(api, high)) == (0, high.size)
+    api.remove("pods", labelSelector="gang=high", gracePeriodSeconds=0)
+    assert eventually(lambda: bound(api, low) == low.size)
+
+
+def members(api: Api, gang: Ranks) -> list[dict[str, Any]]:
+    return list(api.read("pods", labelSelector=f"gang={gang.name}").body["items"])

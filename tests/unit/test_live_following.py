@@ -164,3 +164,44 @@ def test_at_the_start_a_group_that_does_not_answer_is_waited_for_but_not_for_eve
             assert JOBS not in cluster.following.kinds
 
     run(monkeypatch, question)
+
+
+def test_who_begins_to_lead_later_lists_everything_again_and_waits_for_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.05)
+
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.following.run()):
+            await cluster.following.has_synced.wait()
+            cluster.forbidden.append(POD)
+            catching_up = asyncio.create_task(cluster.following.catch_up())
+            await until(lambda: "nothing is decided before these are listed again: pods" in cluster.complaints)
+            assert not catching_up.done()
+            cluster.forbidden.clear()
+            await catching_up
+            assert {kind: reflector.lists for kind, reflector in cluster.following.reflectors.items()} == dict.fromkeys(KINDS, 2)
+
+    run(monkeypatch, question)
+
+
+def test_at_the_start_nothing_is_listed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.following.run()):
+            await cluster.following.catch_up()
+            assert {kind: reflector.lists for kind, reflector in cluster.following.reflectors.items()} == dict.fromkeys(KINDS, 1)
+
+    run(monkeypatch, question)
+
+
+def test_a_kind_that_is_not_needed_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.05)
+
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.following.run()):
+            await cluster.following.has_synced.wait()
+            monkeypatch.setattr(cluster.following.reflectors[JOBS], "refresh", lambda since: None)
+            async with asyncio.timeout(5.0):
+                await cluster.following.catch_up()
+
+    run(monkeypatch, question)

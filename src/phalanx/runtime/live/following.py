@@ -29,6 +29,8 @@ AFTER_FAULT_SECONDS = 1.0
 GARBAGE = (20_000, 20, 20)
 """Objects that come and go between two looks for garbage: a watch brings thousands a second, and few of them form circles."""
 CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
+FRESH_SECONDS = 1.0
+"""What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
 
 
 class Following:
@@ -174,13 +176,33 @@ class Following:
             reflector.hurry()
 
     async def catch_up(self) -> None:
-        """Wait until we have heard what others did while the server was gone for us; a kind that is gone holds nobody up."""
+        """Wait until we know what others did before now; a kind that is gone holds nobody up, one that is not needed not for long.
+
+        A watch may be open and silent, and its bookmarks come once a minute: only a new list tells.
+        """
+        since = monotonic() - FRESH_SECONDS
         await self.has_synced.wait()
         self.hurry()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CATCH_UP_SECONDS):
-                while not all(map(self._is_heard, self.reflectors.values())):
-                    await asyncio.sleep(CATCH_UP_STEP_SECONDS)
+        for reflector in self.reflectors.values():
+            reflector.refresh(since)
+        says_at = monotonic() + CATCH_UP_SECONDS
+        while behind := self._behind(since):
+            await asyncio.sleep(CATCH_UP_STEP_SECONDS)
+            if monotonic() < says_at:
+                continue
+            unknown = [kind.resource for kind in behind if kind not in HIDEABLE and not self._is_known(kind, since)]
+            if not unknown:
+                return
+            self._report(f"nothing is decided before these are listed again: {', '.join(unknown)}")
+            says_at += CATCH_UP_SECONDS
+
+    def _behind(self, since: float) -> list[Kind]:
+        """Return the kinds of which we do not know what was so at a moment; measurements are always of some time ago."""
+        watched = [kind for kind in self.reflectors if kind.group != POLLED]
+        return [kind for kind in watched if not self._is_heard(self.reflectors[kind]) or not self._is_known(kind, since)]
+
+    def _is_known(self, kind: Kind, since: float) -> bool:
+        return self._mirror.is_hidden(kind) or self.reflectors[kind].is_fresh(since)
 
     def _is_heard(self, reflector: Reflector) -> bool:
         return reflector.is_following or self._mirror.is_hidden(reflector.kind)
