@@ -202,3 +202,35 @@ def test_a_new_leader_whose_watch_told_nothing_takes_no_room_that_is_taken(plane
 
 def members(api: Api, gang: Ranks) -> list[dict[str, Any]]:
     return list(api.read("pods", labelSelector=f"gang={gang.name}").body["items"])
+
+
+# --- single answers ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [500, 502, 504])
+def test_a_bind_that_a_server_could_not_take_breaks_no_gang(plane: ControlPlane, api: Api, beside: Start, code: int) -> None:
+    _, proxy = beside("binding")
+    gang = ranks(api, f"held-{code}", 8)
+    fault = proxy.fail(code, f"/pods/held-{code}-005/binding$")
+    submit(plane, gang)
+    assert eventually(lambda: bound(api, gang) == gang.size - 1, seconds=SOON_SECONDS)
+    time.sleep(6.0)
+    assert (bound(api, gang), evictions(proxy)) == (gang.size - 1, 0)
+    fault.lift()
+    assert eventually(lambda: bound(api, gang) == gang.size, seconds=SOON_SECONDS)
+    assert evictions(proxy) == 0
+
+
+@pytest.mark.parametrize("code", [500, 502])
+def test_an_eviction_that_a_server_could_not_take_is_asked_for_again(
+    plane: ControlPlane, api: Api, beside: Start, code: int
+) -> None:
+    _, proxy = beside("evicting")
+    victims = ranks(api, f"victims-{code}", 4, cpu="30", priority_class=f"{api.namespace}-low")
+    submit(plane, victims)
+    assert eventually(lambda: [member["status"].get("phase") for member in members(api, victims)] == ["Running"] * 4)
+    for number in (1, 2):  # the room of one of them is needed, and asked for again anyway; that of the other is not
+        proxy.fail(code, f"/pods/{victims.name}-00{number}/eviction$", times=1)
+    submit(plane, ranks(api, f"high-{code}", 1, cpu="30", priority_class=f"{api.namespace}-high"))
+    assert eventually(lambda: evictions(proxy) >= 4)
+    assert eventually(lambda: bound(api, victims) == 0, seconds=10.0), f"{bound(api, victims)} of 4 victims still run after 10 s"

@@ -184,3 +184,19 @@ def test_a_write_that_needs_a_new_credential_is_not_sent_again_by_who_may_not_wr
 
     asyncio.run(question())
     assert asked == ["POST"]
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("7", 7.0), ("", 0.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 0.0)])
+def test_how_long_the_server_wants_to_be_left_alone_is_read(header: str, seconds: float) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.Response(status=429, headers={"Retry-After": header})
+
+    async def question() -> None:
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", refuse)
+        async with serving(application) as place, Client(place) as client:
+            with pytest.raises(Busy) as raised:
+                await client.bind("default", "a", "n0")
+        assert raised.value.retry_after == seconds
+
+    asyncio.run(question())

@@ -287,7 +287,10 @@ class Client:
         if answer.status >= 400:
             body = await answer.read()
             is_status = answer.content_type == "application/json"
-            raise problem_of(self._read(lambda: needed.read_object(None, body)) if is_status else {}, answer.status)
+            problem = problem_of(self._read(lambda: needed.read_object(None, body)) if is_status else {}, answer.status)
+            wait = answer.headers.get("Retry-After", "")  # a date, which is allowed too, is not what an API server writes
+            problem.retry_after = float(wait) if wait.isdecimal() else 0.0
+            raise problem
 
     def _read(self, read: Callable[[], T]) -> T:
         try:
