@@ -14,8 +14,8 @@
         ├── NotAllowed     this cannot be done to that, whatever the object
         ├── WrongForm      the body of a request is in a form that the server does not read
         ├── Busy           not now: a disruption budget, or the server, asks to wait
-        ├── ServerError    the server cannot do that, and asking again does not help
-        ├── Unreachable    nobody answers at the address of the server
+        ├── ServerError    the server failed at that; asking again may help for a while
+        ├── Unreachable    nobody answers at the address of the server, or only somebody who stands before it
         └── Gone           the point a watch or a list started from is no longer known
 
 A message says where, what, and what to write instead; it starts in lower case and has no full stop. The command line
@@ -48,6 +48,8 @@ class ClusterError(PhalanxError):
         """Say what was refused; `kind`, `name` and `cause` (a reason and a message) are the details that clients look at."""
         super().__init__(message)
         self.kind, self.name, self.cause = kind, name, cause
+        self.retry_after = 0.0
+        """After so many seconds the server wants to be asked again; it did not say if that is 0."""
 
 
 class Missing(ClusterError):
@@ -105,13 +107,13 @@ class Busy(ClusterError):
 
 
 class ServerError(ClusterError):
-    """The server cannot do that."""
+    """The server failed at that; asking again may help for a while."""
 
     code, reason = 500, "InternalError"
 
 
 class Unreachable(ClusterError):
-    """Nobody answers at the address of the server, or it is not one."""
+    """Nobody answers at the address of the server, or it is not one, or only somebody who stands before it answers."""
 
     code, reason = 503, "ServiceUnavailable"
 

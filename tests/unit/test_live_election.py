@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from phalanx.errors import ClusterError, Forbidden, ServerError
+from phalanx.runtime.live import election as module
 from phalanx.runtime.live.election import LEASE, Election, Terms
 from phalanx.store.kube.client import Client
 from phalanx.testing.live import Server, going_on, until
@@ -190,5 +192,48 @@ def test_who_is_told_to_stop_stops_whatever_he_is_doing() -> None:
             task.cancel()
             _, going_on_still = await asyncio.wait({task}, timeout=1.0)
             assert not going_on_still, f"cancelled after {steps} steps"
+
+    run(question)
+
+
+def test_who_steps_down_lets_another_one_lead_and_stands_back() -> None:
+    async def question(server: Server, client: Client) -> None:
+        a, b = Elector(client, "a"), Elector(client, "b")
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            a.election.step_down("nothing works")
+            assert not a.election.is_leader
+            await until(lambda: not a.is_leading and lease(server)["holderIdentity"] == "")
+            assert "a gives up the lease, and stands back for 0.6 s: nothing works" in a.reports
+            async with going_on(b.run()):
+                await until(lambda: b.is_leading)
+                assert a.terms_led == 1
+
+    run(question)
+
+
+def test_who_steps_down_and_is_alone_leads_again_later() -> None:
+    async def question(server: Server, client: Client) -> None:
+        a = Elector(client, "a")
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            a.election.step_down("nothing works")
+            begun = asyncio.get_running_loop().time()
+            await until(lambda: a.terms_led == 2)
+            assert asyncio.get_running_loop().time() - begun >= 2 * TERMS.lease_seconds
+
+    run(question)
+
+
+def test_a_term_whose_lease_ran_out_is_over_even_if_it_is_renewed_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(server: Server, client: Client) -> None:
+        a, asleep = Elector(client, "a"), [0.0]
+        monkeypatch.setattr(module, "boottime", lambda: monotonic() + asleep[0])
+        async with going_on(a.run()):
+            await until(lambda: a.is_leading)
+            asleep[0] = TERMS.renew_seconds  # no other clock has noticed
+            assert not a.election.is_leader
+            await until(lambda: a.terms_led == 2)
+            assert a.reports == ["a leads", "a does not lead any more", "a leads"]
 
     run(question)

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from phalanx.errors import Forbidden, Missing, Unreachable
+from phalanx.errors import ClusterError, Forbidden, Missing, ServerError, Unreachable
 from phalanx.model.kinds import POD, Kind, kind_at
 from phalanx.runtime.live import following as module
 from phalanx.runtime.live.following import Following
 from phalanx.store.kube import reflector as reflector_module
 from phalanx.store.kube.client import Client
+from phalanx.store.kube.discovery import Discovery
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import workloads
 from phalanx.testing.live import Server, going_on, until
@@ -25,13 +26,14 @@ class Cluster:
 
     def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         self.served, self.forbidden, self.complaints, self.is_gone = list(KINDS), list[Kind](), list[str](), False
+        self.silent: dict[Kind, ClusterError] = {}
         self.mirror, self._list = Mirror(lambda: 0.0), client.list
-        monkeypatch.setattr(module, "served_kinds", self._discover)
+        monkeypatch.setattr(module, "discover", self._discover)
         monkeypatch.setattr(client, "list", self._listed)
         self.following = Following(client, self.mirror, KINDS, report=self.complaints.append)
 
-    async def _discover(self, client: Client, among: object) -> frozenset[Kind]:
-        return frozenset(self.served)
+    async def _discover(self, client: Client, among: object) -> Discovery:
+        return Discovery(frozenset(kind for kind in self.served if kind not in self.silent), dict(self.silent))
 
     async def _listed(self, kind: Kind, *where: Any, **which: Any) -> Any:  # Any: as the client answers
         if self.is_gone:
@@ -116,14 +118,90 @@ def test_a_kind_that_goes_before_it_was_read_is_forgotten(monkeypatch: pytest.Mo
         cluster.served.remove(SETS)
         first = True
 
-        async def late(client: Client, among: object) -> frozenset[Kind]:
+        async def late(client: Client, among: object) -> Discovery:
             nonlocal first
             was_first, first = first, False
-            return frozenset(KINDS if was_first else cluster.served)
+            return Discovery(frozenset(KINDS if was_first else cluster.served), {})
 
-        monkeypatch.setattr(module, "served_kinds", late)
+        monkeypatch.setattr(module, "discover", late)
         async with going_on(cluster.following.run()):
             await cluster.following.has_synced.wait()
             assert (set(cluster.following.kinds), cluster.complaints) == ({POD, JOBS}, [])
+
+    run(monkeypatch, question)
+
+
+def test_a_group_that_does_not_answer_keeps_its_kinds_and_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.following.run()):
+            await cluster.following.has_synced.wait()
+            cluster.mirror.put(JOBS, {"metadata": {"namespace": "default", "name": "train", "uid": "1", "resourceVersion": "9"}})
+            cluster.silent = {JOBS: ServerError("etcd is away")}
+            cluster.following.look_for_kinds()
+            await until(lambda: cluster.complaints)
+            assert (JOBS in cluster.following.kinds, cluster.mirror.count(JOBS)) == (True, 1)
+            cluster.silent = {}
+            await until(lambda: len(cluster.complaints) > 1)
+        assert cluster.complaints == [
+            "discovery: kubeflow.org does not answer: etcd is away; its kinds stay as they were until it does",
+            "discovery: kubeflow.org answers again",
+        ]
+
+    run(monkeypatch, question)
+
+
+def test_at_the_start_a_group_that_does_not_answer_is_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "START_PATIENCE_SECONDS", 0.3)
+
+    async def question(cluster: Cluster) -> None:
+        cluster.silent = {JOBS: ServerError("etcd is away"), SETS: ServerError("etcd is away")}
+        async with going_on(cluster.following.run()):
+            await until(lambda: all(reflector.is_synced.is_set() for reflector in cluster.following.reflectors.values()))
+            assert not cluster.following.has_synced.is_set()
+            del cluster.silent[SETS]
+            await until(lambda: SETS in cluster.following.kinds)
+            await cluster.following.has_synced.wait()
+            assert JOBS not in cluster.following.kinds
+
+    run(monkeypatch, question)
+
+
+def test_who_begins_to_lead_later_lists_everything_again_and_waits_for_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.05)
+
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.following.run()):
+            await cluster.following.has_synced.wait()
+            cluster.forbidden.append(POD)
+            catching_up = asyncio.create_task(cluster.following.catch_up())
+            await until(lambda: "nothing is decided before these are listed again: pods" in cluster.complaints)
+            assert not catching_up.done()
+            cluster.forbidden.clear()
+            await catching_up
+            assert {kind: reflector.lists for kind, reflector in cluster.following.reflectors.items()} == dict.fromkeys(KINDS, 2)
+
+    run(monkeypatch, question)
+
+
+def test_at_the_start_nothing_is_listed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.following.run()):
+            await cluster.following.catch_up()
+            assert {kind: reflector.lists for kind, reflector in cluster.following.reflectors.items()} == dict.fromkeys(KINDS, 1)
+
+    run(monkeypatch, question)
+
+
+def test_a_kind_that_is_not_needed_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.05)
+
+    async def question(cluster: Cluster) -> None:
+        async with going_on(cluster.following.run()):
+            await cluster.following.has_synced.wait()
+            monkeypatch.setattr(cluster.following.reflectors[JOBS], "refresh", lambda since: None)
+            async with asyncio.timeout(5.0):
+                await cluster.following.catch_up()
 
     run(monkeypatch, question)

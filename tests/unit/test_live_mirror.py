@@ -152,3 +152,14 @@ def test_who_managed_which_field_is_not_kept() -> None:
     found = heard.mirror.find(POD, "default", "a")
     assert found is not None
     assert "managedFields" not in found["metadata"]
+
+
+def test_what_a_list_names_is_there_also_if_it_was_gone_before() -> None:
+    heard = Heard()
+    for name in "ab":
+        heard.mirror.put(POD, pod(name, 1))
+    heard.mirror.replace(POD, [])  # the kind is served no more
+    heard.mirror.replace(POD, [pod("a", 1)], version="7")  # and now it is again
+    heard.mirror.put(POD, pod("b", 2))  # an answer that was under way
+    assert names(heard.mirror.within(POD)) == ["a"]
+    assert heard.news[-1] == (ADDED, "a", 1)

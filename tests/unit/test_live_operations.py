@@ -13,12 +13,16 @@ from phalanx.builtin import CATALOGUE
 from phalanx.cli.policies import policy_of_text
 from phalanx.cli.reference import in_full
 from phalanx.core.cycle import Mind
+from phalanx.core.decision import Decisions
+from phalanx.core.snapshot import Snapshot
 from phalanx.errors import Forbidden
 from phalanx.model.kinds import EVENT, POD, Document
+from phalanx.runtime.live import failing
 from phalanx.runtime.live import sessions as sessions_module
 from phalanx.runtime.live.app import Live, Setup
-from phalanx.runtime.live.election import Terms
+from phalanx.runtime.live.election import LEASE, Terms
 from phalanx.runtime.live.operations import Address, Operations
+from phalanx.runtime.live.picture import Urgency
 from phalanx.runtime.reload import ConfigSource
 from phalanx.store.kube.client import Client
 from phalanx.testing import build
@@ -118,5 +122,52 @@ def test_a_changed_configuration_is_in_force_and_told_of(tmp_path: Path, caplog:
         await until(lambda: len(scene.server.store.items(EVENT)) >= 2)
         reasons = {item["reason"]: item["involvedObject"]["kind"] for item in scene.server.store.items(EVENT)}
         assert reasons == {"ConfigurationReloaded": "Lease", "ConfigurationRefused": "Lease"}
+
+    run(tmp_path, caplog, question)
+
+
+def test_sessions_that_fail_one_after_the_other_fail_the_probe_and_cost_the_lease(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_module, "AFTER_FAULT_SECONDS", 0.01)
+    monkeypatch.setattr(failing, "SHORTEST_SECONDS", 0.0)
+
+    async def question(scene: Scene) -> None:
+        def broken(snapshot: Snapshot, decisions: Decisions) -> None:
+            raise KeyError("root")
+
+        scene.live.sessions.decided.append(broken)
+        before = scene.live.sessions.count
+        scene.live.sessions.wake(Urgency.SOON)
+        await until(lambda: scene.live.sessions.count >= before + 5)
+        code, text = await scene.asked("/livez")
+        assert (code, "[-]sessions failed: the last 5 sessions failed" in text, "KeyError: 'root'" in text) == (500, True, True)
+        assert not scene.live.is_leader
+        await until(lambda: scene.server.store.get(LEASE, "default", "phalanx")["spec"]["holderIdentity"] == "")
+        assert sum(record.exc_info is not None for record in caplog.records) == 1
+
+    run(tmp_path, caplog, question)
+
+
+def test_a_session_that_goes_well_makes_up_for_those_that_failed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_module, "AFTER_FAULT_SECONDS", 0.01)
+    monkeypatch.setattr(failing, "SHORTEST_SECONDS", 0.0)
+
+    async def question(scene: Scene) -> None:
+        left = [KeyError("root")] * 4
+
+        def broken(snapshot: Snapshot, decisions: Decisions) -> None:
+            if left:
+                raise left.pop()
+
+        scene.live.sessions.decided.append(broken)
+        for _ in range(2):
+            before = scene.live.sessions.count
+            scene.live.sessions.wake(Urgency.SOON)
+            await until(lambda: not left and scene.live.sessions.count >= before + 5)  # noqa: B023
+            left += [KeyError("root")] * 4
+        assert ((await scene.asked("/livez"))[0], scene.live.is_leader) == (200, True)
 
     run(tmp_path, caplog, question)

@@ -2,13 +2,20 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
+from time import monotonic
 
 import pytest
 
 from phalanx.errors import Busy, ClusterError, Conflict, Invalid, ServerError, Unreachable
 from phalanx.runtime.live import outbox as module
 from phalanx.runtime.live.outbox import MOST_ATTEMPTS, Outbox, Rank, Send
-from phalanx.testing.live import until
+from phalanx.store.kube.client import NOT_SENT
+from phalanx.testing.contract import pod
+from phalanx.testing.live import Server, until
+
+SPENT = Busy("the budget is spent", cause=("DisruptionBudget", "it needs 1 healthy pod and has 1"))
+SEVERAL = ServerError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 
 
 class Post:
@@ -176,9 +183,59 @@ def test_a_server_that_is_not_there_is_asked_for_as_long_as_it_takes() -> None:
 def test_an_impatient_request_takes_a_busy_server_for_an_answer() -> None:
     async def question() -> None:
         post = Post()
-        post.put(Rank.EVICT, "a", "a", Busy("the budget is spent"), is_patient=False)
+        for number, problem in enumerate((SPENT, SEVERAL)):
+            post.put(Rank.EVICT, f"{number}", f"{number}", problem, is_patient=False)
+        post.put(Rank.NOTE, "note", "note", Busy("slow down"), is_patient=False)
         await post.finish()
-        assert (post.sent, str(post.ended[0][1])) == (["a"], "the budget is spent")
+        assert sorted(post.sent) == ["0", "1", "note"]
+        assert {str(problem) for _, problem in post.ended} == {str(SPENT), str(SEVERAL), "slow down"}
+
+    run(question)
+
+
+@pytest.mark.parametrize("problem", [Busy("slow down"), ServerError("etcd is away")])
+@pytest.mark.parametrize("rank", [Rank.BIND, Rank.EVICT])
+def test_a_bind_or_an_eviction_outlasts_a_server_that_fails(rank: Rank, problem: ClusterError) -> None:
+    async def question() -> None:
+        post = Post()
+        post.put(rank, "a", "a", *[problem] * (MOST_ATTEMPTS + 3), is_patient=False)
+        await post.finish()
+        assert (len(post.sent), post.ended) == (MOST_ATTEMPTS + 4, [("a", None)])
+
+    run(question)
+
+
+def test_a_bind_that_the_server_fails_at_for_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SERVER_PATIENCE_SECONDS", 0.05)
+
+    async def question() -> None:
+        post = Post()
+        post.put(Rank.BIND, "a", "a", *[ServerError("no webhook there")] * 9999)
+        await post.finish()
+        assert str(post.ended[0][1]) == "no webhook there"
+
+    run(question)
+
+
+def test_an_endless_eviction_outlasts_a_budget() -> None:
+    async def question() -> None:
+        post = Post()
+        post.outbox.put(Rank.EVICT, "a", post.letter("a", *[SPENT] * (MOST_ATTEMPTS + 3)), is_endless=True)
+        await post.finish()
+        assert (len(post.sent), post.complaints) == (MOST_ATTEMPTS + 4, [])
+
+    run(question)
+
+
+def test_a_server_that_names_a_wait_is_not_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_WAIT", 5.0)
+
+    async def question() -> None:
+        problem, post, begun = Busy("slow down"), Post(), monotonic()
+        problem.retry_after = 0.2
+        post.put(Rank.BIND, "a", "a", problem)
+        await post.finish()
+        assert (post.ended, monotonic() - begun >= 0.15) == ([("a", None)], True)
 
     run(question)
 
@@ -311,5 +368,37 @@ def test_a_request_right_after_a_drop_does_not_wait_for_those_that_were_cut_off(
         post.put(Rank.BIND, "b", "new")
         await post.finish()
         assert post.sent == ["old", "new"]
+
+    run(question)
+
+
+def test_nothing_goes_out_once_we_may_not_write() -> None:
+    async def question() -> None:
+        server, ended = Server(), list[ClusterError | None]()
+        async with server.opened() as client:
+            outbox = Outbox(connections=2, report=lambda text: None, may_write=lambda: client.may_write())
+            for name in "abcd":
+                server.store.create(pod(name))
+            requests = server.requests
+            client.may_write = lambda: server.requests < requests + 2
+            for name in "abcd":
+                outbox.put(Rank.BIND, name, partial(client.bind, "default", name, "n0"), ended.append)
+            await until(lambda: outbox.waiting() == 0)
+            assert server.requests == requests + 2
+            refusals = [problem for problem in ended if problem is not None]
+            assert [(type(problem), str(problem)) for problem in refusals] == [(Unreachable, NOT_SENT)] * 2
+
+    run(question)
+
+
+def test_what_failed_is_not_sent_again_once_we_may_not_write() -> None:
+    async def question() -> None:
+        may, post = [True], Post()
+        post.outbox = Outbox(report=post.complaints.append, may_write=lambda: may[0])
+        post.put(Rank.BIND, "a", "a", *[Unreachable("nobody there")] * 99)
+        await until(lambda: len(post.sent) > 2)
+        may[0] = False
+        await post.finish()
+        assert str(post.ended[0][1]) == "nobody there"
 
     run(question)

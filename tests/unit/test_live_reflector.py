@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -334,3 +335,44 @@ def test_measurements_are_asked_for_now_and_then(monkeypatch: pytest.MonkeyPatch
         assert not any("watch" in query for query in asked)
 
     served_by(answer, METRICS, question)
+
+
+def test_a_watch_that_tells_nothing_is_given_up_for_a_new_list_when_one_is_wanted() -> None:
+    async def question(server: Server, client: Client) -> None:
+        async with following(client) as follower:
+            await until(lambda: follower.reflector.is_following)
+            server.store.create(pod("a"))
+            await until(lambda: follower.names == ["a"])
+            now = monotonic()
+            assert not follower.reflector.is_fresh(now)
+            follower.reflector.refresh(now)
+            await until(lambda: follower.reflector.is_fresh(now))
+            server.store.create(pod("b"))
+            await until(lambda: follower.names == ["a", "b"])
+            follower.reflector.refresh(now)
+            assert (follower.reflector.lists, follower.complaints) == (2, [])
+
+    run(question)
+
+
+def test_a_watch_that_falls_silent_after_a_bookmark_is_replaced_by_one_that_goes_on_from_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "BETWEEN_BOOKMARKS_SECONDS", 0.05)
+    watches = list[str]()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return web.json_response({"metadata": {"resourceVersion": "5"}, "items": []})
+        watches.append(request.query["resourceVersion"])
+        told = web.StreamResponse()
+        await told.prepare(request)
+        await told.write(b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"6"}}}\n')
+        await asyncio.Event().wait()
+        return told
+
+    async def question(follower: Follower) -> None:
+        await until(lambda: len(watches) > 1)
+        assert (watches[:2], follower.reflector.lists, follower.complaints) == (["5", "6"], 1, [])
+
+    served_by(answer, POD, question)

@@ -24,7 +24,7 @@ from phalanx.runtime.live.app import Live, Setup
 from phalanx.runtime.live.election import LEASE, Terms
 from phalanx.runtime.live.picture import Urgency
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.discovery import served_kinds
+from phalanx.store.kube.discovery import Discovery, served_kinds
 from phalanx.store.kube.reflector import Reflector
 from phalanx.testing import build, kai
 from phalanx.testing.live import Server, until
@@ -497,9 +497,9 @@ def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.Monke
         kinds = [kind_at("", "nodes"), POD]
 
         async def fewer(client: Client, among: Any) -> Any:
-            return frozenset(kind for kind in await served_kinds(client, among) if kind in kinds)
+            return Discovery(frozenset(kind for kind in await served_kinds(client, among) if kind in kinds), {})
 
-        monkeypatch.setattr(following, "served_kinds", fewer)
+        monkeypatch.setattr(following, "discover", fewer)
         scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))
         async with scene.running():
             await until(lambda: scene.live.following.has_synced.is_set())

@@ -236,7 +236,7 @@ def test_a_gang_that_runs_without_a_member_without_requests_is_stale() -> None:
     workers = [build.pod(f"train-{number}", group="train", on="node-0", cpu=1) for number in range(2)]
     group = build.pod_group("train", min_member=3, phase="Running")
     stuck = build.pod("train-2", group="train", spec=NOWHERE)
-    cluster = build.cluster(nodes=1, policy=policy_of_profile("phalanx")).submit(group, workers, stuck)
+    cluster = build.cluster(nodes=1, policy=policy_of_profile("phalanx")).submit(build.bound_for(group, *workers), stuck)
     first = cluster.run_cycle(now=NOW)
     assert first.why("train").startswith("2 of 3 tasks run, below the minimum of 3 for 0 s; evicted in 60 s")
     later = cluster.carry_out(first).run_cycle(now=NOW + 61)

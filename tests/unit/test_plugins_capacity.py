@@ -2,7 +2,10 @@
 
 import pytest
 
+from phalanx.builtin import CATALOGUE
 from phalanx.cli.policies import policy_of_profile
+from phalanx.core.cycle import run_cycle
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 
@@ -41,3 +44,15 @@ def test_a_wrong_parent_costs_no_running_pods(parent: str, victims: list[str]) -
     queues = [queue("one", parent, weight=1), queue("two", weight=9)]
     cycle = cluster(queues, running("old", "one"), build.gang("new", queue="two", tasks=1, cpu=3)).run_cycle()
     assert list(cycle.answer["evictions"]) == victims
+
+
+def test_sessions_go_on_when_the_object_of_the_root_queue_goes() -> None:
+    objects = ObjectCluster()
+    root, team = queue("root", ""), queue("team")
+    for document in (root, team, build.node("n0", cpu=4), *build.gang("train", queue="team", tasks=2, cpu=1)):
+        objects.put(document)
+    objects.remove(root)
+    decisions = run_cycle(objects.snapshot(0.0), POLICY, CATALOGUE)
+    assert set(decisions.binds.values()) == {"n0"}
+    objects.remove(team)
+    assert {"default", "root"} <= set(objects.snapshot(0.0).queues)

@@ -5,13 +5,16 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
 
 import pytest
+from aiohttp import web
 
 from phalanx.errors import Busy, Conflict, Exists, Gone, Missing, Unreachable
 from phalanx.model.kinds import kind_at
-from phalanx.store.kube.client import Client
+from phalanx.store.kube.client import NOT_SENT, Client
+from phalanx.store.kube.credentials import Credential, Fixed
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.api import served
 from phalanx.testing.contract import pod
+from phalanx.web.serving import serving
 
 POD, CONFIG = kind_at("", "pods"), kind_at("", "configmaps")
 NOW = 1_767_225_600.0
@@ -136,3 +139,64 @@ def test_nobody_there_is_an_error_of_our_own(scheme: str) -> None:
             await client.get(CONFIG, "default", "a")
 
     ask(f"{scheme}://127.0.0.1:1", question)
+
+
+def test_who_may_not_write_still_reads_records_events_and_takes_the_lease(address: str) -> None:
+    async def question(client: Client) -> None:
+        await client.create(pod("a"))
+        client.may_write = lambda: False
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "phalanx", "namespace": "default"}}
+        about = {"kind": "Pod", "name": "a", "namespace": "default"}
+        event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": about}
+        for document in (lease, event):
+            await client.create(document)
+        for write in (
+            client.create(pod("b")), client.bind("default", "a", "n0"), client.evict("default", "a"),
+            client.patch(POD, "default", "a", {"metadata": {"labels": {"x": "y"}}}), client.delete(POD, "default", "a"),
+        ):  # fmt: skip
+            with pytest.raises(Unreachable, match=NOT_SENT):
+                await write
+        (left,) = (await client.list(POD)).items
+        assert (left["metadata"]["name"], "nodeName" in left["spec"], left["metadata"].get("labels", {})) == ("a", False, {})
+
+    ask(address, question)
+
+
+def test_a_write_that_needs_a_new_credential_is_not_sent_again_by_who_may_not_write_any_more() -> None:
+    asked, may = list[str](), [True]
+
+    class Renewed(Fixed):
+        async def renew(self, refused: Credential) -> bool:
+            may[0] = False  # fetching another one took longer than the lease
+            return True
+
+    async def refuse(request: web.Request) -> web.Response:
+        asked.append(request.method)
+        return web.Response(status=401)
+
+    async def question() -> None:
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", refuse)
+        async with serving(application) as place, Client(place, credentials=Renewed()) as client:
+            client.may_write = lambda: may[0]
+            with pytest.raises(Unreachable, match=NOT_SENT):
+                await client.bind("default", "a", "n0")
+
+    asyncio.run(question())
+    assert asked == ["POST"]
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("7", 7.0), ("", 0.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 0.0)])
+def test_how_long_the_server_wants_to_be_left_alone_is_read(header: str, seconds: float) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.Response(status=429, headers={"Retry-After": header})
+
+    async def question() -> None:
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", refuse)
+        async with serving(application) as place, Client(place) as client:
+            with pytest.raises(Busy) as raised:
+                await client.bind("default", "a", "n0")
+        assert raised.value.retry_after == seconds
+
+    asyncio.run(question())

@@ -2,21 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from aiohttp import web
 
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Kind, kind_at
+from phalanx.store.kube import discovery as module
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.discovery import served_kinds
+from phalanx.store.kube.discovery import discover, served_kinds
 from phalanx.store.memory import MemoryStore
 from phalanx.testing.api import served
 from phalanx.web.serving import serving
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-METRICS = kind_at("metrics.k8s.io", "nodes")
+METRICS, SIGS = kind_at("metrics.k8s.io", "nodes"), kind_at("scheduling.x-k8s.io", "podgroups")
+T = TypeVar("T")
 
 
 def resources(*names: str) -> dict[str, Any]:
@@ -39,14 +41,18 @@ def answering(documents: Mapping[str, Any]) -> Handler:
     return answer
 
 
-def kinds_of(handler: Handler) -> frozenset[Kind]:
-    async def asked() -> frozenset[Kind]:
+def asked_of(handler: Handler, question: Callable[[Client], Awaitable[T]]) -> T:
+    async def asked() -> T:
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", handler)
         async with serving(application) as address, Client(address) as client:
-            return await served_kinds(client)
+            return await question(client)
 
     return asyncio.run(asked())
+
+
+def kinds_of(handler: Handler) -> frozenset[Kind]:
+    return asked_of(handler, served_kinds)
 
 
 def test_the_embedded_cluster_serves_every_kind() -> None:
@@ -82,10 +88,21 @@ def test_our_version_comes_first_where_the_server_has_several() -> None:
             "/api/v1": resources(),
             "/apis": groups("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha2"),
             "/apis/scheduling.k8s.io/v1beta1": resources("podgroups"),
-            "/apis/scheduling.k8s.io/v1alpha2": resources("podgroups"),
+            "/apis/scheduling.k8s.io/v1alpha2": resources("podgroups", "podgroups/status"),
         })
     )  # fmt: skip
     assert found == {GROUP_BY_DIALECT["native"]}
+
+
+def test_a_kind_without_a_status_subresource_says_so() -> None:
+    found = kinds_of(
+        answering({
+            "/api/v1": resources(),
+            "/apis": groups("scheduling.volcano.sh/v1beta1"),
+            "/apis/scheduling.volcano.sh/v1beta1": resources("podgroups", "queues", "queues/status"),
+        })
+    )  # fmt: skip
+    assert {kind.kind: kind.has_status for kind in found} == {"PodGroup": False, "Queue": True}
 
 
 def test_a_version_that_we_do_not_read_is_not_served() -> None:
@@ -112,11 +129,58 @@ def test_workloads_of_others_are_read_in_any_version() -> None:
 
 
 def test_a_group_that_does_not_answer_is_left_out_alone() -> None:
-    found = kinds_of(answering({"/api/v1": resources("pods"), "/apis": groups("metrics.k8s.io/v1beta1"), "/version": {}}))
+    found = kinds_of(
+        answering({"/api/v1": resources("pods", "pods/status"), "/apis": groups("metrics.k8s.io/v1beta1"), "/version": {}})
+    )
     assert found == {POD}
     assert METRICS not in found
 
 
 def test_a_server_that_goes_away_meanwhile_is_an_error() -> None:
     with pytest.raises(Unreachable):
-        kinds_of(answering({"/api/v1": resources("pods"), "/apis": groups("metrics.k8s.io/v1beta1")}))
+        kinds_of(answering({"/api/v1": resources("pods", "pods/status"), "/apis": groups("metrics.k8s.io/v1beta1")}))
+
+
+def test_what_a_group_that_does_not_answer_serves_is_unknown() -> None:
+    documents = {"/api/v1": resources("pods", "pods/status"), "/apis": groups("scheduling.x-k8s.io/v1alpha1"), "/version": {}}
+    found = asked_of(answering(documents), discover)
+    assert (set(found.kinds), SIGS in found.unanswered) == ({POD}, True)
+
+
+def test_a_group_that_takes_too_long_to_answer_is_unknown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GROUP_SECONDS", 0.05)
+    documents = {"/api/v1": resources("pods", "pods/status"), "/apis": groups("metrics.k8s.io/v1beta1"), "/version": {}}
+
+    async def slow(request: web.Request) -> web.StreamResponse:
+        if request.path.startswith("/apis/metrics"):
+            await asyncio.Event().wait()
+        return await answering(documents)(request)
+
+    found = asked_of(slow, discover)
+    assert (set(found.kinds), list(map(str, found.unanswered.values()))) == ({POD}, ["no answer within 0.05 s"])
+
+
+def test_a_group_that_says_it_has_no_such_kind_has_answered() -> None:
+    documents = {
+        "/api/v1": resources("pods", "pods/status"),
+        "/apis": groups("scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2"),
+    }
+
+    async def missing(request: web.Request) -> web.StreamResponse:
+        if request.path == "/apis/scheduling.x-k8s.io/v1alpha1":
+            return web.Response(status=404)
+        return await answering({**documents, "/apis/scheduling.k8s.io/v1alpha2": resources()})(request)
+
+    found = asked_of(missing, discover)
+    assert (set(found.kinds), dict(found.unanswered)) == ({POD}, {})
+
+
+def test_a_kind_of_which_another_version_answers_is_both_served_and_unknown() -> None:
+    native = GROUP_BY_DIALECT["native"]
+    documents = {
+        "/api/v1": resources(), "/version": {},
+        "/apis": groups("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha2"),
+        "/apis/scheduling.k8s.io/v1beta1": resources("podgroups"),
+    }  # fmt: skip
+    found = asked_of(answering(documents), discover)
+    assert ({kind.version for kind in found.kinds}, native in found.unanswered) == ({"v1beta1"}, True)

@@ -53,6 +53,8 @@ def test_a_refusal_without_a_reason_is_known_by_its_code() -> None:
     assert type(problem_of({}, 409)) is Conflict
     assert type(problem_of({"code": 410}, 200)) is Gone
     assert type(problem_of({}, 418)) is ClusterError
+    assert [type(problem_of({}, code)) for code in (502, 503, 504)] == [errors.Unreachable] * 3
+    assert [type(problem_of({}, code)) for code in (500, 507)] == [errors.ServerError] * 2
     assert str(problem_of({}, 418)) == "the server answered 418"
 
 

@@ -87,6 +87,14 @@ class ObjectCluster:
             if queue is not None and not queue.uid:
                 self.state.put_queue(volcano.with_bounds(queue) if self._volcano else Queue(name))
 
+    def remove_queue(self, document: Document) -> None:
+        """Take a queue away; of one that always exists only its object goes."""
+        name = _name(document)
+        if name in IMPLIED_QUEUES:
+            self.state.put_queue(volcano.with_bounds(Queue(name)) if self._volcano else Queue(name))
+        else:
+            self.state.drop_queue(name)
+
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
         return self.state.snapshot(now)
@@ -397,8 +405,8 @@ def _put_queue(cluster: ObjectCluster, document: Document) -> None:
 
 
 def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
-    cluster.state.drop_queue(_name(document))
     cluster.note_volcano(document, is_there=False)
+    cluster.remove_queue(document)
 
 
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
@@ -429,7 +437,7 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
         lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),
-        lambda cluster, document: cluster.state.drop_queue(_name(document)),
+        ObjectCluster.remove_queue,
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
         lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),

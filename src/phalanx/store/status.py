@@ -11,7 +11,13 @@ KNOWN: tuple[type[ClusterError], ...] = (
     errors.NotAllowed, errors.WrongForm, errors.Busy, errors.ServerError, errors.Gone, errors.Unreachable,
 )  # fmt: skip
 BY_REASON = {error.reason: error for error in KNOWN} | {"Gone": errors.Gone}
-BY_CODE = {error.code: error for error in reversed(KNOWN)} | {409: errors.Conflict}
+BY_CODE = {error.code: error for error in reversed(KNOWN)} | {
+    409: errors.Conflict,
+    502: errors.Unreachable,
+    504: errors.Unreachable,
+}
+FIRST_OF_SERVER = 500
+"""From this code on the server, or somebody before it, has failed, and not who asks."""
 
 
 def success(code: int = 200, details: Document | None = None) -> dict[str, Any]:
@@ -34,9 +40,13 @@ def _status(word: str) -> dict[str, Any]:
 
 def problem_of(status: Document, code: int) -> ClusterError:
     """Return the error that a Status stands for; `code` is that of the answer, for servers that give no reason."""
-    kind = BY_REASON.get(str(status.get("reason", ""))) or BY_CODE.get(int(status.get("code") or code), ClusterError)
+    kind = BY_REASON.get(str(status.get("reason", ""))) or _kind_of_code(int(status.get("code") or code))
     details = status.get("details") or {}
     causes = details.get("causes") or [{}]
     cause = (str(causes[0].get("reason", "")), str(causes[0].get("message", ""))) if causes[0] else None
     message = str(status.get("message") or f"the server answered {code}")
     return kind(message, kind=str(details.get("kind", "")), name=str(details.get("name", "")), cause=cause)
+
+
+def _kind_of_code(code: int) -> type[ClusterError]:
+    return BY_CODE.get(code, errors.ServerError if code >= FIRST_OF_SERVER else ClusterError)

@@ -63,7 +63,7 @@ class Live:
         self.client, self._setup, self._report = client, setup, report
         self.mirror = Mirror(time)
         self.picture = Picture(ObjectCluster(schedulers=setup.schedulers), report=report)
-        self.outbox = Outbox(report=report)
+        self.outbox = Outbox(report=report, may_write=lambda: client.may_write())
         self._events = EventSender(client, self.outbox, self.mirror, instance=setup.identity)
         self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
         self.sessions = Sessions(
@@ -81,6 +81,9 @@ class Live:
         wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
         self.following = Following(client, self.mirror, wanted, report=report, single=setup.single)
         self.sessions.followed = lambda: self.following.kinds
+        if (election := self.election) is not None:
+            client.may_write = lambda: election.is_leader
+            self.sessions.despaired = election.step_down
         self.is_stopping = False
         self.turned: list[Callable[[], None]] = []
         """Told whenever the loop turns, several times a minute."""

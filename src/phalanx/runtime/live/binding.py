@@ -137,7 +137,8 @@ class Binding:
                 self._give_up(task)
             self._wake()
 
-        self._hands.outbox.put(Rank.EVICT, (POD, task.namespace, task.name), lambda: self._hands.writer.evict(evict), done)
+        place = (POD, task.namespace, task.name)
+        self._hands.outbox.put(Rank.EVICT, place, lambda: self._hands.writer.evict(evict), done, is_endless=True)
 
     def _lacks(self, key: GangKey, *, counts_unplaced: bool) -> bool:
         state = self._hands.picture.cluster.state

@@ -1,13 +1,16 @@
 """Who leads: the holder of a Lease, as other components of Kubernetes elect theirs.
 
-Whether a lease has run out is judged by our own clock, from the moment we saw its last change: clocks of machines differ.
+Whether a lease has run out is judged by our own clock, from the moment we saw its last change: clocks of machines differ. How
+long our own one holds is judged by a clock that goes on while the machine sleeps. Once it has run out that term is over, even if
+the server renews the lease a moment later: what was held back meanwhile is decided anew.
 """
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from time import monotonic, time
+from time import monotonic
 from typing import Any
 
 from phalanx.errors import ClusterError, Conflict, Exists, Missing
@@ -16,6 +19,14 @@ from phalanx.model.moment import micro_text
 from phalanx.store.kube.client import Client
 
 LEASE = kind_at("coordination.k8s.io", "leases")
+LEASES_STOOD_BACK = 2.0
+"""Who gave the lease up because he does not do well stands back for so many lease durations: any other candidate is faster."""
+
+
+def boottime() -> float:
+    """Return seconds by a clock that never goes back and counts time that the machine slept; where there is none, the monotonic."""
+    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return monotonic() if clock is None else time.clock_gettime(clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,8 @@ class Election:
         self.told = report
         """Told when we begin to lead, and when we do not any more."""
         self._renewed = float("-inf")
+        self._back_at = float("-inf")
+        """Before that moment we stand back."""
         self._seen: tuple[str, float] = ("", 0.0)
         """The version of the lease that we saw last, and when it was new to us."""
         self.holder = ""
@@ -49,7 +62,19 @@ class Election:
     @property
     def is_leader(self) -> bool:
         """Tell whether nobody else can be the leader now."""
-        return monotonic() < self._renewed + self._terms.renew_seconds
+        return self._left > 0.0 and boottime() >= self._back_at
+
+    @property
+    def _left(self) -> float:
+        """For how many seconds the lease is ours."""
+        return self._renewed + self._terms.renew_seconds - boottime()
+
+    def step_down(self, reason: str) -> None:
+        """Let another one lead: decide nothing any more, end the term, give the lease back, and take it again only later."""
+        if self.is_leader:
+            seconds = LEASES_STOOD_BACK * self._terms.lease_seconds
+            self._back_at = boottime() + seconds
+            self._report(f"{self._terms.identity} gives up the lease, and stands back for {seconds:g} s: {reason}")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Take part until cancelled; `lead` is run while we lead, and cancelled when we do not any more."""
@@ -59,13 +84,21 @@ class Election:
             self.told(f"{self._terms.identity} leads")
             await self._lead(lead)
             self.told(f"{self._terms.identity} does not lead any more")
+            await self._stand_back()
+
+    async def _stand_back(self) -> None:
+        """Give the lease back and wait, if we were told to step down."""
+        if boottime() < self._back_at:
+            await self.release()
+            await asyncio.sleep(self._back_at - boottime())
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
         term = asyncio.ensure_future(lead())
         try:
             while self.is_leader and not term.done():
-                await asyncio.wait({term}, timeout=self._terms.retry_seconds)
-                await self._try()
+                await asyncio.wait({term}, timeout=min(self._terms.retry_seconds, self._left))
+                if self.is_leader:  # or we have slept: the term ends before anything else is asked
+                    await self._try()
         finally:
             term.cancel()
             await asyncio.wait({term})
@@ -74,13 +107,13 @@ class Election:
 
     async def release(self) -> None:
         """Let the next one lead at once."""
-        if not self.is_leader:
+        if self._left <= 0.0:
             return
         self._renewed = float("-inf")
         try:
             lease = await self._client.get(LEASE, self._terms.namespace, self._terms.name)
             if lease["spec"].get("holderIdentity") == self._terms.identity:
-                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_text(time())}
+                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_text(time.time())}
                 await self._client.replace({**lease, "spec": spec})
         except ClusterError as problem:
             self._report(f"the lease {self._terms.name} was not released: {problem}")
@@ -89,12 +122,15 @@ class Election:
 
     async def _try(self) -> bool:
         """Take or renew the lease if that is possible; tell whether we have it."""
-        begun = monotonic()
+        begun, had_it = boottime(), self.is_leader
+        seconds = self._terms.renew_seconds / 2
         try:
-            async with asyncio.timeout(self._terms.renew_seconds / 2):
+            async with asyncio.timeout(min(seconds, self._left) if had_it else seconds):
                 has_it = await self._take()
         except (ClusterError, TimeoutError) as problem:
             self._report(f"lease {self._terms.namespace}/{self._terms.name}: {str(problem) or 'no answer'}")
+            return False
+        if has_it and had_it and not self.is_leader:
             return False
         if has_it:
             self._renewed, self.holder = begun, self._terms.identity
@@ -147,5 +183,5 @@ class Election:
     def _spec(self, changes: int) -> dict[str, Any]:
         return {
             "holderIdentity": self._terms.identity, "leaseDurationSeconds": int(self._terms.lease_seconds),
-            "acquireTime": micro_text(time()), "renewTime": micro_text(time()), "leaseTransitions": changes,
+            "acquireTime": micro_text(time.time()), "renewTime": micro_text(time.time()), "leaseTransitions": changes,
         }  # fmt: skip

@@ -45,6 +45,7 @@ class Operations:
         live.sessions.course_level = level if level >= COURSE else 0
         live.sessions.decided.append(self._note)
         live.sessions.timed.append(self._time)
+        live.sessions.failed.append(self._failed)
         live.sessions.binding.bound.append(self._bound)
         live.sessions.binding.refused.append(self._refused)
         live.sessions.evicting.evicted.append(self._evicted)
@@ -66,6 +67,9 @@ class Operations:
 
     def _time(self, seconds: float, snapshot_seconds: float, times: Times) -> None:
         self.metrics.session_held(seconds, snapshot_seconds=snapshot_seconds, times=times)
+
+    def _failed(self, problem: Exception) -> None:
+        self._log.error("where a session failed", exc_info=problem)
 
     def _bound(self, task: Task, node: str, seconds: float) -> None:
         self.metrics.bind_ended(task.key, "bound", seconds=seconds)
@@ -103,7 +107,8 @@ class Operations:
         """Return what is answered over HTTP."""
         return Health(
             metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.sessions.mind.policy),
-            live={"loop": self._heartbeat.check}, ready={"caches": self._caches, "stopping": self._stopping},
+            live={"loop": self._heartbeat.check, "sessions": self._live.sessions.failures.check},
+            ready={"caches": self._caches, "stopping": self._stopping},
         )  # fmt: skip
 
     def _caches(self) -> str | None:

@@ -1,6 +1,7 @@
 """Requests that wait to be sent: important ones first, those about one object in order, as many at once as there are connections.
 
-What the server could not take just now is sent again a little later; what it refused is told to whoever asked for it.
+What the server could not take just now is sent again a little later; what it refused is told to whoever asked for it. Once we may
+not write any more nothing is sent again: the client refuses to send, and that is told as if it had been dropped.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from enum import IntEnum
+from time import monotonic
 
 from phalanx.errors import Busy, ClusterError, ServerError, Unreachable
 
@@ -17,6 +19,11 @@ CONNECTIONS = 32
 FIRST_WAIT, LONGEST_WAIT = 0.1, 10.0
 MOST_ATTEMPTS = 6
 """Of a request that a server which answers could not serve; one that nobody answers is tried for as long as we may write."""
+SERVER_PATIENCE_SECONDS = 60.0
+"""For so long a bind or an eviction that the server fails at (500) is tried: half a gang is bound or gone meanwhile, and etcd may
+take half a minute to find a leader. Some failures last, such as that of a webhook which nobody serves, so not for ever."""
+BUDGET, SEVERAL_BUDGETS = "DisruptionBudget", "more than one PodDisruptionBudget"
+"""How one disruption budget says no (429), and how the server says that it cannot ask several (500)."""
 
 Send = Callable[[], Awaitable[object]]
 Done = Callable[[ClusterError | None], None]
@@ -39,16 +46,21 @@ class Job:
     send: Send
     done: Done | None
     is_patient: bool
-    """A busy server is asked again; otherwise that is an answer like others."""
+    """A busy server, or a disruption budget, is asked again; otherwise that is an answer like others."""
+    is_endless: bool
+    """And it is asked for as long as we may write."""
     attempts: int = 0
+    begun: float = 0.0
 
 
 class Outbox:
     """Sends requests."""
 
-    def __init__(self, *, connections: int = CONNECTIONS, report: Callable[[str], None]) -> None:
-        """Send nothing yet; `report` is told what nobody else is told."""
-        self._connections, self._report = connections, report
+    def __init__(
+        self, *, connections: int = CONNECTIONS, report: Callable[[str], None], may_write: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Send nothing yet; `report` is told what nobody else is told, `may_write` says whether to try again."""
+        self._connections, self._report, self._may_write = connections, report, may_write
         self._lines: dict[Hashable, deque[Job]] = {}
         """Requests by object; the first of a line is under way or next."""
         self._ready: list[tuple[int, int, Hashable]] = []
@@ -56,10 +68,19 @@ class Outbox:
         self._workers: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
 
-    def put(self, rank: Rank, place: Hashable, send: Send, done: Done | None = None, *, is_patient: bool = True) -> None:
+    def put(
+        self,
+        rank: Rank,
+        place: Hashable,
+        send: Send,
+        done: Done | None = None,
+        *,
+        is_patient: bool = True,
+        is_endless: bool = False,
+    ) -> None:
         """Send a request about an object, after those about it that wait already."""
         line = self._lines.setdefault(place, deque())
-        line.append(Job(rank, send, done, is_patient))
+        line.append(Job(rank, send, done, is_patient, is_endless))
         if len(line) == 1:
             self._push(place)
 
@@ -122,7 +143,7 @@ class Outbox:
 
     async def _try(self, place: Hashable, line: deque[Job]) -> None:
         job, problem = line[0], None
-        job.attempts += 1
+        job.attempts, job.begun = job.attempts + 1, job.begun or monotonic()
         try:
             await job.send()
         except ClusterError as refusal:
@@ -131,13 +152,13 @@ class Outbox:
             problem = ClusterError(f"{type(fault).__name__}: {fault}")
         if self._lines.get(place) is not line:
             return  # dropped meanwhile
-        if problem is not None and _may_pass(problem, job):
-            self._later(place, job)
+        if problem is not None and self._may_write() and _may_pass(problem, job):
+            self._later(place, job, problem)
         else:
             self._finish(place, line, problem)
 
-    def _later(self, place: Hashable, job: Job) -> None:
-        wait = min(FIRST_WAIT * 2 ** min(job.attempts - 1, 10), LONGEST_WAIT) * random.uniform(0.75, 1.25)
+    def _later(self, place: Hashable, job: Job, problem: ClusterError) -> None:
+        wait = min(max(FIRST_WAIT * 2 ** min(job.attempts - 1, 10), problem.retry_after), LONGEST_WAIT) * random.uniform(0.75, 1.25)
         timer: asyncio.TimerHandle | None = None
 
         def again() -> None:
@@ -157,7 +178,7 @@ class Outbox:
             del self._lines[place]
         if job.done is not None:
             job.done(problem)
-        elif problem is not None:
+        elif problem is not None and self._may_write():
             self._report(f"{problem}")
 
 
@@ -165,4 +186,13 @@ def _may_pass(problem: ClusterError, job: Job) -> bool:
     """Tell whether it makes sense to send a request again."""
     if isinstance(problem, Unreachable):
         return True
-    return isinstance(problem, Busy | ServerError) and job.is_patient and job.attempts < MOST_ATTEMPTS
+    if not isinstance(problem, Busy | ServerError):
+        return False
+    if job.rank <= Rank.EVICT and not _is_of_budget(problem):
+        return isinstance(problem, Busy) or job.is_endless or monotonic() - job.begun < SERVER_PATIENCE_SECONDS
+    return job.is_endless or (job.is_patient and job.attempts < MOST_ATTEMPTS)
+
+
+def _is_of_budget(problem: ClusterError) -> bool:
+    """Tell whether it is about the pod, and not about the server."""
+    return (problem.cause is not None and problem.cause[0] == BUDGET) or SEVERAL_BUDGETS in str(problem)

@@ -20,6 +20,7 @@ from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.runtime.live.binding import Binding, Hands
 from phalanx.runtime.live.conditions import PodConditions
 from phalanx.runtime.live.evicting import Evicting
+from phalanx.runtime.live.failing import Failures
 from phalanx.runtime.live.outbox import Rank
 from phalanx.runtime.live.picture import Urgency
 from phalanx.runtime.live.requesting import Requesting
@@ -62,6 +63,11 @@ class Sessions:
         """Told of every session, before it is carried out."""
         self.timed: list[Callable[[float, float, Times], None]] = []
         """Told how long every session took, the snapshot of it, and its parts."""
+        self.failures = Failures(monotonic)
+        self.failed: list[Callable[[Exception], None]] = []
+        """Told of every new way in which a session failed."""
+        self.despaired: Callable[[str], None] = lambda reason: None
+        """Told when sessions fail one after the other."""
         self.course_level = 0
         """How much of the course of sessions is recorded."""
         self._stopwatch = Stopwatch(monotonic)
@@ -104,8 +110,17 @@ class Sessions:
                 self._hold_one(seen_by(policy, snapshot), policy, begun)
                 begun = monotonic()
         except Exception as problem:  # the scheduler stays up, whatever one session ran into
-            self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
-            self._plan(monotonic() + AFTER_FAULT_SECONDS)
+            self._note_failure(problem)
+        else:
+            self.failures.clear()
+
+    def _note_failure(self, problem: Exception) -> None:
+        self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
+        self._plan(monotonic() + AFTER_FAULT_SECONDS)
+        for listener in self.failed if self.failures.note(problem) else ():
+            listener(problem)
+        if (reason := self.failures.check()) is not None:
+            self.despaired(reason)
 
     def _hold_one(self, snapshot: Snapshot, policy: Policy, begun: float) -> None:
         """Decide for one scheduler: for the whole cluster, or for its shard."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from types import SimpleNamespace
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
@@ -15,7 +16,7 @@ import msgspec
 from yarl import URL
 
 from phalanx.errors import Unreachable
-from phalanx.model.kinds import POD, Document, Kind, kind_of
+from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
 from phalanx.store.kube import needed
 from phalanx.store.kube.credentials import Credential, Credentials, Fixed
@@ -28,6 +29,9 @@ CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 SILENCE_SECONDS = 150.0
 """After which a watch is taken for dead; a server sends a bookmark every minute, and now and then leaves one out."""
 UNAUTHORIZED = 401
+FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
+"""Kinds that are written whether or not we lead: a lease has to be taken first, and events only tell what has happened."""
+NOT_SENT = "not sent: another scheduler may have taken over"
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
 BRIEF = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
@@ -67,6 +71,8 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
         self.served: Mapping[Kind, Kind] = {}
         """Kinds that are served in another version than the one we name, or whose status is written in another way."""
+        self.may_write: Callable[[], bool] = lambda: True
+        """Asked at the last moment before a request goes out that changes something; if not, it is not sent."""
         self._date = ""
 
     @property
@@ -77,8 +83,9 @@ class Client:
     async def __aenter__(self) -> Self:
         """Open the connections."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=BRIEF, read_bufsize=LONGEST_LINE, trust_env=False
-        )
+            connector=aiohttp.TCPConnector(limit=0), timeout=BRIEF, read_bufsize=LONGEST_LINE, trust_env=False,
+            trace_configs=[self._fence()],
+        )  # fmt: skip
         return self
 
     async def __aexit__(self, *problem: object) -> None:
@@ -218,7 +225,7 @@ class Client:
         query: Mapping[str, str] | None = None,
         form: str = "application/json",
     ) -> dict[str, Any]:
-        answer = await self._send(method, self._path(target), query or {}, body, form)
+        answer = await self._send(method, self._path(target), query or {}, body, form, is_fenced=target.kind not in FREE)
         return self._read(lambda: needed.read_object(target.kind if self._is_frugal else None, answer))
 
     async def _post(self, target: Target, body: Any) -> None:
@@ -232,15 +239,16 @@ class Client:
         return target.path if kind is None else replace(target, kind=kind).path
 
     async def _send(
-        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json"
-    ) -> bytes:
-        async with self._open(method, path, query, body, form) as answer:
+        self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json", *,
+        is_fenced: bool = True,
+    ) -> bytes:  # fmt: skip
+        async with self._open(method, path, query, body, form, is_fenced=is_fenced) as answer:
             await self._refuse(answer)
             return await answer.read()
 
     def _open(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json",
-        timeout: aiohttp.ClientTimeout = BRIEF,
+        timeout: aiohttp.ClientTimeout = BRIEF, *, is_fenced: bool = True,
     ) -> "_Answer":  # fmt: skip
         session = self._session
         assert session is not None, "use the client in 'async with'"
@@ -254,9 +262,25 @@ class Client:
             return session.request(
                 method, url, data=data, headers={**own, **credential.headers},
                 ssl=tls, server_hostname=self._server_name, timeout=timeout,
+                trace_request_ctx=is_fenced and method != "GET",
             )  # fmt: skip
 
         return _Answer(self, request)
+
+    def _fence(self) -> aiohttp.TraceConfig:
+        """Ask whether we may write when a connection is there and the next step puts the request on it.
+
+        Waiting for a credential or a connection may take long, and a process may be stopped at any point of it; requests that the
+        HTTP library repeats by itself come by here too.
+        """
+
+        async def look(session: object, context: SimpleNamespace, request: object) -> None:
+            if context.trace_request_ctx and not self.may_write():
+                raise Unreachable(NOT_SENT)
+
+        fence = aiohttp.TraceConfig()
+        fence.on_request_headers_sent.append(look)
+        return fence
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
         """Raise what the server says is wrong; note its clock."""
@@ -264,7 +288,10 @@ class Client:
         if answer.status >= 400:
             body = await answer.read()
             is_status = answer.content_type == "application/json"
-            raise problem_of(self._read(lambda: needed.read_object(None, body)) if is_status else {}, answer.status)
+            problem = problem_of(self._read(lambda: needed.read_object(None, body)) if is_status else {}, answer.status)
+            wait = answer.headers.get("Retry-After", "")  # a date, which is allowed too, is not what an API server writes
+            problem.retry_after = float(wait) if wait.isdecimal() else 0.0
+            raise problem
 
     def _read(self, read: Callable[[], T]) -> T:
         try:

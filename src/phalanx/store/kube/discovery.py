@@ -2,11 +2,26 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from phalanx.errors import Missing, ServerError, Unreachable
+from phalanx.errors import Busy, ClusterError, Missing, ServerError, Unreachable
 from phalanx.model.kinds import KINDS, WORKLOADS, Document, Kind
 from phalanx.store.kube.client import Client
+
+GROUP_SECONDS = 5.0
+"""For so long one group is waited for: the server asks others for some, such as metrics, and those may hang."""
+Answer = frozenset[str] | ClusterError
+"""The resources of one version of a group by their plurals, or why nobody told them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What a server said of the kinds that it was asked about."""
+
+    kinds: frozenset[Kind]
+    """Those that it serves, each in a version that it serves and we read."""
+    unanswered: Mapping[Kind, ClusterError]
+    """Those of whose group nobody could tell, and why: that is no word on whether they are served."""
 
 
 async def served_kinds(client: Client, among: Iterable[Kind] = KINDS) -> frozenset[Kind]:
@@ -16,15 +31,21 @@ async def served_kinds(client: Client, among: Iterable[Kind] = KINDS) -> frozens
     equal to the one there: compare them by `resource`. Workloads of other projects are read in any version, since what we read of
     them seldom changes. A group that is listed and does not answer, such as metrics without their server, is left out alone.
     """
+    return (await discover(client, among)).kinds
+
+
+async def discover(client: Client, among: Iterable[Kind] = KINDS) -> Discovery:
+    """Return which kinds the server serves, and of which it could not tell; see `served_kinds`."""
     kinds = list(among)
     groups = await client.document("/apis")
     listed = {str(group["name"]): [str(item["version"]) for item in group["versions"]] for group in groups.get("groups") or ()}
     listed[""] = ["v1"]
     versions = {kind: _readable(kind, listed.get(kind.group, ())) for kind in kinds}
     wanted = dict.fromkeys((kind.group, version) for kind in kinds for version in versions[kind])
-    answers = await asyncio.gather(*(_resources(client, group, version) for group, version in wanted))
-    resources = dict(zip(wanted, answers, strict=True))
-    return frozenset(found for kind in kinds if (found := _served(kind, versions[kind], resources)) is not None)
+    answers = dict(zip(wanted, await asyncio.gather(*(_resources(client, *one) for one in wanted)), strict=True))
+    asked = {kind: {version: answers[kind.group, version] for version in versions[kind]} for kind in kinds}
+    served = frozenset(found for kind in kinds if (found := _served(kind, asked[kind])) is not None)
+    return Discovery(served, {kind: silence for kind in kinds if (silence := _silence(kind, asked[kind])) is not None})
 
 
 def _readable(kind: Kind, listed: Sequence[str]) -> list[str]:
@@ -33,21 +54,42 @@ def _readable(kind: Kind, listed: Sequence[str]) -> list[str]:
     return [version for version in dict.fromkeys(known) if version in listed]
 
 
-async def _resources(client: Client, group: str, version: str) -> frozenset[str]:
-    """Return the resources of one version of a group by their plurals."""
+async def _resources(client: Client, group: str, version: str) -> Answer:
+    """Return the resources of one version of a group; none where the server says that there is no such version."""
     try:
-        answer: Document = await client.document(f"/apis/{group}/{version}" if group else f"/api/{version}")
-    except (Missing, ServerError, Unreachable):
+        async with asyncio.timeout(GROUP_SECONDS if group else None):
+            answer: Document = await client.document(f"/apis/{group}/{version}" if group else f"/api/{version}")
+    except Missing:
         if not group:
             raise
-        await client.version()  # if the server is gone, and not the group alone, this says so
         return frozenset()
+    except TimeoutError:
+        return await _unanswered(client, Unreachable(f"no answer within {GROUP_SECONDS:g} s"))
+    except (Busy, ServerError, Unreachable) as problem:
+        if not group:
+            raise
+        return await _unanswered(client, problem)
     return frozenset(str(resource["name"]) for resource in answer.get("resources") or ())
 
 
-def _served(kind: Kind, versions: Iterable[str], resources: Mapping[tuple[str, str], frozenset[str]]) -> Kind | None:
+async def _unanswered(client: Client, problem: ClusterError) -> ClusterError:
+    await client.version()  # if the server is gone, and not the group alone, this says so
+    return problem
+
+
+def _served(kind: Kind, answers: Mapping[str, Answer]) -> Kind | None:
     """Return the kind in the first version that is served; None if there is none."""
-    version = next((item for item in versions if kind.plural in resources[kind.group, item]), None)
-    if version is None:
-        return None
-    return replace(kind, version=version, has_status=f"{kind.plural}/status" in resources[kind.group, version])
+    for version, answer in answers.items():
+        if not isinstance(answer, ClusterError) and kind.plural in answer:
+            return replace(kind, version=version, has_status=f"{kind.plural}/status" in answer)
+    return None
+
+
+def _silence(kind: Kind, answers: Mapping[str, Answer]) -> ClusterError | None:
+    """Return why nobody can tell whether the kind is served, or in which version; None if it is known."""
+    for answer in answers.values():
+        if isinstance(answer, ClusterError):
+            return answer
+        if kind.plural in answer:
+            return None
+    return None

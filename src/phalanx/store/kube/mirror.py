@@ -15,7 +15,7 @@ from phalanx.store.history import ADDED, DELETED, MODIFIED, Event
 Place = tuple[str, str]
 Listener = Callable[[Event], None]
 MOST_GONE = 4096
-"""So many objects that have gone are remembered: an answer that was under way may still speak of one."""
+"""So many objects that have gone are remembered: an answer to a write that was under way may still speak of one."""
 
 
 class Mirror:
@@ -104,7 +104,7 @@ class Mirror:
         seen = set()
         for document in documents:
             seen.add(_place(kind, document))
-            self.put(kind, document)
+            self._put_listed(kind, document)
         newest = int(version) if version.isdigit() else math.inf
         known = self._objects.get(kind, {}).items()
         for before in [item for place, item in known if place not in seen and _version(item) <= newest]:
@@ -114,10 +114,15 @@ class Mirror:
         """Enter the one object of a place; if there is none, it is gone."""
         found = list(documents)
         for document in found:
-            self.put(kind, document)
+            self._put_listed(kind, document)
         before = self.find(kind, *place)
         if not found and before is not None:
             self.remove(kind, before)
+
+    def _put_listed(self, kind: Kind, document: dict[str, Any]) -> None:
+        """Enter an object of a list: it is there, also if its kind was not served for a while and it went with that."""
+        self._gone.pop(document["metadata"].get("uid", ""), None)
+        self.put(kind, document)
 
     def _enter(self, kind: Kind, place: Place, document: Document, before: Document | None) -> None:
         if before is None:

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from time import monotonic
 
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
@@ -14,6 +15,11 @@ from phalanx.store.kube.mirror import Mirror, Place
 SHORTEST_WATCH_SECONDS = 300
 TOO_SHORT_SECONDS = 1.0
 """A watch that ends sooner and told nothing is taken for a fault, so that nobody asks for one after the other."""
+BETWEEN_BOOKMARKS_SECONDS = 90.0
+"""A watch that has told a bookmark and then nothing for so long is taken for dead, and replaced: a server sends one every minute.
+
+Before the first one two minutes may pass, and of some quiet kinds none ever comes: there the client waits longer.
+"""
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
 HIDDEN_SECONDS = 60.0
 """After so long we try again whether somebody lets us look."""
@@ -59,6 +65,9 @@ class Reflector:
         """Told of the kind and type of every event."""
         self._version = ""
         self._wait = FIRST_WAIT
+        self._listed_at, self._wanted_since = float("-inf"), float("-inf")
+        """When the last list that came through was asked for, and the moment after which one is wanted."""
+        self._listening: asyncio.Timeout | None = None
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -98,6 +107,16 @@ class Reflector:
                 self._wait = FIRST_WAIT
         self._hurry.clear()
 
+    def is_fresh(self, since: float) -> bool:
+        """Tell whether we know what was so at a moment of the monotonic clock."""
+        return self._listed_at >= since
+
+    def refresh(self, since: float) -> None:
+        """List anew unless that was done since a moment: a watch can be open and tell nothing, and nobody can see that it does."""
+        self._wanted_since = max(self._wanted_since, since)
+        if self._listening is not None and not self._listening.expired() and not self.is_fresh(since):
+            self._listening.reschedule(asyncio.get_running_loop().time())
+
     def hurry(self) -> None:
         """Try again at once, if we wait: the server is back."""
         if not self.is_following:
@@ -109,7 +128,7 @@ class Reflector:
             self.returned()
 
     async def _step(self) -> None:
-        if not self._version:
+        while not self._version or not self.is_fresh(self._wanted_since):
             await self._list()
         if self.kind.group == POLLED:
             self._note_contact()
@@ -127,6 +146,7 @@ class Reflector:
         return "" if self._only is None else f"metadata.name={self._only[1]}"
 
     async def _list(self) -> None:
+        begun = monotonic()
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
         if self._only is None:
@@ -134,18 +154,27 @@ class Reflector:
         else:
             self._mirror.replace_one(self.kind, self._only, listing.items)
         self._version, self._wait, self.lists = listing.version, FIRST_WAIT, self.lists + 1
+        self._listed_at = begun
         self.is_synced.set()
 
     async def _watch(self) -> None:
         clock = asyncio.get_running_loop().time
-        begun, before = clock(), self._version
+        begun, before, has_bookmarks = clock(), self._version, False
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
         watch = self._client.changes(self.kind, self._namespace, since=self._version, seconds=seconds, fields=self._fields)
-        async with aclosing(watch) as told:
-            async for changes in told:
-                self._note_contact()
-                for change in changes:
-                    self._hear(change)
+        try:
+            async with asyncio.timeout(None) as self._listening, aclosing(watch) as told:
+                async for changes in told:
+                    self._note_contact()
+                    for change in changes:
+                        self._hear(change)
+                    has_bookmarks = has_bookmarks or any(change.type == BOOKMARK for change in changes)
+                    if has_bookmarks and self.is_fresh(self._wanted_since):
+                        self._listening.reschedule(clock() + BETWEEN_BOOKMARKS_SECONDS)
+        except TimeoutError:
+            return  # a new list is wanted, or a new watch
+        finally:
+            self._listening = None
         if self._version == before and clock() - begun < TOO_SHORT_SECONDS:
             raise Unreachable("the server ended it at once")
 
