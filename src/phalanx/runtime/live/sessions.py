@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic, time
 
+from phalanx.controllers.parts import controller_of
 from phalanx.controllers.sessions.requests import request_writes
 from phalanx.controllers.sessions.statuses import StatusWriter
 from phalanx.core.cycle import Decider, Mind
@@ -14,7 +15,7 @@ from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.gates import came_to_gate
 from phalanx.explain.membership import is_admitted
-from phalanx.model.kinds import BIND_REQUEST, POD, Kind, split_key
+from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, POD, Kind, split_key
 from phalanx.model.task import TaskKey
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.runtime.live.binding import Binding, Hands
@@ -132,7 +133,7 @@ class Sessions:
         arriving = self._take_out(decisions)
         for listener in self.decided:
             listener(snapshot, decisions)
-        decisions.outcomes += (outcome for outcome in arriving if is_admitted(outcome.state))
+        decisions.outcomes += (outcome for outcome in arriving if self._waits_for_admission(outcome))
         self._carry_out(snapshot, decisions)
         self._plan_next(snapshot.now, decisions)
 
@@ -144,6 +145,16 @@ class Sessions:
         if arriving:
             self._plan(monotonic() + ARRIVAL_SECONDS)
         return arriving
+
+    def _waits_for_admission(self, outcome: Outcome) -> bool:
+        """Tell whether a gang without pods is admitted at once: somebody who makes them owns the group.
+
+        Otherwise its pods are probably on their way, and only they tell which scheduler looks after it.
+        """
+        gang = outcome.state.gang
+        kind = GROUP_BY_DIALECT.get(gang.dialect)
+        group = None if kind is None else self._hands.mirror.find(kind, gang.namespace, gang.name)
+        return is_admitted(outcome.state) and group is not None and controller_of(group) is not None
 
     def _is_theirs(self, outcome: Outcome) -> bool:
         """Tell whether another scheduler looks after a gang and writes its status: no pod is ours, or came to our gate."""
