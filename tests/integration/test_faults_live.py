@@ -61,13 +61,13 @@ def beside(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Callable[.
     """Starts schedulers, each behind a proxy of its own."""
     with ExitStack() as stack:
 
-        def start(name: str, *arguments: str) -> tuple[Replica, Proxy]:
+        def start(name: str, *arguments: str, **more: Any) -> tuple[Replica, Proxy]:
             proxy = stack.enter_context(Proxy(api.connection))
             whole = [
                 "--kubeconfig", str(proxy.write_kubeconfig(tmp_path / f"{name}.yaml")), "--scheduler-name", api.namespace,
                 "--lease-namespace", api.namespace, "--lease-duration", str(LEASE_SECONDS), "-v", "2", *arguments,
             ]  # fmt: skip
-            return stack.enter_context(Replica(tmp_path, name, whole)), proxy
+            return stack.enter_context(Replica(tmp_path, name, whole, **more)), proxy
 
         yield start
 
@@ -202,6 +202,42 @@ def test_a_new_leader_whose_watch_told_nothing_takes_no_room_that_is_taken(plane
 
 def members(api: Api, gang: Ranks) -> list[dict[str, Any]]:
     return list(api.read("pods", labelSelector=f"gang={gang.name}").body["items"])
+
+
+# --- sessions that fail --------------------------------------------------------------------------------------------------
+
+UNWELL = """
+import pathlib, sys
+from phalanx.actions.allocate import AllocateAction
+from phalanx.cli import main
+
+decide, fault = AllocateAction.run, pathlib.Path(sys.argv.pop(1))
+
+def run(self, session):
+    if fault.exists():
+        raise KeyError("nobody foresaw this")
+    decide(self, session)
+
+AllocateAction.run = run
+main()
+"""
+"""Phalanx with an action that fails as long as a file is there."""
+
+
+def test_a_leader_whose_sessions_fail_says_so_and_lets_another_one_lead(
+    plane: ControlPlane, api: Api, beside: Start, tmp_path: Path
+) -> None:
+    fault = tmp_path / "fault"
+    first, _ = beside("first", program=("-c", UNWELL, str(fault)))
+    assert eventually(lambda: leader(api) == "first")
+    beside("second")
+    fault.touch()
+    gang = ranks(api, "rescued", 4)
+    submit(plane, gang)
+    assert eventually(lambda: first.ask("/livez")[0] == 500, seconds=SOON_SECONDS)
+    assert "KeyError: 'nobody foresaw this'" in first.ask("/livez?verbose")[1]
+    assert eventually(lambda: (leader(api), bound(api, gang)) == ("second", gang.size), seconds=SOON_SECONDS)
+    assert first.said().count("Traceback") == 1
 
 
 # --- single answers ------------------------------------------------------------------------------------------------------

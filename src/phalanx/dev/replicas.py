@@ -33,6 +33,8 @@ class Replica:
     name: str
     arguments: Sequence[str]
     """Those of the command, without an address to serve at."""
+    program: Sequence[str] = ("-m", "phalanx")
+    """What Python runs; a test may put a fault of its own into the process."""
 
     @property
     def process(self) -> Process:
@@ -54,7 +56,7 @@ class Replica:
         if self.process.is_running():
             return
         self.process.log.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "phalanx", "run", *self.arguments, "--http", f"{LOCALHOST}:0"]
+        command = [sys.executable, *self.program, "run", *self.arguments, "--http", f"{LOCALHOST}:0"]
         self.process.start(command, {"POD_NAME": self.name})
 
     def wait(self) -> None:
