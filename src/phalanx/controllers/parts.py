@@ -5,11 +5,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from phalanx.controllers.base import Key, Patch, Tell, Write
+from phalanx.controllers.base import Key, Patch, Tell, View, Write
 from phalanx.dialects import links, schema
 from phalanx.dialects.cluster import describe, readable
 from phalanx.errors import SnapshotError
-from phalanx.model.kinds import Document, Kind
+from phalanx.model.gang import Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document, Kind
 
 Struct = TypeVar("Struct")
 PROBLEM = "phalanx.dev/problem"
@@ -66,6 +67,12 @@ def inside(document: Document, *path: str) -> Any:  # Any: whatever somebody wro
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
+
+
+def group_of(view: View, gang: Gang) -> Document | None:
+    """Return the object of a gang's group; None where pods alone make it, or where it is gone."""
+    kind = GROUP_BY_DIALECT.get(gang.dialect)
+    return None if kind is None else view.find(kind, gang.namespace, gang.name)
 
 
 def group_named(pod: Document) -> str:

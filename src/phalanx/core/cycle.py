@@ -138,8 +138,8 @@ def close_session(session: Session) -> Decisions:
 def _note_minima(session: Session) -> None:
     """Let every pod that is bound say what its gang needs now: the owner may want more or fewer later, which breaks nothing."""
     decisions = session.decisions
-    for gang in session.gangs.values():
+    for gang in (gang for gang in session.gangs.values() if gang.tally.counts[Status.BINDING]):
         bound = [state.task.key for state in gang.tasks if state.status is Status.BINDING and state.task.key in decisions.binds]
-        text = minima_text(gang.gang) if bound else ""
+        text = minima_text(gang.gang)
         for key in bound if text else ():
             decisions.annotations[key] = {**decisions.annotations.get(key, {}), MINIMA: text}

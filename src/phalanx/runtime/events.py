@@ -3,11 +3,12 @@
 from collections import deque
 
 from phalanx.controllers.base import Tell
+from phalanx.controllers.parts import group_of
 from phalanx.core.decision import Eviction
 from phalanx.errors import ClusterError
 from phalanx.explain.news import News, bind_text, eviction_text
 from phalanx.model.gang import Gang
-from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document, Kind, kind_of, object_key
+from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
 from phalanx.store.history import MODIFIED, Event
 from phalanx.store.memory import MemoryStore
@@ -42,17 +43,16 @@ class EventWriter:
 
     def waits(self, gang: Gang, why: str) -> None:
         """A gang waits, for a reason that was not known before."""
-        kind = GROUP_BY_DIALECT.get(gang.dialect)
-        group = None if kind is None else self._store.find(kind, gang.namespace, gang.name)
-        if kind is not None and group is not None:
-            self._write(kind, group, "FailedScheduling", why, type_="Warning")
+        self._on_group(gang, "FailedScheduling", why, is_warning=True)
 
     def happened(self, item: News) -> None:
         """A gang starts, or its time is up."""
-        kind = GROUP_BY_DIALECT[item.group.dialect]
-        group = self._store.find(kind, item.group.namespace, item.group.name)
+        self._on_group(item.group, item.reason, item.message, is_warning=item.is_warning)
+
+    def _on_group(self, gang: Gang, reason: str, message: str, *, is_warning: bool) -> None:
+        group = group_of(self._store, gang)
         if group is not None:
-            self._write(kind, group, item.reason, item.message, type_="Warning" if item.is_warning else "Normal")
+            self.tell(Tell(group, reason, message, is_warning=is_warning))
 
     def tell(self, event: Tell) -> None:
         """A controller wants something to be known."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from time import time
 
 from phalanx.controllers.base import Controller, Tell
+from phalanx.controllers.parts import group_of
 from phalanx.controllers.sessions.plans import GatePlanner
 from phalanx.core.cycle import Mind
 from phalanx.core.decision import Decisions
@@ -14,7 +15,7 @@ from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError, Conflict
 from phalanx.explain.news import bind_text, news
 from phalanx.model.gang import Gang
-from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of, object_key, split_key
+from phalanx.model.kinds import KINDS, POD, Document, Kind, kind_of, object_key, split_key
 from phalanx.model.task import Task
 from phalanx.runtime.gangs import GangBook
 from phalanx.runtime.live.agenda import Agenda
@@ -144,8 +145,7 @@ class Live:
             self._tell_group(item.group, item.reason, item.message, is_warning=item.is_warning)
 
     def _tell_group(self, gang: Gang, reason: str, text: str, *, is_warning: bool) -> None:
-        kind = GROUP_BY_DIALECT.get(gang.dialect)
-        group = None if kind is None else self.mirror.find(kind, gang.namespace, gang.name)
+        group = group_of(self.mirror, gang)
         if group is not None:
             self._events.tell(Tell(group, reason, text, is_warning=is_warning))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic, time
 
-from phalanx.controllers.parts import controller_of
+from phalanx.controllers.parts import controller_of, group_of
 from phalanx.controllers.sessions.requests import request_writes
 from phalanx.controllers.sessions.statuses import StatusWriter
 from phalanx.core.cycle import Decider, Mind
@@ -15,7 +15,7 @@ from phalanx.core.shards import seen_by
 from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.gates import came_to_gate
 from phalanx.explain.membership import is_admitted
-from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, POD, Kind, split_key
+from phalanx.model.kinds import BIND_REQUEST, POD, Kind, split_key
 from phalanx.model.task import TaskKey
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.runtime.live.binding import Binding, Hands
@@ -151,9 +151,7 @@ class Sessions:
 
         Otherwise its pods are probably on their way, and only they tell which scheduler looks after it.
         """
-        gang = outcome.state.gang
-        kind = GROUP_BY_DIALECT.get(gang.dialect)
-        group = None if kind is None else self._hands.mirror.find(kind, gang.namespace, gang.name)
+        group = group_of(self._hands.mirror, outcome.state.gang)
         return is_admitted(outcome.state) and group is not None and controller_of(group) is not None
 
     def _is_theirs(self, outcome: Outcome) -> bool:
