@@ -25,7 +25,6 @@ ROOM = {RACK: "rack-10001"}
 """The nodes of these tests are a rack of their own, with room for 160 pods."""
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
-LEASE = "coordination.k8s.io/v1:leases/phalanx"
 LEASE_SECONDS = 4
 SOON_SECONDS = 25.0
 HEARD_SECONDS = 2.0
@@ -79,22 +78,8 @@ def ranks(api: Api, name: str, size: int, **more: Any) -> Ranks:
     return Ranks(api.namespace, name, size, api.namespace, **{"node_labels": ROOM, **more})
 
 
-def submit(plane: ControlPlane, gang: Ranks) -> None:
-    plane.create([gang.group()])
-    plane.create(gang.pods())
-
-
-def bound(api: Api, gang: Ranks) -> int:
-    return api.bound(labelSelector=f"gang={gang.name}")
-
-
 def evictions(proxy: Proxy) -> int:
     return proxy.count("/eviction$", method="POST")
-
-
-def leader(api: Api) -> str:
-    """Return the name of the replica that holds the lease; empty where nobody does."""
-    return str(api.read(LEASE).body.get("spec", {}).get("holderIdentity", "")).partition("_")[0]
 
 
 def ask_for_discovery(api: Api) -> None:
@@ -141,13 +126,13 @@ def test_a_gang_starts_whose_group_was_not_discovered_for_a_moment(plane: Contro
 
 def test_a_group_that_did_not_answer_at_the_start_is_found_soon(plane: ControlPlane, api: Api, tmp_path: Path) -> None:
     gang = ranks(api, "early", 3)
-    submit(plane, gang)
+    gang.submit(plane)
     arguments = ["--scheduler-name", api.namespace, "--no-leader-elect", "--kubeconfig"]
     with Proxy(api.connection) as proxy:
         proxy.fail(503, "^/apis/scheduling.volcano.sh/v1beta1$", times=1)
         kubeconfig = str(proxy.write_kubeconfig(tmp_path / "late.yaml"))
         with Replica(tmp_path, "late", [*arguments, kubeconfig]):
-            assert eventually(lambda: bound(api, gang) == gang.size, seconds=15.0), f"{bound(api, gang)} of {gang.size} pods bound"
+            assert eventually(lambda: gang.bound(api) == gang.size, seconds=15.0), f"{gang.bound(api)} of {gang.size} pods bound"
 
 
 # --- the lease -----------------------------------------------------------------------------------------------------------
@@ -155,14 +140,14 @@ def test_a_group_that_did_not_answer_at_the_start_is_found_soon(plane: ControlPl
 
 def test_a_leader_that_slept_beyond_its_lease_sends_nothing_of_what_waits(plane: ControlPlane, api: Api, beside: Start) -> None:
     sleeper, slow = beside("sleeper")
-    assert eventually(lambda: leader(api) == "sleeper")
+    assert eventually(lambda: api.leader() == "sleeper")
     beside("other")
     slow.delay(1.0, "/binding$", method="POST")
     gang = ranks(api, "slow", 120)
-    submit(plane, gang)
+    gang.submit(plane)
     assert eventually(lambda: slow.count("/binding$") >= 32)
     with sleeper.asleep():
-        assert eventually(lambda: leader(api) == "other" and bound(api, gang) == gang.size)
+        assert eventually(lambda: api.leader() == "other" and gang.bound(api) == gang.size)
         woken = time.monotonic()
     assert eventually(lambda: "does not lead any more" in sleeper.said())
     time.sleep(2.0)
@@ -182,22 +167,22 @@ def cordoned(api: Api) -> Iterator[None]:
 
 def test_a_new_leader_whose_watch_told_nothing_takes_no_room_that_is_taken(plane: ControlPlane, api: Api, beside: Start) -> None:
     first, _ = beside("first")
-    assert eventually(lambda: leader(api) == "first")
+    assert eventually(lambda: api.leader() == "first")
     _, proxy = beside("second")
     low, high = (ranks(api, word, 4, cpu=str(CPUS - 10), priority_class=f"{api.namespace}-{word}") for word in ("low", "high"))
     with cordoned(api):
-        submit(plane, low)
+        low.submit(plane)
         time.sleep(HEARD_SECONDS)
         assert proxy.silence_watches(PODS) == 1
-        submit(plane, high)
+        high.submit(plane)
         time.sleep(HEARD_SECONDS)
-    assert eventually(lambda: bound(api, high) == high.size)
+    assert eventually(lambda: high.bound(api) == high.size)
     first.kill()
-    assert eventually(lambda: leader(api) == "second")
+    assert eventually(lambda: api.leader() == "second")
     time.sleep(4.0)
-    assert (bound(api, low), bound(api, high)) == (0, high.size)
+    assert (low.bound(api), high.bound(api)) == (0, high.size)
     api.remove("pods", labelSelector="gang=high", gracePeriodSeconds=0)
-    assert eventually(lambda: bound(api, low) == low.size)
+    assert eventually(lambda: low.bound(api) == low.size)
 
 
 def members(api: Api, gang: Ranks) -> list[dict[str, Any]]:
@@ -229,14 +214,14 @@ def test_a_leader_whose_sessions_fail_says_so_and_lets_another_one_lead(
 ) -> None:
     fault = tmp_path / "fault"
     first, _ = beside("first", program=("-c", UNWELL, str(fault)))
-    assert eventually(lambda: leader(api) == "first")
+    assert eventually(lambda: api.leader() == "first")
     beside("second")
     fault.touch()
     gang = ranks(api, "rescued", 4)
-    submit(plane, gang)
+    gang.submit(plane)
     assert eventually(lambda: first.ask("/livez")[0] == 500, seconds=SOON_SECONDS)
     assert "KeyError: 'nobody foresaw this'" in first.ask("/livez?verbose")[1]
-    assert eventually(lambda: (leader(api), bound(api, gang)) == ("second", gang.size), seconds=SOON_SECONDS)
+    assert eventually(lambda: (api.leader(), gang.bound(api)) == ("second", gang.size), seconds=SOON_SECONDS)
     assert first.said().count("Traceback") == 1
 
 
@@ -248,12 +233,12 @@ def test_a_bind_that_a_server_could_not_take_breaks_no_gang(plane: ControlPlane,
     _, proxy = beside("binding")
     gang = ranks(api, f"held-{code}", 8)
     fault = proxy.fail(code, f"/pods/held-{code}-005/binding$")
-    submit(plane, gang)
-    assert eventually(lambda: bound(api, gang) == gang.size - 1, seconds=SOON_SECONDS)
+    gang.submit(plane)
+    assert eventually(lambda: gang.bound(api) == gang.size - 1, seconds=SOON_SECONDS)
     time.sleep(6.0)
-    assert (bound(api, gang), evictions(proxy)) == (gang.size - 1, 0)
+    assert (gang.bound(api), evictions(proxy)) == (gang.size - 1, 0)
     fault.lift()
-    assert eventually(lambda: bound(api, gang) == gang.size, seconds=SOON_SECONDS)
+    assert eventually(lambda: gang.bound(api) == gang.size, seconds=SOON_SECONDS)
     assert evictions(proxy) == 0
 
 
@@ -263,10 +248,10 @@ def test_an_eviction_that_a_server_could_not_take_is_asked_for_again(
 ) -> None:
     _, proxy = beside("evicting")
     victims = ranks(api, f"victims-{code}", 4, cpu="30", priority_class=f"{api.namespace}-low")
-    submit(plane, victims)
+    victims.submit(plane)
     assert eventually(lambda: [member["status"].get("phase") for member in members(api, victims)] == ["Running"] * 4)
     for number in (1, 2):  # the room of one of them is needed, and asked for again anyway; that of the other is not
         proxy.fail(code, f"/pods/{victims.name}-00{number}/eviction$", times=1)
-    submit(plane, ranks(api, f"high-{code}", 1, cpu="30", priority_class=f"{api.namespace}-high"))
+    ranks(api, f"high-{code}", 1, cpu="30", priority_class=f"{api.namespace}-high").submit(plane)
     assert eventually(lambda: evictions(proxy) >= 4)
-    assert eventually(lambda: bound(api, victims) == 0, seconds=10.0), f"{bound(api, victims)} of 4 victims still run after 10 s"
+    assert eventually(lambda: victims.bound(api) == 0, seconds=10.0), f"{victims.bound(api)} of 4 victims still run after 10 s"

@@ -64,15 +64,6 @@ def ranks(api: Api, name: str, size: int, **more: Any) -> Ranks:
     return Ranks(api.namespace, name, size, api.namespace, **{"node_labels": ROOM, **more})
 
 
-def submit(plane: ControlPlane, gang: Ranks) -> None:
-    plane.create([gang.group()])
-    plane.create(gang.pods())
-
-
-def bound(api: Api, gang: Ranks) -> int:
-    return api.bound(labelSelector=f"gang={gang.name}")
-
-
 def scheduled(scheduler: Replica) -> float:
     """Return how many pods it says that it has bound."""
     found = re.search(r"^phalanx_pods_scheduled_total (\S+)$", scheduler.ask("/metrics")[1], re.MULTILINE)
@@ -82,21 +73,21 @@ def scheduled(scheduler: Replica) -> float:
 def test_a_scheduler_finishes_its_work_after_an_outage(plane: ControlPlane, api: Api, scheduler: Replica) -> None:
     number = scheduler.process.number.read_text()
     old, big, new = ranks(api, "old", 40), ranks(api, "big", BIG), ranks(api, "new", 40)
-    submit(plane, old)
-    assert eventually(lambda: bound(api, old) == old.size)
+    old.submit(plane)
+    assert eventually(lambda: old.bound(api) == old.size)
     with BindAudit(api, at=old.size + 20, then=lambda: plane.stop(SERVER, is_kill=True)) as audit:
-        submit(plane, big)
+        big.submit(plane)
         assert eventually(lambda: not plane.process(SERVER).is_running())
         time.sleep(OUTAGE_SECONDS)
         assert scheduler.ask("/readyz")[0] == 200
         with scheduler.asleep():  # so that it sees what happens now only in a list, and no watch tells it
             plane.start(SERVER)
-            assert 20 <= bound(api, big) <= BIG - 20
+            assert 20 <= big.bound(api) <= BIG - 20
             api.remove("pods", labelSelector="gang=old", gracePeriodSeconds=0)
             plane.compact()
-        assert eventually(lambda: bound(api, big) == BIG, seconds=RECOVERY_SECONDS)
-    submit(plane, new)
-    assert eventually(lambda: bound(api, new) == new.size, seconds=RECOVERY_SECONDS)
+        assert eventually(lambda: big.bound(api) == BIG, seconds=RECOVERY_SECONDS)
+    new.submit(plane)
+    assert eventually(lambda: new.bound(api) == new.size, seconds=RECOVERY_SECONDS)
     assert audit.bound_twice == []
     assert (scheduler.process.number.read_text(), scheduler.process.is_running()) == (number, True)
     assert [scheduler.ask(path)[0] for path in ("/readyz", "/livez")] == [200, 200]
@@ -140,7 +131,7 @@ def events(api: Api, pod: str, reason: str) -> list[str]:
 
 def test_a_gang_of_which_one_pod_is_refused_is_taken_back(plane: ControlPlane, api: Api, scheduler: Replica, refusal: str) -> None:
     gang = ranks(api, "refused", 5)
-    submit(plane, gang)
+    gang.submit(plane)
     assert eventually(lambda: [pod["metadata"]["name"] for pod in members(api, gang)] == ["refused-004"])
     (left,) = members(api, gang)
     assert "nodeName" not in left["spec"]
@@ -150,7 +141,7 @@ def test_a_gang_of_which_one_pod_is_refused_is_taken_back(plane: ControlPlane, a
     remove_policy(api, refusal)
     assert eventually(lambda: api.bind("refused-004", "node-0", dryRun="All").code == 201)
     plane.create(gang.pods()[:4])
-    assert eventually(lambda: bound(api, gang) == gang.size)
+    assert eventually(lambda: gang.bound(api) == gang.size)
 
 
 def members(api: Api, gang: Ranks) -> list[dict[str, Any]]:
@@ -164,19 +155,19 @@ def test_nobody_goes_for_a_gang_that_a_budget_keeps_out(plane: ControlPlane, api
     node = {"kubernetes.io/hostname": f"node-{FIRST}"}
     victims = [ranks(api, name, 1, cpu="30", node_labels=node, priority_class=low) for name in ("kept", "free")]
     for victim in victims:
-        submit(plane, victim)
+        victim.submit(plane)
     api.budget("kept", needs=1, labels={"gang": "kept"})
     assert eventually(lambda: [phase(api, f"{name}-000") for name in ("kept", "free")] == ["Running", "Running"])
     wanted, other = ranks(api, "wanted", 2, cpu="30", node_labels=node, priority_class=high), ranks(api, "other", 3)
-    submit(plane, wanted)
+    wanted.submit(plane)
     assert eventually(lambda: bool(events(api, "wanted", "FailedScheduling")))
-    submit(plane, other)
-    assert eventually(lambda: bound(api, other) == other.size)
-    assert [bound(api, gang) for gang in (*victims, wanted)] == [1, 1, 0]
+    other.submit(plane)
+    assert eventually(lambda: other.bound(api) == other.size)
+    assert [gang.bound(api) for gang in (*victims, wanted)] == [1, 1, 0]
     assert [events(api, f"{name}-000", "Preempted") for name in ("kept", "free")] == [[], []]
     api.remove("policy/v1:poddisruptionbudgets/kept")
-    assert eventually(lambda: bound(api, wanted) == wanted.size)
-    assert [bound(api, gang) for gang in victims] == [0, 0]
+    assert eventually(lambda: wanted.bound(api) == wanted.size)
+    assert [gang.bound(api) for gang in victims] == [0, 0]
 
 
 def phase(api: Api, pod: str) -> str:

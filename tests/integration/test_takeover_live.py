@@ -20,7 +20,6 @@ FIRST, SIZE = 20001, 200
 NODES = tuple(f"/api/v1/nodes/node-{number}" for number in range(FIRST, FIRST + 4))
 ROOM = {RACK: "rack-5001"}
 """The nodes of these tests are a rack of their own, with room for a gang of 200 and a little more."""
-LEASE = "coordination.k8s.io/v1:leases/phalanx"
 LEASE_SECONDS = 4
 
 
@@ -61,14 +60,9 @@ def pair(api: Api, replicas: list[Replica]) -> Iterator[Pair]:
         replica.start()
     for replica in replicas:
         replica.wait()
-    assert eventually(lambda: leader(api) in [replica.name for replica in replicas if replica.process.is_running()])
-    yield Pair(*sorted(replicas, key=lambda replica: replica.name != leader(api)))
+    assert eventually(lambda: api.leader() in [replica.name for replica in replicas if replica.process.is_running()])
+    yield Pair(*sorted(replicas, key=lambda replica: replica.name != api.leader()))
     api.remove("pods", gracePeriodSeconds=0)
-
-
-def leader(api: Api) -> str:
-    """Return the name of the replica that holds the lease; empty where nobody does."""
-    return str(api.read(LEASE).body.get("spec", {}).get("holderIdentity", "")).partition("_")[0]
 
 
 def cordon(api: Api, *, is_closed: bool = True) -> None:
@@ -83,9 +77,9 @@ def test_the_standby_finishes_a_gang_whose_leader_was_killed(plane: ControlPlane
         plane.create(gang.pods())
         assert eventually(lambda: not pair.leader.process.is_running())
         assert 20 <= api.bound() <= SIZE - 20
-        assert leader(api) == pair.leader.name
+        assert api.leader() == pair.leader.name
         assert eventually(lambda: api.bound() == SIZE)
-    assert leader(api) == pair.standby.name
+    assert api.leader() == pair.standby.name
     assert (len(audit.nodes), audit.bound_twice) == (SIZE, [])
 
 
@@ -97,16 +91,16 @@ def test_a_gang_that_lost_its_room_with_its_leader_is_taken_back(plane: ControlP
         plane.create(gang.pods())
         assert eventually(lambda: not pair.leader.process.is_running())
         cordon(api)
-        assert (leader(api), 20 <= api.bound() <= SIZE - 20) == (pair.leader.name, True)
+        assert (api.leader(), 20 <= api.bound() <= SIZE - 20) == (pair.leader.name, True)
         assert eventually(lambda: api.bound() == 0)
     cordon(api, is_closed=False)
-    assert leader(api) == pair.standby.name
+    assert api.leader() == pair.standby.name
     assert (len(audit.nodes) < SIZE, audit.bound_twice) == (True, [])
 
 
 def test_a_leader_that_is_told_to_end_hands_over_at_once(api: Api, pair: Pair) -> None:
     begun = time.monotonic()
     assert pair.leader.stop() == 0
-    assert eventually(lambda: leader(api) == pair.standby.name)
+    assert eventually(lambda: api.leader() == pair.standby.name)
     assert time.monotonic() - begun < LEASE_SECONDS
     assert "Traceback" not in pair.leader.said()

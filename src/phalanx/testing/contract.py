@@ -9,6 +9,7 @@ from phalanx.testing.api import Answer, Connection
 
 PATIENCE_SECONDS = 60.0
 STEP_SECONDS = 0.05
+LEASE = "coordination.k8s.io/v1:leases/phalanx"
 
 
 class Api:
@@ -53,6 +54,10 @@ class Api:
         """Return how many pods have a node and are not on their way out."""
         pods = [pod for pod in self.read("pods", **query).body["items"] if "deletionTimestamp" not in pod["metadata"]]
         return sum("nodeName" in pod["spec"] for pod in pods)
+
+    def leader(self) -> str:
+        """Return the name of the replica that holds the lease in this namespace; empty where nobody does."""
+        return str(self.read(LEASE).body.get("spec", {}).get("holderIdentity", "")).partition("_")[0]
 
     # --- things that most tests need ---------------------------------------------------------------------------------
 

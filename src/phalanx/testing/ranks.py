@@ -1,12 +1,21 @@
 """Gangs for a real API server: a PodGroup of Volcano with its pods, ready to be sent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from phalanx.model.kinds import Document
+from phalanx.testing.contract import Api
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
+
+
+class Plane(Protocol):
+    """Where objects are created."""
+
+    def create(self, documents: Sequence[Document]) -> None:
+        """Create objects, many at once."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,15 @@ class Ranks:
     def pods(self) -> list[Document]:
         """Return the pods."""
         return [self._pod(f"{self.name}-{number:03}") for number in range(self.size)]
+
+    def submit(self, plane: Plane) -> None:
+        """Create the group, then the pods."""
+        plane.create([self.group()])
+        plane.create(self.pods())
+
+    def bound(self, api: Api) -> int:
+        """Return how many of its pods have a node and are not on their way out."""
+        return api.bound(labelSelector=f"gang={self.name}")
 
     def _pod(self, name: str) -> dict[str, Any]:
         meta = {
