@@ -9,7 +9,7 @@ TOOLS := $(VENV)/.tools-installed
 
 TEST_WORKERS ?= auto
 CHECKS := check-format check-lint check-types check-imports check-dependencies check-spelling
-EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/core/*
+EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/phalanx/session/*
 # Keeps the lines of one check together; make before 4.0 cannot.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -67,7 +67,7 @@ conformance: $(RUNTIME)  ## Compare our decisions with those of established sche
 	@$(BIN)/python scripts/conformance
 
 browser: $(TOOLS)  ## Look at our pages with a real Chromium, which is installed with apt if it is missing
-	@$(BIN)/python -c 'from phalanx.testing.browser import chromium; raise SystemExit(chromium() is None)' \
+	@$(BIN)/python -c 'from tests.support.browser import chromium; raise SystemExit(chromium() is None)' \
 		|| { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	$(BIN)/pytest tests/browser
 

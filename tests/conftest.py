@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from phalanx.dev.build import build
 from phalanx.dev.plane import ControlPlane
-from phalanx.testing.sites import Site
+from tests.support.live_site import Site
 
 settings.register_profile("repeatable", derandomize=True, database=None)
 settings.register_profile("fuzz", derandomize=False)

@@ -7,7 +7,7 @@ import pytest
 
 from phalanx.sim.report import page
 from phalanx.sim.report_words import Result
-from phalanx.testing.browser import Browser, Tab, chromium, running_browser
+from tests.support.browser import Browser, Tab, chromium, running_browser
 
 collect_ignore_glob = [] if chromium() else ["test_*.py"]
 

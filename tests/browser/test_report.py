@@ -5,8 +5,8 @@ from collections.abc import Callable
 from importlib.resources import files
 
 from phalanx.sim.report_words import duration, number
-from phalanx.testing import results
-from phalanx.testing.browser import Browser, Tab
+from tests.support import sim_results as results
+from tests.support.browser import Browser, Tab
 
 EVIL = '</script><script>document.title="evil"</script><img src=x onerror=\'document.title="evil"\'>'
 COLOURS = """[...document.querySelectorAll('.result:not([hidden]) [data-chart] > canvas, .viewport canvas, figure canvas')]

@@ -12,8 +12,8 @@ import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.store.memory import MemoryStore
-from phalanx.testing.api import Connection, connection_to, served
-from phalanx.testing.contract import Api
+from tests.support.http_api import Connection, connection_to, served
+from tests.support.store_contract import Api
 
 SERVER = "PHALANX_CONTRACT_SERVER"
 

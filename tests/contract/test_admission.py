@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.gates import GATE
-from phalanx.manifests.policies import HIERARCHY, HIERARCHY_WEIGHTS, MIN_AVAILABLE, QUEUE_OF_NAMESPACE
-from phalanx.testing.api import Answer
-from phalanx.testing.contract import Api, pod
+from phalanx.manifests.admission_policies import HIERARCHY, HIERARCHY_WEIGHTS, MIN_AVAILABLE, QUEUE_OF_NAMESPACE
+from tests.support.http_api import Answer
+from tests.support.store_contract import Api, pod
 
 GROUPS, JOBS = "scheduling.volcano.sh/v1beta1:podgroups", "batch.volcano.sh/v1alpha1:jobs"
 KAI_GROUPS = "scheduling.run.ai/v2alpha2:podgroups"

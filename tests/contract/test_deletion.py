@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.testing.contract import Api, eventually
+from tests.support.store_contract import Api, eventually
 
 HOLD = "test.io/hold"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from phalanx.store.patches import JSON, MERGE, STRATEGIC
-from phalanx.testing.contract import Api, pod
+from tests.support.store_contract import Api, pod
 
 UNKNOWN_POD = (404, "NotFound", 'pods "nobody" not found')
 

@@ -6,7 +6,7 @@ import pytest
 
 from phalanx.dialects.gates import GATE, lifted, plans
 from phalanx.model.task import TaskKey
-from phalanx.testing.contract import Api, binding, eventually, pod
+from tests.support.store_contract import Api, binding, eventually, pod
 
 ON_BINDING = 'Operation cannot be fulfilled on pods/binding "a": pod a '
 GATES = [{"name": "test.io/quota"}]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from phalanx.testing.contract import Api
+from tests.support.store_contract import Api
 
 
 def told(events: Any) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ import yaml
 from _pytest.mark import ParameterSet
 
 from phalanx.cli import ENTRIES_BY_NAME
-from phalanx.cli.policies import policy_of
+from phalanx.config.policies import policy_of
 from phalanx.dev.plane import stop_all
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.testing import features
+from tests.support import dialect_features as features
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
@@ -23,7 +23,7 @@ def test_a_row_of_the_table_is_what_the_engine_does(feature: features.Feature) -
     cells = [cell.strip() for cell in row.strip("|").split("|")[1:]]
     assert dict(zip(features.TITLES, cells, strict=True)) == {
         dialect: "yes" if feature.has(dialect) else "no" for dialect in features.TITLES
-    }, "write it anew with: python -m phalanx.testing.features"
+    }, "write it anew with: python -m tests.support.dialect_features"
 
 
 def test_the_table_has_these_rows_and_no_others() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from prometheus_client.registry import Collector
 
-from phalanx.explain.cause import OWN_CODES
-from phalanx.runtime.gauges import Picture
-from phalanx.runtime.metrics import Metrics
+from phalanx.explain.reason_code import OWN_CODES
+from phalanx.live.metric_gauges import Picture
+from phalanx.live.metrics import Metrics
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md").read_text()
 SUFFIXES = {"counter": "_total", "info": "_info"}

@@ -18,11 +18,11 @@ CONDITIONS = {"Condition": 2, "PodCondition": 0}
 EVENTS = {"Event": 3, "_write": 2, "Tell": 1, "News": 1}
 TOLD = (
     "dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "dialects/coscheduling_status.py",
-    "dialects/native_status.py", "controllers/gates.py", "runtime/events.py", "explain/answer.py", "explain/news.py",
-    "dialects/yunikorn.py", "dialects/made_status.py", "controllers/kueue.py", "controllers/refusals.py", "explain/aside.py",
-    "controllers/parts.py", "controllers/cronjob.py", "controllers/jobflow.py", "controllers/queue.py",
+    "dialects/native_status.py", "controllers/gates.py", "sim/embedded_events.py", "explain/answer.py", "explain/event_text.py",
+    "dialects/yunikorn.py", "dialects/pod_gangs_status.py", "controllers/kueue.py", "controllers/quarantine.py", "explain/blocked.py",
+    "controllers/objects.py", "controllers/cronjob.py", "controllers/jobflow.py", "controllers/queue.py",
     "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/status.py",
-    "runtime/live/binding.py", "runtime/live/writing.py", "controllers/binder/reservations.py",
+    "live/binding.py", "live/writing.py", "controllers/binder/gpu_reservations.py",
 )  # fmt: skip
 
 

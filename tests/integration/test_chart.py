@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 import yaml
 
-from phalanx.cli.policies import DEFAULT_PROFILE, policy_of, profile_text
+from phalanx.config.policies import DEFAULT_PROFILE, policy_of, profile_text
 from phalanx.dev.helm import rendered, run_helm
+from phalanx.manifests.admission_policies import policy_documents
 from phalanx.manifests.definitions import SETS, definition_documents
-from phalanx.manifests.files import KEEP
+from phalanx.manifests.deploy_files import KEEP
 from phalanx.manifests.install import install_documents
+from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import monitoring_documents
-from phalanx.manifests.policies import policy_documents
 from phalanx.manifests.roles import role_documents
-from phalanx.manifests.settings import InstallSettings
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "chart"
 SETTINGS = InstallSettings(config=profile_text(DEFAULT_PROFILE))

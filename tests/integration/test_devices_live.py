@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.binder.reserving import ACCOUNT, HOME, VISIBLE
+from phalanx.controllers.binder.reservation_pod import ACCOUNT, HOME, VISIBLE
 from phalanx.dev.plane import ControlPlane
-from phalanx.manifests.reserving import reservation_documents
-from phalanx.manifests.settings import InstallSettings
+from phalanx.manifests.gpu_reservations import reservation_documents
+from phalanx.manifests.install_settings import InstallSettings
 from phalanx.model.kinds import Document
-from phalanx.testing import build, kai
-from phalanx.testing.contract import Api
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support.live_site import Site, scheduling
+from tests.support.store_contract import Api
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 RESERVED, GROUP = "run.ai/reserve_for_gpu_index", "runai-gpu-group"

@@ -15,8 +15,10 @@ from phalanx.dev.commands import SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.programs import path_of
 from phalanx.model.kinds import Document
-from phalanx.testing import build, sigs, speech
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing import build
+from tests.support import coscheduling_gangs as sigs
+from tests.support import same_gang as speech
+from tests.support.live_site import Site, scheduling
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 NAMES = ("phalanx", "volcano", "kai-scheduler", "koord-scheduler", "yunikorn")

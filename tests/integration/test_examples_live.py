@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from phalanx.model.kinds import Document, kind_of
-from phalanx.testing.sites import EXAMPLES, Site
+from tests.support.live_site import EXAMPLES, Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 NOT_SERVED = ("LeaderWorkerSet", "PyTorchJob")

@@ -13,10 +13,10 @@ from phalanx.dev.nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.model.kinds import Document
-from phalanx.testing.api import connection_to
-from phalanx.testing.contract import Api, eventually, pod
-from phalanx.testing.proxy import Proxy
-from phalanx.testing.ranks import Ranks
+from tests.support.fault_proxy import Proxy
+from tests.support.http_api import connection_to
+from tests.support.live_gangs import Ranks
+from tests.support.store_contract import Api, eventually, pod
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 FIRST, CPUS = 40001, 40

@@ -9,10 +9,12 @@ import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.model.kinds import Document
-from phalanx.testing import build, kai, owners
-from phalanx.testing.contract import eventually
-from phalanx.testing.owners import Group, Workload
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support import operator_workloads as owners
+from tests.support.live_site import Site, scheduling
+from tests.support.operator_workloads import Group, Workload
+from tests.support.store_contract import eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "scheduling.run.ai/v2alpha2:podgroups"

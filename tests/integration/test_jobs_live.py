@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.live.sessions import ARRIVAL_SECONDS
 from phalanx.model.kinds import Document
-from phalanx.runtime.live.sessions import ARRIVAL_SECONDS
 from phalanx.testing import build
-from phalanx.testing.sites import Site, example, scheduling
+from tests.support.live_site import Site, example, scheduling
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 JOBS, CRON_JOBS = "jobs.batch.volcano.sh", "cronjobs.batch.volcano.sh"

@@ -13,8 +13,8 @@ import pytest
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.programs import path_of
 from phalanx.model.kinds import GROUP_KINDS
-from phalanx.testing.api import connection_to
-from phalanx.testing.contract import Api, eventually
+from tests.support.http_api import connection_to
+from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,12 +12,12 @@ from phalanx.dev.commands import SERVER
 from phalanx.dev.nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
-from phalanx.dialects.binding import FAILED_BINDS
-from phalanx.runtime.live.outbox import CONNECTIONS
-from phalanx.testing.api import connection_to
-from phalanx.testing.audit import BindAudit
-from phalanx.testing.contract import Api, eventually
-from phalanx.testing.ranks import Ranks
+from phalanx.dialects.bind_requests import FAILED_BINDS
+from phalanx.live.outbox import CONNECTIONS
+from tests.support.bind_audit import BindAudit
+from tests.support.http_api import connection_to
+from tests.support.live_gangs import Ranks
+from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 FIRST, BIG = 30001, 200

@@ -8,7 +8,7 @@ import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.model.kinds import Document
-from phalanx.testing.sites import Site, scheduling
+from tests.support.live_site import Site, scheduling
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "podgroups.scheduling.volcano.sh"

@@ -10,10 +10,10 @@ from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SERVER
 from phalanx.dev.nodes import Machines
 from phalanx.dev.plane import ControlPlane, running
 from phalanx.errors import PhalanxError
+from phalanx.manifests.admission_policies import policy_documents
 from phalanx.manifests.definitions import definition_documents
-from phalanx.manifests.policies import policy_documents
-from phalanx.testing.api import connection_to
-from phalanx.testing.contract import Api, eventually
+from tests.support.http_api import connection_to
+from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 FIRST = 9001

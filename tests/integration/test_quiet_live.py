@@ -11,7 +11,7 @@ import yaml
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.model.kinds import Document
-from phalanx.testing.sites import Site, scheduling
+from tests.support.live_site import Site, scheduling
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "podgroups.scheduling.volcano.sh"

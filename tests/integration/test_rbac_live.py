@@ -15,10 +15,10 @@ from phalanx.dev.nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.manifests.install import FOLDER
-from phalanx.testing import speech
-from phalanx.testing.api import connection_to
-from phalanx.testing.contract import Api, eventually
-from phalanx.testing.ranks import Ranks
+from tests.support import same_gang as speech
+from tests.support.http_api import connection_to
+from tests.support.live_gangs import Ranks
+from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.cli.policies import profile_text
+from phalanx.config.policies import profile_text
 from phalanx.dev.nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
-from phalanx.testing.api import connection_to
-from phalanx.testing.contract import Api, eventually
-from phalanx.testing.ranks import Ranks
+from tests.support.http_api import connection_to
+from tests.support.live_gangs import Ranks
+from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 FIRST = 50001

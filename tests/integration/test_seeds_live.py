@@ -7,7 +7,7 @@ import pytest
 
 from phalanx.dev.plane import ControlPlane
 from phalanx.model.kinds import Document
-from phalanx.testing.sites import Site, example, scheduling
+from tests.support.live_site import Site, example, scheduling
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 NAMES = ("phalanx", "volcano", "kai-scheduler")

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from phalanx.dev.plane import ControlPlane
-from phalanx.testing import build, made
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing import build
+from tests.support import pod_made_gangs as made
+from tests.support.live_site import Site, scheduling
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 SCHEDULER = "--scheduler-name=yunikorn"

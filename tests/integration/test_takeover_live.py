@@ -10,10 +10,10 @@ import pytest
 from phalanx.dev.nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
-from phalanx.testing.api import connection_to
-from phalanx.testing.audit import BindAudit
-from phalanx.testing.contract import Api, eventually
-from phalanx.testing.ranks import Ranks
+from tests.support.bind_audit import BindAudit
+from tests.support.http_api import connection_to
+from tests.support.live_gangs import Ranks
+from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 FIRST, SIZE = 20001, 200

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.controllers.base import Controller, Key, Result, Try, View, Write
 from phalanx.controllers.binder.controller import Binder
-from phalanx.controllers.binder.reservations import GpuReservations
+from phalanx.controllers.binder.gpu_reservations import GpuReservations
+from phalanx.controllers.controller import Controller, Key, Result, Try, View, Write
 from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Document, Kind
-from phalanx.testing import kai
-from phalanx.testing.binding import BindStage
+from tests.support import kai_objects as kai
+from tests.support.binder_cluster import BindStage
 
 NODES = ("node-0", "node-1", "node-2")
 LONG_ENOUGH = 5000.0

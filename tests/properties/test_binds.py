@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.cli.policies import policy_of_profile
-from phalanx.testing import build, kai
-from phalanx.testing.binds import Refusals
+from phalanx.config.policies import policy_of_profile
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import kai_objects as kai
+from tests.support.refused_binds import Refusals
 
 SEEDS = st.integers(0, 2**40)
 SECONDS = 80

@@ -8,11 +8,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import CATALOGUE
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import run_cycle
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.testing import build, sigs
+from phalanx.session.cycle import run_cycle
+from phalanx.testing import build
+from tests.support import coscheduling_gangs as sigs
 
 NAMES = ("x/a", "x/b", "y/c", "y/d")
 POLICY = policy_of_profile("coscheduling")

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.controllers.base import Controller, Key, Result, View
+from phalanx.controllers.controller import Controller, Key, Result, View
 from phalanx.controllers.cronjob import CronJobController
 from phalanx.controllers.hypernode import HyperNodeController
 from phalanx.controllers.jobflow import JobFlowController
@@ -16,7 +16,7 @@ from phalanx.controllers.queue_status import QueueStatusController
 from phalanx.errors import Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, HYPERNODE, NODE, QUEUE, VOLCANO_JOB, Document, Kind
 from phalanx.testing import build
-from phalanx.testing.stages import Stage
+from tests.support.controller_store import Stage
 
 GROUP = GROUP_BY_DIALECT["volcano"]
 LEVELS = ("leaf", "spine")

@@ -6,15 +6,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import run_cycle
-from phalanx.core.policy import read_policy
-from phalanx.core.snapshot import Snapshot
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.volcano import read_policy
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
 from phalanx.placement import Amounts
-from phalanx.testing import chance
+from phalanx.session.cycle import run_cycle
+from phalanx.state.snapshot import Snapshot
 from phalanx.testing.build import Document
+from tests.support import random_clusters as chance
 
 SEEDS = st.integers(0, 2**40)
 Identity = tuple[str, str]

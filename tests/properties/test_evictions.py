@@ -13,18 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import CATALOGUE
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import run_cycle
-from phalanx.core.decision import Decisions, Eviction
-from phalanx.core.policy import Policy
-from phalanx.core.snapshot import Snapshot
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.task import GangKey, Task
-from phalanx.testing import build, crowds
+from phalanx.session.cycle import run_cycle
+from phalanx.session.decision import Decisions, Eviction
+from phalanx.session.policy import Policy
+from phalanx.state.snapshot import Snapshot
+from phalanx.testing import build
 from phalanx.testing.build import Document
-from phalanx.testing.crowds import Style
-from phalanx.testing.judge import Judge
+from tests.support import crowded_clusters as crowds
+from tests.support.crowded_clusters import Style
+from tests.support.eviction_judge import Judge
 
 SEEDS = st.integers(0, 2**40)
 ALONE = [Style(), Style(shapes=2), Style(shapes=2, is_limited=True), Style(queues=2), Style(queues=3, shapes=2, is_limited=True)]

@@ -10,7 +10,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.cli.policies import policy_of_profile
+from phalanx.config.policies import policy_of_profile
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

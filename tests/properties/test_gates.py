@@ -10,7 +10,9 @@ from phalanx.dialects.gates import GATE, gates_of
 from phalanx.errors import ServerError
 from phalanx.model.kinds import POD, Document, Kind
 from phalanx.sim.world import World
-from phalanx.testing import build, gates, worlds
+from phalanx.testing import build
+from tests.support import gated_gangs as gates
+from tests.support import sim_worlds as worlds
 
 
 def stop_after(world: World, writes: int) -> None:

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.controllers.base import Create, Key, Patch, Tell
+from phalanx.controllers.controller import Create, Key, Patch, Tell
 from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.grouper.rules import RULES
 from phalanx.controllers.grouper.settings import GrouperSettings
-from phalanx.controllers.grouper.table import RULES
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import KINDS, POD
-from phalanx.testing import workloads
-from phalanx.testing.workloads import owner, pod
+from tests.support import owned_pods as workloads
+from tests.support.owned_pods import owner, pod
 
 VERSIONS = {(kind.group, kind.kind): kind.api_version for kind in KINDS}
 OWNERS = sorted(pair for rule in RULES for pair in rule.kinds if pair != ("", "Pod"))

@@ -11,10 +11,12 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from phalanx.cli.policies import policy_of_profile
-from phalanx.testing import build, kai, wards
+from phalanx.config.policies import policy_of_profile
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle, Document
-from phalanx.testing.wards import NOW, PART, SIZE
+from tests.support import broken_gangs as wards
+from tests.support import kai_objects as kai
+from tests.support.broken_gangs import NOW, PART, SIZE
 
 SEEDS = st.integers(0, 2**40)
 POLICY = policy_of_profile("phalanx")

@@ -5,10 +5,10 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phalanx.core.holders import Holders, HolderTable
 from phalanx.model.shape import Shape
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.state.holders import Holders, HolderTable
 
 SHAPES = tuple(Shape(namespace="default", labels={}, request={"cpu": cpu}) for cpu in (1, 2))
 STATUSES = (Status.RUNNING, Status.BOUND, Status.PENDING, Status.RELEASING)

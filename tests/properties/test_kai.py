@@ -9,25 +9,26 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from phalanx.actions.kai.placing import Placer
-from phalanx.builtin import KAI_CATALOGUE
-from phalanx.core.cycle import close_session, open_session, run_cycle
-from phalanx.core.decision import Decisions
-from phalanx.core.podsets import is_evicted, next_tasks, pod_sets
-from phalanx.core.policy import Policy
-from phalanx.core.session import Session
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.statement import Statement
-from phalanx.core.states import TaskState
+from phalanx.actions.kai.placement import Placer
+from phalanx.config.builtin import KAI_CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
-from phalanx.explain.standing import gang_rows
-from phalanx.kubernetes.gpus import SharedGpus
+from phalanx.explain.summary import gang_rows
+from phalanx.kai.podsets import is_evicted, next_tasks, pod_sets
+from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.model.resources import PODS
 from phalanx.model.status import HOLDING, ON_NODE, Status
 from phalanx.model.task import TaskKey
-from phalanx.testing import kai, kai_chance
+from phalanx.session.cycle import close_session, open_session, run_cycle
+from phalanx.session.decision import Decisions
+from phalanx.session.policy import Policy
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.state.gang_state import TaskState
+from phalanx.state.snapshot import Snapshot
 from phalanx.testing.build import Document
+from tests.support import kai_objects as kai
+from tests.support import random_kai_clusters as kai_chance
 
 SEEDS = st.integers(0, 2**40)
 GPU = "nvidia.com/gpu"

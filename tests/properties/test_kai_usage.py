@@ -7,16 +7,17 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import KAI_CATALOGUE
-from phalanx.core.cycle import run_cycle
-from phalanx.core.usage import UsageWindow, integral, usage_by_queue
+from phalanx.config.builtin import KAI_CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
-from phalanx.kai.figures import Figures
+from phalanx.kai.amounts import Figures
 from phalanx.kai.shares import QueueShare, add_pending, build_tree, divide_fairly
-from phalanx.model.usage import QueueHistory, Series
-from phalanx.testing import kai, kai_chance
+from phalanx.kai.usage_window import UsageWindow, integral, usage_by_queue
+from phalanx.model.queue_usage import QueueHistory, Series
+from phalanx.session.cycle import run_cycle
 from phalanx.testing.build import Document
+from tests.support import kai_objects as kai
+from tests.support import random_kai_clusters as kai_chance
 
 SEEDS = st.integers(0, 2**40)
 NOW = kai_chance.NOW

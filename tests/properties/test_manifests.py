@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phalanx.errors import Invalid
-from phalanx.manifests.checks import completed, problems
 from phalanx.manifests.definitions import DEFINITIONS, Definition
 from phalanx.manifests.schema import INT_OR_STRING, Schema
+from phalanx.manifests.validation import completed, problems
 from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore
 

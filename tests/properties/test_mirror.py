@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phalanx.model.kinds import POD
-from phalanx.store.history import ADDED, DELETED, Event
 from phalanx.store.kube.mirror import Mirror
+from phalanx.store.watch_history import ADDED, DELETED, Event
 
 OWNERS = ("job-0", "job-1")
 Place = tuple[str, str]

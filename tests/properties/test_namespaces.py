@@ -10,15 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import catalogue_of
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import run_cycle
-from phalanx.core.policy import Policy
+from phalanx.config.builtin import catalogue_of
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.links import GROUP, KAI_GROUP
+from phalanx.dialects.group_references import GROUP, KAI_GROUP
 from phalanx.explain.answer import answer
-from phalanx.testing import build, chance, crowds, kai, kai_chance
+from phalanx.session.cycle import run_cycle
+from phalanx.session.policy import Policy
+from phalanx.testing import build
 from phalanx.testing.build import Document
+from tests.support import crowded_clusters as crowds
+from tests.support import kai_objects as kai
+from tests.support import random_clusters as chance
+from tests.support import random_kai_clusters as kai_chance
 
 SEEDS = st.integers(0, 2**40)
 NAMESPACES = ("blue", "red")

@@ -4,7 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phalanx.model.kinds import POD
-from phalanx.testing import build, native, worlds
+from phalanx.testing import build
+from tests.support import native_groups as native
+from tests.support import sim_worlds as worlds
 
 POLICY = build.policy((("priority", "gang"), ("predicates", "nodeorder", "binpack")), "allocate, backfill, gangpreempt")
 TOGETHER = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import CATALOGUE
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import run_cycle
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.task import GangKey, Task
 from phalanx.placement.packing import Budget, Load, pack
-from phalanx.testing import build, crowds
+from phalanx.session.cycle import run_cycle
+from phalanx.testing import build
 from phalanx.testing.build import Document
-from phalanx.testing.judge import Judge
+from tests.support import crowded_clusters as crowds
+from tests.support.eviction_judge import Judge
 
 SEEDS = st.integers(0, 2**40)
 Row = tuple[int, ...]

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.cli.policies import policy_of_profile
-from phalanx.controllers.base import Controller, Key, Result, View
+from phalanx.config.policies import policy_of_profile
+from phalanx.controllers.controller import Controller, Key, Result, View
 from phalanx.controllers.placeholders import is_placeholder
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.pods import REPLACES
 from phalanx.model.kinds import POD, Document
 from phalanx.sim.world import World
-from phalanx.store.history import Event
-from phalanx.testing import build, made, worlds
+from phalanx.store.watch_history import Event
+from phalanx.testing import build
+from tests.support import pod_made_gangs as made
+from tests.support import sim_worlds as worlds
 
 POLICY = policy_of_profile("phalanx")
 NODES, CPUS, END = 3, 2, 300.0

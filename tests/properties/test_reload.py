@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.cli.policies import policy_of_text, profile_names, profile_text
-from phalanx.runtime.reload import ConfigSource, Reload
+from phalanx.config.policies import policy_of_text, profile_names, profile_text
+from phalanx.live.reload import ConfigSource, Reload
 
 GOOD = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
 SCALARS = (

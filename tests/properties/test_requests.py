@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from phalanx.cli.batch import answer_line
-from phalanx.testing import build, chance
+from phalanx.testing import build
 from phalanx.testing.build import Document
+from tests.support import random_clusters as chance
 
 SEEDS = st.integers(0, 2**40)
 GOOD = msgspec.json.encode(

@@ -10,20 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import close_session, open_session, run_cycle
-from phalanx.core.decision import Decisions
-from phalanx.core.outlook import Outlook
-from phalanx.core.policy import Policy, read_policy
-from phalanx.core.session import Session
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.volcano import read_policy
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
 from phalanx.model.status import EVICTABLE, READY, Status
-from phalanx.testing import chance
+from phalanx.session.cycle import close_session, open_session, run_cycle
+from phalanx.session.decision import Decisions
+from phalanx.session.node_view import Outlook
+from phalanx.session.policy import Policy
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
 from phalanx.testing.build import Document
+from tests.support import random_clusters as chance
 
 SEEDS = st.integers(0, 2**40)
 

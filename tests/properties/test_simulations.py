@@ -7,18 +7,19 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import catalogue_of
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import Mind
+from phalanx.config.builtin import catalogue_of
+from phalanx.config.policies import policy_of_profile
 from phalanx.model.kinds import POD
-from phalanx.sim.playing import play
+from phalanx.session.cycle import Mind
+from phalanx.sim.playback import play
 from phalanx.sim.recorder import Recorder
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Failure, NodeEvent, Scenario
 from phalanx.sim.settings import Delays, Settings, Span
-from phalanx.sim.stage import cast, set_stage
+from phalanx.sim.setup import cast, set_stage
 from phalanx.sim.world import World
-from phalanx.testing import build, worlds
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
 
 HOURS = 3600.0
 NODES = 4

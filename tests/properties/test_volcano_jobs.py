@@ -6,16 +6,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.builtin import catalogue_of
-from phalanx.controllers.base import Key, Result, View
+from phalanx.config.builtin import catalogue_of
+from phalanx.controllers.controller import Key, Result, View
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.job import JOB, Action, Phase
-from phalanx.core.cycle import Mind
 from phalanx.errors import ClusterError, Invalid
 from phalanx.model.kinds import POD, Document, Kind
+from phalanx.session.cycle import Mind
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
-from phalanx.testing import build, jobs
+from phalanx.testing import build
+from tests.support import volcano_jobs as jobs
 
 ACTIONS = [action for action in Action if action not in (Action.SYNC, Action.ENQUEUE)]
 COMMANDS = ("AbortJob", "ResumeJob", "RestartJob", "TerminateJob", "CompleteJob")

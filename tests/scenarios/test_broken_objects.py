@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.base import Tell
-from phalanx.dialects import gates, koordinator, kueue, links, native, yunikorn
-from phalanx.dialects.parts import STALENESS_GRACE
+from phalanx.controllers.controller import Tell
+from phalanx.dialects import gates, koordinator, kueue, native, yunikorn
+from phalanx.dialects import group_references as links
+from phalanx.dialects.fields import STALENESS_GRACE
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, STATEFUL_SET, VOLCANO_JOB, Document, Kind
 from phalanx.sim.world import World
 from phalanx.store.patches import MERGE, patched
-from phalanx.testing import build, jobs, sigs, speech, worlds
+from phalanx.testing import build
+from tests.support import coscheduling_gangs as sigs
+from tests.support import same_gang as speech
+from tests.support import sim_worlds as worlds
+from tests.support import volcano_jobs as jobs
 
 GROUP, ALL, FIRST = "the group", "every pod", "the first pod"
 GRACE: Document = {"metadata": {"annotations": {STALENESS_GRACE: "soon"}}}

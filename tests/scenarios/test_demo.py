@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.testing.transcripts import first_missing, transcripts
+from tests.support.doc_transcripts import first_missing, transcripts
 
 ROOT = Path(__file__).resolve().parents[2]
 

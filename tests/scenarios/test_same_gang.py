@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from phalanx.model.kinds import POD
 from phalanx.sim.world import World
-from phalanx.testing import build, speech
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import same_gang as speech
 
 PROFILES = ("phalanx", "volcano")
 WITH_ROLES = ("volcano", "kai", "koordinator", "yunikorn")

@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.sim.traces import FORMATS
-from phalanx.testing import build, worlds
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "data" / "traces"

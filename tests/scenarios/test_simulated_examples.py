@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.testing.transcripts import first_missing, transcripts
+from tests.support.doc_transcripts import first_missing, transcripts
 
 ROOT = Path(__file__).resolve().parents[2]
 READMES = sorted(file for file in (ROOT / "examples").glob("*/README.md") if not (file.parent / "server.py").exists())

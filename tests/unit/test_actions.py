@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import run_cycle
-from phalanx.core.policy import Policy
+from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
+from phalanx.session.cycle import run_cycle
+from phalanx.session.policy import Policy
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

@@ -6,14 +6,15 @@ from dataclasses import replace
 import pytest
 
 from phalanx.actions.gang_eviction import GangPreemptAction, GangReclaimAction
-from phalanx.builtin import catalogue_of
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import run_cycle
-from phalanx.core.policy import Policy
+from phalanx.config.builtin import catalogue_of
+from phalanx.config.policies import policy_of_profile
 from phalanx.errors import ConfigError
 from phalanx.model.task import GangKey
-from phalanx.testing import build, crowds
+from phalanx.session.cycle import run_cycle
+from phalanx.session.policy import Policy
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import crowded_clusters as crowds
 
 FEWEST = policy_of_profile("phalanx")
 FIRST = ("priority", "gang", "conformance")

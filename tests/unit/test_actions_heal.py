@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.duration import grace_of
-from phalanx.core.quorum import MINIMA
+from phalanx.config.policies import policy_of_profile
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.testing import build, crowds, kai
+from phalanx.model.duration import grace_of
+from phalanx.state.quorum import MINIMA
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
-from phalanx.testing.wards import GRACE, NOW, stamp
+from tests.support import crowded_clusters as crowds
+from tests.support import kai_objects as kai
+from tests.support.broken_gangs import GRACE, NOW, stamp
 
 POLICY = policy_of_profile("phalanx")
 

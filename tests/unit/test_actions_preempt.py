@@ -3,10 +3,11 @@
 import pytest
 
 from phalanx.actions.preempt import PreemptAction
-from phalanx.core.policy import Policy
 from phalanx.errors import ConfigError
-from phalanx.testing import build, crowds
+from phalanx.session.policy import Policy
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import crowded_clusters as crowds
 
 FIRST = ("priority", {"name": "gang", "enablePreemptable": False}, "conformance")
 POLICY = build.policy([FIRST, ("predicates", "proportion", "nodeorder")], "allocate, preempt")

@@ -3,8 +3,9 @@
 import pytest
 
 from phalanx.actions.preempt_candidates import CandidateLimits
-from phalanx.testing import build, crowds
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import crowded_clusters as crowds
 
 FIRST = ("priority", {"name": "gang", "enablePreemptable": False}, "conformance")
 AWARE = {"enableTopologyAwarePreemption": True, "minCandidateNodesPercentage": 100}

@@ -6,8 +6,9 @@ import pytest
 
 from phalanx.actions.reclaim import ReclaimAction
 from phalanx.errors import ConfigError
-from phalanx.testing import build, crowds
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import crowded_clusters as crowds
 
 POLICY = build.policy([("priority",), ("gang", "conformance", "predicates", "capacity", "nodeorder")], "allocate, reclaim")
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from phalanx.actions.shuffle import ShuffleAction
-from phalanx.core.course import Course
-from phalanx.core.cycle import close_session
-from phalanx.core.decision import Decisions
-from phalanx.core.policy import PluginPolicy, Policy
-from phalanx.core.session import Session
-from phalanx.core.states import TaskState
+from phalanx.session.cycle import close_session
+from phalanx.session.decision import Decisions
+from phalanx.session.policy import PluginPolicy, Policy
+from phalanx.session.session import Session
+from phalanx.session.trace import Course
+from phalanx.state.gang_state import TaskState
 from phalanx.testing import build
 
 Choice = Callable[[TaskState], bool]

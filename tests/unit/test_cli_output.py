@@ -6,11 +6,11 @@ from typing import Any
 import click
 import pytest
 
-from phalanx.builtin import CATALOGUE
 from phalanx.cli.output import Screen, columns, lines_of
-from phalanx.core.cycle import run_cycle
-from phalanx.core.parts import Part
-from phalanx.core.policy import Policy
+from phalanx.config.builtin import CATALOGUE
+from phalanx.session.cycle import run_cycle
+from phalanx.session.policy import Policy
+from phalanx.session.shard_decisions import Part
 from phalanx.testing import build
 
 PIPE = Screen()

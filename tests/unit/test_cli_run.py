@@ -19,8 +19,9 @@ from phalanx.cli.run import Options, _chosen
 from phalanx.controllers.jobtemplate import JobTemplateController
 from phalanx.sim.sshkeys import pair_for
 from phalanx.store.memory import MemoryStore
-from phalanx.testing import build, jobs
-from phalanx.testing.api import Connection, served
+from phalanx.testing import build
+from tests.support import volcano_jobs as jobs
+from tests.support.http_api import Connection, served
 
 PATIENCE_SECONDS = 20.0
 PODS = "/api/v1/pods"

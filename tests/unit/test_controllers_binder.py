@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from phalanx.controllers.parts import PROBLEM
-from phalanx.dialects.binding import LAST_ATTEMPT, ROLLED_BACK
+from phalanx.controllers.objects import PROBLEM
+from phalanx.dialects.bind_requests import LAST_ATTEMPT, ROLLED_BACK
 from phalanx.model.kinds import BIND_REQUEST, BUDGET, POD, PRIORITY, RESOURCE_CLAIM, VOLUME, VOLUME_CLAIM, Document
-from phalanx.testing import build, kai
-from phalanx.testing.binding import BindStage
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support.binder_cluster import BindStage
 
 HERE, THERE = "node-0", "node-1"
 PAIR = ["train-0", "train-1"]

@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from phalanx.controllers.cronjob import CronJobController, job_name
-from phalanx.controllers.parts import PROBLEM
-from phalanx.core.cron import Cron
+from phalanx.controllers.objects import PROBLEM
+from phalanx.model.cron import Cron
 from phalanx.model.kinds import VOLCANO_CRON_JOB, VOLCANO_JOB
-from phalanx.testing.stages import START, Stage
+from tests.support.controller_store import START, Stage
 
 MINUTE, HOUR = 60.0, 3600.0
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.cli.policies import policy_of_profile
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.controllers.gates import GateLifter
-from phalanx.controllers.sessions.plans import GatePlanner
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.gated_cluster import GatedCluster
 from phalanx.dialects.gates import AFTERWARDS, GATE, MIN_MEMBER, TIMEOUT, as_made, gates_of, lifted, plan_of, plans, written
@@ -13,8 +12,12 @@ from phalanx.errors import Conflict, SnapshotError
 from phalanx.model.kinds import NODE, POD, Document
 from phalanx.model.merging import merged
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.scheduling.gates import GatePlanner
 from phalanx.sim.world import World
-from phalanx.testing import build, gates, native, worlds
+from phalanx.testing import build
+from tests.support import gated_gangs as gates
+from tests.support import native_groups as native
+from tests.support import sim_worlds as worlds
 
 
 def held(world: World) -> list[str]:

@@ -6,7 +6,7 @@ from phalanx.controllers.hypernode import LABELS, MADE_FROM, HyperNodeController
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import HYPERNODE, NODE
 from phalanx.testing import build
-from phalanx.testing.stages import Stage
+from tests.support.controller_store import Stage
 
 LEAF, SPINE = "net/leaf", "net/spine"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from phalanx.controllers.jobflow import JobFlowController
 from phalanx.controllers.jobtemplate import JobTemplateController
-from phalanx.controllers.parts import PROBLEM
+from phalanx.controllers.objects import PROBLEM
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
-from phalanx.testing.stages import Stage
+from tests.support.controller_store import Stage
 
 FLOW = "flow.volcano.sh/v1alpha1"
 

@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.policies import policy_of_profile
-from phalanx.controllers.base import Key, Tell
+from phalanx.config.policies import policy_of_profile
+from phalanx.controllers.controller import Key, Tell
 from phalanx.controllers.placeholders import IMAGE, is_placeholder
 from phalanx.controllers.yunikorn import YuniKornController
-from phalanx.dialects.links import YUNIKORN_APP
+from phalanx.dialects.group_references import YUNIKORN_APP
 from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
 from phalanx.dialects.yunikorn import DEGRADED, RELEASED, STARTED, TASK_GROUPS
 from phalanx.model.kinds import POD
 from phalanx.model.kinds import Document as Kept
 from phalanx.sim.world import World
-from phalanx.testing import build, made, worlds
+from phalanx.testing import build
 from phalanx.testing.build import Document
+from tests.support import pod_made_gangs as made
+from tests.support import sim_worlds as worlds
 
 GROUPS = {"driver": 1, "executor": 3}
 PATIENCE = "placeholderTimeoutInSeconds=60 gangSchedulingStyle="

@@ -4,16 +4,17 @@ from typing import Any
 
 import pytest
 
-from phalanx.builtin import CATALOGUE
+from phalanx.config.builtin import CATALOGUE
+from phalanx.controllers.builtin import standard_controllers
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
-from phalanx.controllers.standard import standard_controllers
-from phalanx.core.cycle import Mind
-from phalanx.dialects.links import GROUP as GROUP_NAME
+from phalanx.dialects.group_references import GROUP as GROUP_NAME
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET
+from phalanx.session.cycle import Mind
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
-from phalanx.testing import build, worlds
-from phalanx.testing.stages import Stage
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
+from tests.support.controller_store import Stage
 
 GROUP = GROUP_BY_DIALECT["volcano"]
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"

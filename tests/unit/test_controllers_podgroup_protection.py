@@ -3,7 +3,8 @@
 from phalanx.controllers.podgroup_protection import FINALIZER, PodGroupProtection
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.sim.world import World
-from phalanx.testing import native, worlds
+from tests.support import native_groups as native
+from tests.support import sim_worlds as worlds
 
 GROUP = GROUP_BY_DIALECT["native"]
 

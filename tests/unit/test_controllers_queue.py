@@ -6,7 +6,7 @@ from phalanx.controllers.queue import CLOSED_BY_PARENT, QueueController
 from phalanx.controllers.queue_status import QueueStatusController
 from phalanx.model.kinds import COMMAND, GROUP_BY_DIALECT, POD, QUEUE
 from phalanx.testing import build
-from phalanx.testing.stages import Stage
+from tests.support.controller_store import Stage
 
 GROUP = GROUP_BY_DIALECT["volcano"]
 

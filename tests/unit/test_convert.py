@@ -14,8 +14,11 @@ from phalanx.dialects.convert.groups import sort_out
 from phalanx.dialects.gates import Plan, lifted, written
 from phalanx.errors import SnapshotError
 from phalanx.model.merging import merged
-from phalanx.testing import build, gates, made, sigs
+from phalanx.testing import build
 from phalanx.testing.build import Document
+from tests.support import coscheduling_gangs as sigs
+from tests.support import gated_gangs as gates
+from tests.support import pod_made_gangs as made
 
 TREE = {"topology": "racks", "requiredTopologyLevel": "rack"}
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from phalanx.core.snapshot import Surroundings
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.pods import PodReader
 from phalanx.errors import SnapshotError
 from phalanx.model.quota import as_quota_counts
 from phalanx.model.task import Task
+from phalanx.state.snapshot import Surroundings
 from phalanx.testing import build
 from phalanx.testing.build import Document
 

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.policies import policy_of_profile
+from phalanx.config.policies import policy_of_profile
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.task import GangKey
 from phalanx.sim.world import World
-from phalanx.testing import build, sigs, worlds
+from phalanx.testing import build
+from tests.support import coscheduling_gangs as sigs
+from tests.support import sim_worlds as worlds
 
 COSCHEDULING, PHALANX = policy_of_profile("coscheduling"), policy_of_profile("phalanx")
 KIND = GROUP_BY_DIALECT["coscheduling"]

@@ -5,16 +5,18 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.policies import policy_of_profile
+from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.group_references import SIGS_GROUP_NAME
 from phalanx.dialects.koordinator import PREFIX
-from phalanx.dialects.links import SIGS_GROUP_NAME
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.task import GangKey
 from phalanx.sim.world import World
-from phalanx.testing import build, sigs, worlds
+from phalanx.testing import build
 from phalanx.testing.build import Cluster
+from tests.support import coscheduling_gangs as sigs
+from tests.support import sim_worlds as worlds
 
 COSCHEDULING, PHALANX = policy_of_profile("coscheduling"), policy_of_profile("phalanx")
 KIND = GROUP_BY_DIALECT["koordinator"]

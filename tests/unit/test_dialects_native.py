@@ -8,7 +8,7 @@ import yaml
 from click.testing import CliRunner
 
 from phalanx.cli import main
-from phalanx.cli.policies import policy_of_profile
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.explain.answer import answer
@@ -16,7 +16,10 @@ from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, Document
 from phalanx.model.task import GangKey
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, native, worlds
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support import native_groups as native
+from tests.support import sim_worlds as worlds
 
 GROUP = GROUP_BY_DIALECT["native"]
 VERSIONS = {"v1alpha2": "PodGroupScheduled", "v1beta1": "PodGroupInitiallyScheduled"}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from phalanx.core.verdict import FitError
-from phalanx.explain.phrases import general_obstacle, node_obstacles, request_text
+from phalanx.explain.reason_text import general_obstacle, node_obstacles, request_text
+from phalanx.state.verdict import FitError
 from phalanx.testing import build
 
 WITHOUT_QUEUES = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder")))

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import yaml
 
-from phalanx.controllers.binder.reserving import HOME, reservation
+from phalanx.controllers.binder.reservation_pod import HOME, reservation
 from phalanx.errors import Busy, ConfigError, Missing, Unreachable
-from phalanx.manifests.reserving import home_documents
+from phalanx.live import gpu_reservation as module
+from phalanx.live.gpu_reservation import device_in, place_in, reserve
+from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import POD, Document
-from phalanx.runtime import reserving as module
-from phalanx.runtime.reserving import device_in, place_in, reserve
 from phalanx.store.memory import MemoryStore
-from phalanx.testing.api import served
-from phalanx.testing.live import Server, until
+from tests.support.embedded_server import Server, until
+from tests.support.http_api import served
 
 NAME = "gpu-reservation-g1"
 ENVIRONMENT = {"NVIDIA_VISIBLE_DEVICES": "GPU-1234", "POD_NAMESPACE": HOME, "POD_NAME": NAME}

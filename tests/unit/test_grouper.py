@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.base import NOTHING, Create, Key, Patch, Result, Tell
+from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, Tell
 from phalanx.controllers.grouper.controller import WARNING, PodGrouper
+from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
 from phalanx.controllers.grouper.settings import GrouperSettings, read_settings
-from phalanx.controllers.grouper.table import owner_kinds, read_kinds
-from phalanx.controllers.parts import meta_of
+from phalanx.controllers.objects import meta_of
 from phalanx.controllers.podgroup import PodGroupController
-from phalanx.dialects.links import GROUP, KAI_GROUP
+from phalanx.dialects.group_references import GROUP, KAI_GROUP
 from phalanx.errors import ConfigError
 from phalanx.model.kinds import GROUP_BY_DIALECT, KINDS, POD, Document, Kind, kind_of
 from phalanx.store.memory import MemoryStore
-from phalanx.testing import workloads
-from phalanx.testing.workloads import owner, pod
+from tests.support import owned_pods as workloads
+from tests.support.owned_pods import owner, pod
 
 JOB_SET = {"replicatedJobs": [{"name": "workers", "replicas": 2, "template": {"spec": {"parallelism": 2, "completions": 2}}}]}
 GROUPS = GROUP_BY_DIALECT["kai"]

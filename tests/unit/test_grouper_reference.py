@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from phalanx.controllers.grouper.family import OWNER_MIN_MEMBERS, SKIPPED
+from phalanx.controllers.grouper.group_writers import WORDS
+from phalanx.controllers.grouper.owners import OWNER_MIN_MEMBERS, SKIPPED
+from phalanx.controllers.grouper.rules import RULES, UNKNOWN, Rule
 from phalanx.controllers.grouper.settings import GrouperSettings
-from phalanx.controllers.grouper.table import RULES, UNKNOWN, Rule
-from phalanx.controllers.grouper.writing import WORDS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "controllers-grouper.md").read_text()
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from phalanx.controllers.grouper.rules import RULES
 from phalanx.controllers.grouper.settings import GrouperSettings
-from phalanx.controllers.grouper.table import RULES
-from phalanx.controllers.parts import labels_of, meta_of
+from phalanx.controllers.objects import labels_of, meta_of
+from phalanx.dialects.group_references import KAI_GROUP
 from phalanx.dialects.kai import SUBGROUP
-from phalanx.dialects.links import KAI_GROUP
 from phalanx.model.kinds import POD, Document
-from phalanx.testing import workloads
-from phalanx.testing.workloads import owner, pod
+from tests.support import owned_pods as workloads
+from tests.support.owned_pods import owner, pod
 
 TRAINING, JOBSET, LWS = "training.kubeflow.org", "jobset.sigs.k8s.io", "leaderworkerset.sigs.k8s.io"
 TORCH, MPI = "pg-train-pytorchjob-train", "pg-train-mpijob-train"

@@ -4,19 +4,22 @@ from typing import Any
 
 import pytest
 
-from phalanx.builtin import catalogue_of
-from phalanx.cli.policies import policy_of_profile
-from phalanx.controllers.base import Controller, Write
+from phalanx.config.builtin import catalogue_of
+from phalanx.config.policies import policy_of_profile
+from phalanx.controllers.builtin import ControllerSettings, standard_controllers
+from phalanx.controllers.controller import Controller, Write
 from phalanx.controllers.grouper.controller import PodGrouper
-from phalanx.controllers.standard import ControllerSettings, standard_controllers
-from phalanx.core.cycle import Mind
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, kind_of
+from phalanx.session.cycle import Mind
 from phalanx.sim.settings import Settings
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
 from phalanx.store.memory import MemoryStore
-from phalanx.testing import build, kai, workloads, worlds
-from phalanx.testing.workloads import owner, pod
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support import owned_pods as workloads
+from tests.support import sim_worlds as worlds
+from tests.support.owned_pods import owner, pod
 
 SCHEDULERS = {"kai": "kai-scheduler", "phalanx": "phalanx"}
 TRAINING = "training.kubeflow.org"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from phalanx.testing import kai
 from phalanx.testing.build import Cluster, Cycle
+from tests.support import kai_objects as kai
 
 A = kai.queue("a", quota=4)
 

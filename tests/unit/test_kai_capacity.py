@@ -1,7 +1,7 @@
 """Limits bind every job, quotas those that cannot be preempted."""
 
+from phalanx.kai.amounts import BOUNDLESS
 from phalanx.kai.capacity import capacity_verdict, limit_verdict, quota_verdict
-from phalanx.kai.figures import BOUNDLESS
 from phalanx.kai.shares import QueueShare, build_tree
 
 GB = 1_000_000_000

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from phalanx.testing import kai
 from phalanx.testing.build import Cycle, Document
+from tests.support import kai_objects as kai
 
 A = kai.queue("a", quota=2)
 NO_GPUS = "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs."

@@ -1,8 +1,9 @@
 """Queues and gangs of Volcano's dialect under KAI's rules."""
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.testing import build, kai
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle
+from tests.support import kai_objects as kai
 
 DESERVED = {"cpu": "4", "memory": "1Gi", "nvidia.com/gpu": "2"}
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from phalanx.errors import SnapshotError
-from phalanx.testing import build, kai
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle
+from tests.support import kai_objects as kai
 
 A = kai.queue("a", quota=4)
 SPREAD = {"gpupack": {"enabled": False}, "gpuspread": {"enabled": True}}

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.testing import build, kai
+from phalanx.testing import build
+from tests.support import kai_objects as kai
 
 
 def refused(document: build.Document) -> str:

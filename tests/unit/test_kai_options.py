@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from phalanx.actions.kai.alike import FailedJobs
-from phalanx.builtin import KAI_CATALOGUE
+from phalanx.actions.kai.failed_jobs import FailedJobs
+from phalanx.config.builtin import KAI_CATALOGUE
 from phalanx.errors import ConfigError
-from phalanx.model.usage import QueueHistory
-from phalanx.testing import build, kai
+from phalanx.model.queue_usage import QueueHistory
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle, Document
-from phalanx.testing.sessions import gang_in, session_of
+from tests.support import kai_objects as kai
+from tests.support.open_sessions import gang_in, session_of
 
 NOW = 1_767_268_800.0  # 2026-01-01T12:00:00Z
 A_MINUTE_AGO = "2026-01-01T11:59:00Z"

@@ -1,9 +1,9 @@
 """Who may take room back, and from whom."""
 
-from phalanx.core.verdict import Verdict
-from phalanx.kai.figures import BOUNDLESS, Figures
+from phalanx.kai.amounts import BOUNDLESS, Figures
 from phalanx.kai.reclaim import Reclaimer, gate_verdict, saturation, victims_verdict, where_lines_part
 from phalanx.kai.shares import QueueShare, QueueTree, build_tree, hold
+from phalanx.state.verdict import Verdict
 
 GPU = (0.0, 0.0, 1.0)
 

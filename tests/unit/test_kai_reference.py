@@ -5,10 +5,10 @@ from pathlib import Path
 
 import yaml
 
-from phalanx.builtin import KAI_CATALOGUE
-from phalanx.cli.policies import policy_of, policy_of_profile
-from phalanx.cli.reference import spelled_out
-from phalanx.core.kai_policy import DEFAULT_PLUGINS, OPTIONS
+from phalanx.config.builtin import KAI_CATALOGUE
+from phalanx.config.kai import DEFAULT_PLUGINS, OPTIONS
+from phalanx.config.policies import policy_of, policy_of_profile
+from phalanx.config.reference import spelled_out
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "kai.md").read_text()
 

@@ -10,13 +10,14 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.cli.batch import answer_line
-from phalanx.cli.policies import policy_of_pool_shard
-from phalanx.core.kai_shards import ACTION_PRIORITIES, PLUGIN_PRIORITIES
-from phalanx.core.policy import Policy
+from phalanx.config.kai_shards import ACTION_PRIORITIES, PLUGIN_PRIORITIES
+from phalanx.config.policies import policy_of_pool_shard
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.testing import build, kai
+from phalanx.session.policy import Policy
+from phalanx.testing import build
 from phalanx.testing.build import Document
+from tests.support import kai_objects as kai
 
 
 def policy(**spec: Any) -> Policy:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phalanx.errors import SnapshotError
-from phalanx.kai.figures import BOUNDLESS, UNLIMITED, ZERO, Figures, at_most, within
+from phalanx.kai.amounts import BOUNDLESS, UNLIMITED, ZERO, Figures, at_most, within
 from phalanx.kai.shares import QueueShare, add_pending, add_running, allocatable, build_tree, divide_fairly, hold, release
 
 MANY = 1e6

@@ -2,8 +2,8 @@
 
 import pytest
 
-from phalanx.testing import kai
 from phalanx.testing.build import Cluster, Cycle
+from tests.support import kai_objects as kai
 
 NOON = 1_767_268_800.0
 NOON_TEXT = "2026-01-01T12:00:00Z"

@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 
-from phalanx.core.states import GangState
-from phalanx.core.verdict import FitError
 from phalanx.dialects.kai_status import UNSCHEDULABLE, task_error
-from phalanx.explain.standing import GangRow, gang_rows
+from phalanx.explain.summary import GangRow, gang_rows
 from phalanx.model.kinds import GROUP_BY_DIALECT
-from phalanx.testing import build, kai, speech, worlds
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import FitError
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle
+from tests.support import kai_objects as kai
+from tests.support import same_gang as speech
+from tests.support import sim_worlds as worlds
 
 A = kai.queue("a", quota=4, limit=8)
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from phalanx.testing import build, kai
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle
+from tests.support import kai_objects as kai
 
 A = kai.queue("a", quota=16)
 TREE = kai.topology("net", "zone", "rack")

@@ -9,13 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.core.cluster import ClusterState
-from phalanx.core.course import Course
-from phalanx.core.policy import Policy
-from phalanx.core.session import Session
-from phalanx.core.snapshot import Surroundings
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
 from phalanx.kubernetes.claims import ClaimBook
 from phalanx.model.gang import Gang
 from phalanx.model.node import Node
@@ -24,6 +17,13 @@ from phalanx.model.shape import ClaimUse, Shape
 from phalanx.model.status import Status
 from phalanx.model.storage import Device, DeviceClass, DeviceRequest, ResourceClaim, ResourceSlice
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.session.policy import Policy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.session.trace import Course
+from phalanx.state.cluster import ClusterState
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Surroundings
 
 FULL, AWAY = "cannot allocate all claims", "resourceclaim not available on the node"
 EVERYWHERE = slice(None)

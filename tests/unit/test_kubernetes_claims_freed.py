@@ -4,14 +4,16 @@ from functools import partial
 
 import pytest
 
-from phalanx.builtin import KAI_CATALOGUE
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.session import Session
-from phalanx.core.statement import Statement
-from phalanx.core.states import TaskState
-from phalanx.testing import build, crowds, kai
+from phalanx.config.builtin import KAI_CATALOGUE
+from phalanx.config.policies import policy_of_profile
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.state.gang_state import TaskState
+from phalanx.testing import build
 from phalanx.testing.build import Document
-from phalanx.testing.sessions import gang_in, session_of
+from tests.support import crowded_clusters as crowds
+from tests.support import kai_objects as kai
+from tests.support.open_sessions import gang_in, session_of
 
 OURS, KAI = policy_of_profile("phalanx"), policy_of_profile("kai")
 VOLCANO = build.policy([["priority", "gang"], ["predicates"]], "allocate, gangpreempt")

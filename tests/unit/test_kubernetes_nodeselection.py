@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phalanx.core.nodes import NodeTable
 from phalanx.kubernetes.nodeselection import NodeFinder, label_selector_mask, matching_nodes, selector_mask, term_mask
 from phalanx.model.node import Node
 from phalanx.model.resources import ResourceSpace
 from phalanx.model.selectors import Labels, LabelSelector, NodeSelectorTerm, Requirement
 from phalanx.placement import Mask
+from phalanx.state.node_table import NodeTable
 
 
 def table_of(**labels_by_name: Labels) -> NodeTable:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
-from phalanx.core.session import Session
-from phalanx.core.states import TaskState
+from phalanx.config.builtin import CATALOGUE
 from phalanx.kubernetes.podindex import PodIndex
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey
+from phalanx.session.cycle import open_session
+from phalanx.session.session import Session
+from phalanx.state.gang_state import TaskState
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

@@ -8,14 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.core.cluster import ClusterState
-from phalanx.core.course import Course
-from phalanx.core.hooks import Layer
-from phalanx.core.policy import Policy
-from phalanx.core.session import Session
-from phalanx.core.snapshot import Surroundings
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
 from phalanx.kubernetes.volumes import OLD_ZONE, REGION, ZONE, VolumeBook
 from phalanx.model.gang import Gang
 from phalanx.model.node import Node
@@ -24,6 +16,14 @@ from phalanx.model.shape import Shape
 from phalanx.model.status import Status
 from phalanx.model.storage import StorageCapacity, StorageClass, Volume, VolumeClaim, VolumeLimits
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.session.hooks import Layer
+from phalanx.session.policy import Policy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.session.trace import Course
+from phalanx.state.cluster import ClusterState
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Surroundings
 
 AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 BIND = "node(s) didn't find available persistent volumes to bind"

@@ -5,21 +5,21 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from phalanx.core.decision import Decisions
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import Forbidden
+from phalanx.live.binding import Binding, Hands
+from phalanx.live.cache import Picture
+from phalanx.live.outbox import Outbox
+from phalanx.live.writing import Writer
 from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
-from phalanx.runtime.live.binding import Binding, Hands
-from phalanx.runtime.live.outbox import Outbox
-from phalanx.runtime.live.picture import Picture
-from phalanx.runtime.live.writing import Writer
-from phalanx.store.history import Event
+from phalanx.session.decision import Decisions
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
+from phalanx.store.watch_history import Event
 from phalanx.testing import build
-from phalanx.testing.live import Server, until
+from tests.support.embedded_server import Server, until
 
 
 class Scene:

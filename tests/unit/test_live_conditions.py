@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from phalanx.controllers.base import Patch
+from phalanx.controllers.controller import Patch
 from phalanx.model.conditions import IS_GATED
 from phalanx.model.kinds import POD
 from phalanx.model.task import TaskKey
-from phalanx.runtime.live.conditions import BETWEEN_GATED_SECONDS, GatedConditions
+from phalanx.scheduling.pod_conditions import BETWEEN_GATED_SECONDS, GatedConditions
 from phalanx.store.memory import MemoryStore
-from phalanx.testing import gates
+from tests.support import gated_gangs as gates
 
 KEY, TEXT = TaskKey("default/train-0"), "1 of 2 tasks fit"
 

@@ -5,18 +5,18 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import pytest
 
-from phalanx.controllers.base import NOTHING, Create, Key, Patch, Result, View
+from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, View
 from phalanx.errors import Invalid
+from phalanx.live.controlling import SLICE_SECONDS, Controlling
+from phalanx.live.outbox import Outbox
+from phalanx.live.writing import Writer
 from phalanx.model.kinds import POD, Document, Kind, kind_at
-from phalanx.runtime.live import agenda as agenda_module
-from phalanx.runtime.live.agenda import Agenda
-from phalanx.runtime.live.controlling import SLICE_SECONDS, Controlling
-from phalanx.runtime.live.outbox import Outbox
-from phalanx.runtime.live.writing import Writer
+from phalanx.scheduling import workqueue as agenda_module
+from phalanx.scheduling.workqueue import Agenda
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing.build import pod
-from phalanx.testing.live import Server, going_on, until
+from tests.support.embedded_server import Server, going_on, until
 
 CONFIG = kind_at("", "configmaps")
 A, B = Key("default", "a"), Key("default", "b")

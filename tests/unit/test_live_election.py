@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ClusterError, Forbidden, ServerError
-from phalanx.runtime.live import election as module
-from phalanx.runtime.live.election import LEASE, Election, Terms
+from phalanx.live import election as module
+from phalanx.live.election import LEASE, Election, Terms
 from phalanx.store.kube.client import Client
-from phalanx.testing.live import Server, going_on, until
+from tests.support.embedded_server import Server, going_on, until
 
 TERMS = Terms("phalanx", "default", "a", lease_seconds=0.3, renew_seconds=0.2, retry_seconds=0.02)
 

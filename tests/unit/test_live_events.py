@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from phalanx.controllers.base import Tell
+from phalanx.controllers.controller import Tell
 from phalanx.errors import Busy, ClusterError, Forbidden
+from phalanx.live import events as module
+from phalanx.live.events import EventSender
+from phalanx.live.outbox import Outbox
 from phalanx.model.kinds import EVENT, Document
-from phalanx.runtime.live import events as module
-from phalanx.runtime.live.events import EventSender
-from phalanx.runtime.live.outbox import Outbox
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
-from phalanx.testing.live import Server, until
+from tests.support.embedded_server import Server, until
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 

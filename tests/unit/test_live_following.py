@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ClusterError, Forbidden, Missing, ServerError, Unreachable
+from phalanx.live import following as module
+from phalanx.live.following import Following
 from phalanx.model.kinds import POD, Kind, kind_at
-from phalanx.runtime.live import following as module
-from phalanx.runtime.live.following import Following
 from phalanx.store.kube import reflector as reflector_module
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import Discovery
 from phalanx.store.kube.mirror import Mirror
-from phalanx.testing import workloads
-from phalanx.testing.live import Server, going_on, until
+from tests.support import owned_pods as workloads
+from tests.support.embedded_server import Server, going_on, until
 
 JOBS, SETS = kind_at("kubeflow.org", "pytorchjobs"), kind_at("jobset.x-k8s.io", "jobsets")
 KINDS = (POD, JOBS, SETS)

@@ -9,24 +9,24 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.cli.policies import policy_of_text
-from phalanx.cli.reference import in_full
-from phalanx.core.cycle import Mind
-from phalanx.core.decision import Decisions
-from phalanx.core.snapshot import Snapshot
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_text
+from phalanx.config.reference import in_full
 from phalanx.errors import Forbidden
+from phalanx.live import failing
+from phalanx.live import sessions as sessions_module
+from phalanx.live.app import Live, Setup
+from phalanx.live.cache import Urgency
+from phalanx.live.election import LEASE, Terms
+from phalanx.live.operations import Address, Operations
+from phalanx.live.reload import ConfigSource
 from phalanx.model.kinds import EVENT, POD, Document
-from phalanx.runtime.live import failing
-from phalanx.runtime.live import sessions as sessions_module
-from phalanx.runtime.live.app import Live, Setup
-from phalanx.runtime.live.election import LEASE, Terms
-from phalanx.runtime.live.operations import Address, Operations
-from phalanx.runtime.live.picture import Urgency
-from phalanx.runtime.reload import ConfigSource
+from phalanx.session.cycle import Mind
+from phalanx.session.decision import Decisions
+from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import Client
 from phalanx.testing import build
-from phalanx.testing.live import Server, until
+from tests.support.embedded_server import Server, until
 
 CONFIG = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
 

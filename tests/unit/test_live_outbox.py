@@ -8,11 +8,11 @@ from time import monotonic
 import pytest
 
 from phalanx.errors import Busy, ClusterError, Conflict, Invalid, ServerError, Unreachable
-from phalanx.runtime.live import outbox as module
-from phalanx.runtime.live.outbox import MOST_ATTEMPTS, Outbox, Rank, Send
+from phalanx.live import outbox as module
+from phalanx.live.outbox import MOST_ATTEMPTS, Outbox, Rank, Send
 from phalanx.store.kube.client import NOT_SENT
-from phalanx.testing.contract import pod
-from phalanx.testing.live import Server, until
+from tests.support.embedded_server import Server, until
+from tests.support.store_contract import pod
 
 SPENT = Busy("the budget is spent", cause=("DisruptionBudget", "it needs 1 healthy pod and has 1"))
 SEVERAL = ServerError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")

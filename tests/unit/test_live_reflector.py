@@ -16,10 +16,10 @@ from phalanx.store.kube import reflector as module
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.store.kube.reflector import Reflector
-from phalanx.testing.contract import pod
-from phalanx.testing.live import Server, going_on, until
-from phalanx.web import watching
-from phalanx.web.serving import serving
+from phalanx.web import watches as watching
+from phalanx.web.server import serving
+from tests.support.embedded_server import Server, going_on, until
+from tests.support.store_contract import pod
 
 METRICS = kind_at("metrics.k8s.io", "nodes")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -8,26 +8,27 @@ from typing import Any
 
 import pytest
 
-from phalanx.builtin import CATALOGUE, KAI_CATALOGUE
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import Mind, run_cycle
-from phalanx.core.policy import Policy
-from phalanx.dialects.binding import FAILED_BINDS
+from phalanx.config.builtin import CATALOGUE, KAI_CATALOGUE
+from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.errors import Forbidden
+from phalanx.live import app, following
+from phalanx.live import outbox as outbox_module
+from phalanx.live import sessions as module
+from phalanx.live.app import Live, Setup
+from phalanx.live.cache import Urgency
+from phalanx.live.election import LEASE, Terms
 from phalanx.model.kinds import BIND_REQUEST, EVENT, POD, Document, kind_at
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
-from phalanx.runtime.live import app, following
-from phalanx.runtime.live import outbox as outbox_module
-from phalanx.runtime.live import sessions as module
-from phalanx.runtime.live.app import Live, Setup
-from phalanx.runtime.live.election import LEASE, Terms
-from phalanx.runtime.live.picture import Urgency
+from phalanx.session.cycle import Mind, run_cycle
+from phalanx.session.policy import Policy
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import Discovery, served_kinds
 from phalanx.store.kube.reflector import Reflector
-from phalanx.testing import build, kai
-from phalanx.testing.live import Server, until
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support.embedded_server import Server, until
 
 CONFIG, GROUP, BUDGET = (
     kind_at("", "configmaps"), kind_at("scheduling.volcano.sh", "podgroups"), kind_at("policy", "poddisruptionbudgets"),

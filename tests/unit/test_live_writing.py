@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Try
+from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, Tell, Try
 from phalanx.errors import Conflict, Exists, Invalid, Missing, ServerError
+from phalanx.live import outbox as outbox_module
+from phalanx.live.outbox import Outbox, Rank
+from phalanx.live.writing import Writer, joined
 from phalanx.model.conditions import cleared
 from phalanx.model.kinds import NODE, POD, Document, kind_at
-from phalanx.runtime.live import outbox as outbox_module
-from phalanx.runtime.live.outbox import Outbox, Rank
-from phalanx.runtime.live.writing import Writer, joined
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
-from phalanx.testing.contract import pod
-from phalanx.testing.live import Server, until
+from tests.support.embedded_server import Server, until
+from tests.support.store_contract import pod
 
 CONFIG, QUEUE = kind_at("", "configmaps"), kind_at("scheduling.volcano.sh", "queues")
 

@@ -10,11 +10,11 @@ import yaml
 from click.testing import CliRunner
 
 from phalanx.cli import main
-from phalanx.cli.validation import document
 from phalanx.kubernetes.cel_rules import compile_rule
-from phalanx.manifests.checks import completed, problems
+from phalanx.manifests.admission_policies import MUTATING, NAMES, VALIDATING, policy_documents
 from phalanx.manifests.definitions import DEFINITION_BY_KIND, DEFINITIONS, Definition, definition_documents
-from phalanx.manifests.policies import MUTATING, NAMES, VALIDATING, policy_documents
+from phalanx.manifests.reference import document
+from phalanx.manifests.validation import completed, problems
 from phalanx.model.kinds import KINDS, WORKLOADS, kind_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -188,4 +188,4 @@ def test_manifests_are_printed_the_same_each_time(what: str) -> None:
 
 def test_the_page_on_rules_is_up_to_date() -> None:
     page = ROOT / "docs" / "reference" / "validation.md"
-    assert page.read_text() == document(), "run: python -m phalanx.cli.validation > docs/reference/validation.md"
+    assert page.read_text() == document(), "run: python -m phalanx.manifests.reference > docs/reference/validation.md"

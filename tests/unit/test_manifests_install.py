@@ -12,15 +12,15 @@ from click.testing import CliRunner
 
 from phalanx import __version__
 from phalanx.cli import main
-from phalanx.cli.policies import DEFAULT_PROFILE, policy_of, profile_names, profile_text
-from phalanx.manifests.board import ROWS, board
+from phalanx.config.policies import DEFAULT_PROFILE, policy_of, profile_names, profile_text
+from phalanx.manifests.admission_policies import policy_documents
+from phalanx.manifests.dashboard import ROWS, board
 from phalanx.manifests.definitions import DEFINITIONS, SETS, definition_documents
-from phalanx.manifests.files import BASE, CHART, MONITORING, deploy_files
+from phalanx.manifests.deploy_files import BASE, CHART, MONITORING, deploy_files
 from phalanx.manifests.install import install_documents
+from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import ALERTS
-from phalanx.manifests.policies import policy_documents
 from phalanx.manifests.roles import role_documents
-from phalanx.manifests.settings import InstallSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

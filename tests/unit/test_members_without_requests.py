@@ -9,10 +9,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.policies import policy_of_profile
+from phalanx.config.policies import policy_of_profile
 from phalanx.testing import build
 from phalanx.testing.build import Document
-from phalanx.testing.wards import NOW
+from tests.support.broken_gangs import NOW
 
 NOWHERE = {"nodeSelector": {"disk": "optane"}}
 """No node has it."""

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
-from phalanx.core.hooks import Site
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
+from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
+from phalanx.session.cycle import open_session
+from phalanx.session.hooks import Site
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
-from phalanx.testing.sessions import gang_in
+from tests.support.open_sessions import gang_in
 
 EVERYWHERE = Site(slice(None))
 Parts = Document | Iterable[Document]

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.policies import policy_of, policy_of_profile
-from phalanx.dialects.binding import FAILED_BINDS
+from phalanx.config.policies import policy_of, policy_of_profile
+from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.errors import ConfigError, SnapshotError
-from phalanx.testing import build, kai
+from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import kai_objects as kai
 
 NOON = 1_767_268_800.0
 PHALANX = policy_of_profile("phalanx")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.cycle import run_cycle
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.session.cycle import run_cycle
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
+from phalanx.config.builtin import CATALOGUE
 from phalanx.model.task import GangKey
+from phalanx.session.cycle import open_session
 from phalanx.testing import build
 from phalanx.testing.build import Document
 

@@ -4,14 +4,16 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.policies import policy_of, policy_of_profile
-from phalanx.core.policy import Policy
+from phalanx.config.policies import policy_of, policy_of_profile
 from phalanx.errors import ConfigError
-from phalanx.explain.news import News, news
+from phalanx.explain.event_text import News, news
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.plugins.coscheduling import LAST_FAILURE, WAITS_SINCE
+from phalanx.session.policy import Policy
 from phalanx.sim.world import World
-from phalanx.testing import build, sigs, worlds
+from phalanx.testing import build
+from tests.support import coscheduling_gangs as sigs
+from tests.support import sim_worlds as worlds
 
 PHALANX = policy_of_profile("phalanx")
 KIND = GROUP_BY_DIALECT["coscheduling"]

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import Catalogue, run_cycle
-from phalanx.core.decision import Decisions
+from phalanx.config.builtin import CATALOGUE
 from phalanx.dialects.extender import decode, encode
 from phalanx.errors import ConfigError
 from phalanx.plugins.extender import VERBS, Answer, ExtenderPlugin, Question
+from phalanx.session.cycle import Catalogue, run_cycle
+from phalanx.session.decision import Decisions
 from phalanx.testing import build
 from phalanx.testing.build import Cluster
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
+from phalanx.config.builtin import CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.model.numa import NumaTopology
+from phalanx.session.cycle import open_session
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

@@ -1,10 +1,10 @@
 """Disruption budgets and evictions."""
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
-from phalanx.core.session import Session
-from phalanx.core.states import TaskState
+from phalanx.config.builtin import CATALOGUE
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.session.cycle import open_session
+from phalanx.session.session import Session
+from phalanx.state.gang_state import TaskState
 from phalanx.testing import build
 from phalanx.testing.build import Document
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from phalanx.core.policy import PluginPolicy
 from phalanx.errors import ConfigError
 from phalanx.plugins.rescheduling import ReschedulingPlugin
+from phalanx.session.policy import PluginPolicy
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
-from phalanx.core.session import Session
+from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
+from phalanx.session.cycle import open_session
+from phalanx.session.session import Session
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
-from phalanx.testing.sessions import gang_in
+from tests.support.open_sessions import gang_in
 
 OFF = {f"{name}.weight": 0 for name in (
     "leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration", "imagelocality",

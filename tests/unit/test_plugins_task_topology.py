@@ -4,9 +4,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
-from phalanx.core.session import Session
+from phalanx.config.builtin import CATALOGUE
+from phalanx.session.cycle import open_session
+from phalanx.session.session import Session
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
-from phalanx.core.hooks import Site
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
+from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
 from phalanx.model.task import GangKey
 from phalanx.plugins.tdm import TdmPlugin
+from phalanx.session.cycle import open_session
+from phalanx.session.hooks import Site
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cycle import open_session
-from phalanx.core.hooks import Site
-from phalanx.core.session import Session
+from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.session.cycle import open_session
+from phalanx.session.hooks import Site
+from phalanx.session.session import Session
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, Try, View, Write
-from phalanx.controllers.parts import key_of, owner_reference
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, Try, View, Write
+from phalanx.controllers.objects import key_of, owner_reference
 from phalanx.model.kinds import Document, Kind, kind_of
 from phalanx.sim.controlling import Controllers
-from phalanx.sim.kernel import Kernel
+from phalanx.sim.event_queue import Kernel
 from phalanx.store.memory import MemoryStore
 
 CONFIG = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})

@@ -6,7 +6,9 @@ from phalanx.errors import Missing
 from phalanx.model.kinds import POD, kind_of
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
-from phalanx.testing import build, jobs, worlds
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
+from tests.support import volcano_jobs as jobs
 
 
 def running(**settings: object) -> World:

@@ -3,11 +3,12 @@
 from random import Random
 
 from phalanx.model.kinds import Document
-from phalanx.sim.kernel import Kernel
+from phalanx.sim.event_queue import Kernel
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.store.memory import MemoryStore
-from phalanx.testing import build, worlds
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
 
 DELAYS = Delays(pull=Span(10, 10), start=Span(2, 2), stop=Span(5, 5))
 

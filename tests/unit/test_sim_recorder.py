@@ -3,7 +3,9 @@
 from phalanx.model.resources import CPU, GPU
 from phalanx.sim.recorder import Change
 from phalanx.sim.settings import Settings
-from phalanx.testing import build, kai, worlds
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support import sim_worlds as worlds
 
 
 def test_what_is_held_is_noted_by_node_and_queue_and_let_go_at_the_end() -> None:

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.controllers.binder.controller import Binder
-from phalanx.controllers.binder.reservations import GpuReservations
-from phalanx.controllers.binder.reserving import HOME
+from phalanx.controllers.binder.gpu_reservations import GpuReservations
+from phalanx.controllers.binder.reservation_pod import HOME
 from phalanx.model.kinds import BIND_REQUEST, POD, RESOURCE_CLAIM, Document
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, worlds
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support import sim_worlds as worlds
 
 PATIENT = build.policy((("priority", "gang", "bindbackoff"), ("drf", "predicates", "proportion", "nodeorder", "binpack")))
 """With the plugin that lets gangs wait after binds that failed."""

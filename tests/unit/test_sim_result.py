@@ -8,7 +8,8 @@ import pytest
 from phalanx.sim.result import Run, distribution, result
 from phalanx.sim.settings import Settings
 from phalanx.sim.world import World
-from phalanx.testing import build, worlds
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
 
 
 def simulated(seconds: float = 100, **settings: Any) -> World:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.controllers.standard import ControllerSettings
+from phalanx.controllers.builtin import ControllerSettings
 from phalanx.errors import ConfigError
 from phalanx.sim.scenario import FIELDS, NODE_EVENTS, Arrival, Failure, NodeEvent, Refusal, Scenario, find_scenarios
 from phalanx.sim.settings import Delays, Duration, Settings, Span

@@ -3,12 +3,13 @@
 import itertools
 from functools import partial
 
-from phalanx.cli.policies import policy_of_profile
-from phalanx.core.decision import Eviction
+from phalanx.config.policies import policy_of_profile
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
+from phalanx.session.decision import Eviction
 from phalanx.sim.settings import Delays, Settings, Span
 from phalanx.sim.world import World
-from phalanx.testing import build, worlds
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
 
 PREEMPTING = build.policy((("priority", "gang"), ("predicates", "proportion")), "allocate, gangpreempt")
 

@@ -1,14 +1,18 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
-from phalanx.controllers.base import Tell
-from phalanx.core.decision import Eviction
-from phalanx.explain.aside import aside
-from phalanx.explain.news import eviction_text
+from phalanx.controllers.controller import Tell
+from phalanx.explain.blocked import aside
+from phalanx.explain.event_text import eviction_text
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.session.decision import Eviction
 from phalanx.sim.world import World
-from phalanx.testing import build, kai, sigs, speech, worlds
+from phalanx.testing import build
+from tests.support import coscheduling_gangs as sigs
+from tests.support import kai_objects as kai
+from tests.support import same_gang as speech
+from tests.support import sim_worlds as worlds
 
 HEALING = build.policy((("gang",), ("predicates",)), "allocate, heal")
 

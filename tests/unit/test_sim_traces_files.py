@@ -6,9 +6,9 @@ import pytest
 
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import FORMATS, guess, read_trace
-from phalanx.sim.traces.cluster import made_cluster
 from phalanx.sim.traces.names import LONGEST, Names
 from phalanx.sim.traces.tasks import spread
+from phalanx.sim.traces.trace_cluster import made_cluster
 from phalanx.sim.workload import Gang, Part
 
 DATA = Path(__file__).parents[1] / "data" / "traces"

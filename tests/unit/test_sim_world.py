@@ -2,7 +2,9 @@
 
 from phalanx.model.kinds import POD, QUEUE
 from phalanx.sim.settings import Settings
-from phalanx.testing import build, kai, worlds
+from phalanx.testing import build
+from tests.support import kai_objects as kai
+from tests.support import sim_worlds as worlds
 
 
 def test_gangs_that_arrive_together_create_their_pods_in_turn() -> None:

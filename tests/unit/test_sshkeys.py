@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
-from phalanx.runtime.sshkeys import new_pair
+from phalanx.live.sshkeys import new_pair
 from phalanx.sim.sshkeys import pair_for
 
 MAKERS = pytest.mark.parametrize("make_pair", [new_pair, pair_for])

@@ -12,9 +12,9 @@ from phalanx.model.kinds import kind_at
 from phalanx.store.kube.client import NOT_SENT, Client
 from phalanx.store.kube.credentials import Credential, Fixed
 from phalanx.store.memory import MemoryStore
-from phalanx.testing.api import served
-from phalanx.testing.contract import pod
-from phalanx.web.serving import serving
+from phalanx.web.server import serving
+from tests.support.http_api import served
+from tests.support.store_contract import pod
 
 POD, CONFIG = kind_at("", "pods"), kind_at("", "configmaps")
 NOW = 1_767_225_600.0

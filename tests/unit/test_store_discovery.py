@@ -13,8 +13,8 @@ from phalanx.store.kube import discovery as module
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import discover, served_kinds
 from phalanx.store.memory import MemoryStore
-from phalanx.testing.api import served
-from phalanx.web.serving import serving
+from phalanx.web.server import serving
+from tests.support.http_api import served
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 METRICS, SIGS = kind_at("metrics.k8s.io", "nodes"), kind_at("scheduling.x-k8s.io", "podgroups")

@@ -6,7 +6,7 @@ from phalanx import errors
 from phalanx.errors import Busy, ClusterError, Conflict, Exists, Gone, Missing
 from phalanx.model.kinds import KINDS, Kind, kind_at
 from phalanx.store.paths import Target, target_of
-from phalanx.store.status import problem_of, status_of, success
+from phalanx.store.status_errors import problem_of, status_of, success
 from phalanx.web.columns import age
 
 POD, NAMESPACE = kind_at("", "pods"), kind_at("", "namespaces")

@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.policies import policy_of_profile
-from phalanx.controllers.base import Patch
+from phalanx.config.policies import policy_of_profile
+from phalanx.controllers.controller import Patch
 from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.controllers.volcano_job.job import COMMAND, JOB, MEMORY
 from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
+from phalanx.live.sshkeys import new_pair
 from phalanx.model.kinds import POD, Document, kind_of
-from phalanx.runtime.sshkeys import new_pair
-from phalanx.testing import build, jobs
+from phalanx.testing import build
+from tests.support import volcano_jobs as jobs
 
 CONFIG = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
 RESTART = [jobs.policy("RestartJob", "PodFailed")]

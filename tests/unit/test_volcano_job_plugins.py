@@ -10,7 +10,7 @@ from phalanx.controllers.volcano_job.plugins import objects_for
 from phalanx.controllers.volcano_job.pods import pod_of
 from phalanx.model.kinds import Document
 from phalanx.sim.sshkeys import pair_for
-from phalanx.testing import jobs
+from tests.support import volcano_jobs as jobs
 
 
 def job(*tasks: dict[str, Any], **plugins: list[str]) -> Job:

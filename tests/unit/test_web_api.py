@@ -13,8 +13,8 @@ import pytest
 
 from phalanx.model.kinds import KINDS, Kind
 from phalanx.store.memory import MemoryStore
-from phalanx.testing.api import Connection, connection_to, served
-from phalanx.testing.contract import Api
+from tests.support.http_api import Connection, connection_to, served
+from tests.support.store_contract import Api
 
 NOW = 1_767_225_600.0
 

@@ -14,16 +14,16 @@ from typing import Any
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.actions.nominated import hold_places, keep_promise, promised_tasks
 from phalanx.actions.placeholders import promise_places_of_placeholders
-from phalanx.actions.promises import hold_places, keep_promise, promised_tasks
-from phalanx.core.heap import Heap
-from phalanx.core.order import pending_tasks
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.staleness import is_stale
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState
+from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.task_order import pending_tasks
+from phalanx.state.gang_state import GangState
+from phalanx.state.staleness import is_stale
 
 
 class AllocateAction:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phalanx.actions.allocate_tasks import TaskPlacer
-from phalanx.core.ownfilters import offers
-from phalanx.core.session import Session
-from phalanx.core.statement import Kind, Statement
-from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.model.queue import Queue
 from phalanx.placement import Mask
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Statement
+from phalanx.session.task_filters import offers
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 
 
 @dataclass(slots=True)

@@ -5,11 +5,11 @@ the roomiest. Room that is there now comes before room that is being released.
 """
 
 from phalanx.actions.allocate_tasks import TaskPlacer
-from phalanx.core.labels import LabelDomain, label_domains
-from phalanx.core.session import Session
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.model.queue import Queue
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.label_domains import LabelDomain, label_domains
 
 
 class LabelSearch:

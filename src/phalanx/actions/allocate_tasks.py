@@ -8,19 +8,19 @@ from collections import Counter
 
 import numpy as np
 
-from phalanx.core.course import listed
-from phalanx.core.hooks import Room
-from phalanx.core.order import pending_tasks
-from phalanx.core.outlook import Outlook
-from phalanx.core.ownfilters import OwnFilters, has_own_filters, own_filters
-from phalanx.core.session import Session
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState, SubGroupState, TaskState
-from phalanx.core.verdict import YES, FitError, Verdict
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Mask
+from phalanx.session.hooks import Room
+from phalanx.session.node_view import Outlook
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.task_filters import OwnFilters, has_own_filters, own_filters
+from phalanx.session.task_order import pending_tasks
+from phalanx.session.trace import listed
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.verdict import YES, FitError, Verdict
 
 
 class TaskPlacer:

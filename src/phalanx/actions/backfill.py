@@ -5,15 +5,15 @@ Where `bestEffortMembers` is `with-gang` there are none: `allocate` has placed t
 
 from collections.abc import Mapping
 
-from phalanx.core.heap import Heap
-from phalanx.core.ownfilters import own_filters
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import FitError
+from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.model.status import Status
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.task_filters import own_filters
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import FitError
 
 
 class BackfillAction:

@@ -5,11 +5,11 @@ from heapq import heapify, heappop
 from itertools import count
 from typing import Any
 
-from phalanx.core.heap import Heap
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState
+from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState
 
 
 class EnqueueAction:

@@ -10,24 +10,24 @@ from math import prod
 
 import numpy as np
 
-from phalanx.actions.bundles import Bundle, BundleMaker
-from phalanx.actions.ceiling import Ceiling
-from phalanx.actions.eviction import gang_heap, starving_gangs, waiting_tasks
-from phalanx.actions.places import weight
-from phalanx.actions.prices import PriceBoard
-from phalanx.actions.room import Mission, RoomMaker
-from phalanx.core.heap import Heap
-from phalanx.core.labels import label_domains
-from phalanx.core.order import pending_tasks
-from phalanx.core.ownfilters import own_filters
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState, SubGroupState, TaskState
+from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks
+from phalanx.actions.eviction_bounds import Ceiling
+from phalanx.actions.gang_places import weight
+from phalanx.actions.node_costs import PriceBoard
+from phalanx.actions.queue_heap import Heap
+from phalanx.actions.victim_bundles import Bundle, BundleMaker
+from phalanx.actions.victim_search import Mission, RoomMaker
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
 from phalanx.model.status import READY
 from phalanx.placement import Mask
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.task_filters import own_filters
+from phalanx.session.task_order import pending_tasks
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.label_domains import label_domains
 
 MOST_CHOICES = 64
 """Of members of a gang that could make it whole, if they differ; beyond that only the smallest are tried."""

@@ -7,13 +7,13 @@ which one pod is protected is left alone, since the rest of it would not start a
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.staleness import Lack, leftovers, stale_parts
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import Verdict
 from phalanx.model.gang import STALE
 from phalanx.model.status import Status
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.staleness import Lack, leftovers, stale_parts
+from phalanx.state.verdict import Verdict
 
 
 class HealAction:

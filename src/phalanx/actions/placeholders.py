@@ -6,12 +6,12 @@ books of this session alone. Its controller removes it once the promise stands o
 
 from collections.abc import Iterator
 
-from phalanx.actions.promises import is_room_free, keep_place
-from phalanx.core.order import pending_tasks
-from phalanx.core.session import Session
-from phalanx.core.states import GangState, TaskState
+from phalanx.actions.nominated import is_room_free, keep_place
 from phalanx.model.shape import Shape
 from phalanx.model.status import EVICTABLE, Status
+from phalanx.session.session import Session
+from phalanx.session.task_order import pending_tasks
+from phalanx.state.gang_state import GangState, TaskState
 
 PURPOSE = "replace"
 LEAVING = (*EVICTABLE, Status.RELEASING)

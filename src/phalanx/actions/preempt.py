@@ -9,14 +9,14 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from phalanx.actions.eviction import Siege, gang_heap, passes_own_filters, starving_gangs, waiting_tasks, why_this_one
+from phalanx.actions.dry_run import Siege, gang_heap, passes_own_filters, starving_gangs, waiting_tasks, why_this_one
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.victims import victims_in_order
 from phalanx.model.queue import Queue
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.victim_order import victims_in_order
+from phalanx.state.gang_state import GangState, TaskState
 
 Filter = Callable[[TaskState], bool]
 

@@ -7,12 +7,12 @@ included; then each is put back, most important first, if the task still fits.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from phalanx.actions.eviction import Siege
-from phalanx.core.session import Session
-from phalanx.core.statement import Statement
-from phalanx.core.states import TaskState
-from phalanx.core.victims import victims_in_order
+from phalanx.actions.dry_run import Siege
 from phalanx.model.queue import Queue
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.victim_order import victims_in_order
+from phalanx.state.gang_state import TaskState
 
 Filter = Callable[[TaskState], bool]
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from heapq import heappop
 
-from phalanx.actions.eviction import Siege, gang_heap, starving_gangs, waiting_tasks, why_this_one
-from phalanx.core.heap import Heap
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Statement
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.victims import victims_in_order
+from phalanx.actions.dry_run import Siege, gang_heap, starving_gangs, waiting_tasks, why_this_one
+from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.model.status import Status
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.victim_order import victims_in_order
+from phalanx.state.gang_state import GangState, TaskState
 
 
 class ReclaimAction:

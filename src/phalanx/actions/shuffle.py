@@ -5,10 +5,10 @@ Nobody takes their place in this action. Whoever owns the pods makes them anew, 
 
 from collections.abc import Mapping
 
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, TaskState
 from phalanx.model.status import Status
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
 
 
 class ShuffleAction:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from phalanx.bench.scenarios import Kind, Scenario
-from phalanx.core.cluster import ClusterState
 from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember, Node
 from phalanx.model.queue import Queue
@@ -17,6 +16,7 @@ from phalanx.model.selectors import LabelSelector, Requirement
 from phalanx.model.shape import AffinityTerm, PodAffinity, Shape
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.state.cluster import ClusterState
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 GPU = "nvidia.com/gpu"

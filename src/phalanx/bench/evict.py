@@ -15,11 +15,9 @@ import msgspec
 
 from phalanx.bench.report import machine
 from phalanx.bench.row import peak_rss_bytes
-from phalanx.builtin import catalogue_of
-from phalanx.core.cluster import ClusterState
-from phalanx.core.cycle import Catalogue, run_cycle
-from phalanx.core.kai_policy import read_kai_policy
-from phalanx.core.policy import Policy, read_policy
+from phalanx.config.builtin import catalogue_of
+from phalanx.config.kai import read_kai_policy
+from phalanx.config.volcano import read_policy
 from phalanx.errors import PhalanxError
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.node import Node
@@ -27,6 +25,9 @@ from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.shape import Shape
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.session.cycle import Catalogue, run_cycle
+from phalanx.session.policy import Policy
+from phalanx.state.cluster import ClusterState
 
 GPU = "nvidia.com/gpu"
 NOW = 1_000_000.0

@@ -19,12 +19,12 @@ import msgspec
 
 from phalanx.bench.clusters import Batch, arrival, build
 from phalanx.bench.scenarios import Kind, Scenario
-from phalanx.builtin import CATALOGUE
-from phalanx.core.cluster import ClusterState
-from phalanx.core.cycle import run_cycle
-from phalanx.core.decision import Decisions
-from phalanx.core.policy import PluginPolicy, Policy
+from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import PhalanxError
+from phalanx.session.cycle import run_cycle
+from phalanx.session.decision import Decisions
+from phalanx.session.policy import PluginPolicy, Policy
+from phalanx.state.cluster import ClusterState
 
 ACTIONS = ("enqueue", "allocate", "backfill")
 TIERS = (

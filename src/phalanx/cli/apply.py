@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.cli.reaching import Reach, ask, cluster_options
+from phalanx.cli.connection import Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.model.kinds import Kind
@@ -30,8 +30,8 @@ def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, .
     What a manifest said at an earlier apply and says no longer is removed; what others have set stays. Namespaces that are
     missing are created. An object that is refused does not keep the others from being applied.
     """
-    from phalanx.cli.inputs import documents_of
-    from phalanx.store.applied import rank
+    from phalanx.store.apply import rank
+    from phalanx.store.input_files import documents_of
 
     paths = (*files, *more_files)
     if not paths:
@@ -58,10 +58,10 @@ class _Applier:
 
     async def apply(self, place: str, document: dict[str, Any]) -> None:
         """Apply one object and say what became of it."""
-        from phalanx.cli.server import title
+        from phalanx.cli.lookup import title
         from phalanx.errors import ClusterError, Unreachable
         from phalanx.model.kinds import kind_of
-        from phalanx.store.applied import wanted
+        from phalanx.store.apply import wanted
 
         try:
             kind = kind_of(document)
@@ -94,7 +94,7 @@ class _Applier:
     async def _write(self, kind: "Kind", document: dict[str, Any]) -> str:
         """Create or change an object; return what was done."""
         from phalanx.errors import Missing
-        from phalanx.store.applied import change, signed
+        from phalanx.store.apply import change, signed
 
         place = (kind, document["metadata"].get("namespace", ""), document["metadata"]["name"])
         try:

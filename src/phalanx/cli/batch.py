@@ -5,13 +5,14 @@ from typing import Any
 
 import msgspec
 
-from phalanx.cli.policies import policy_of
-from phalanx.cli.shards import decide
+from phalanx.config.policies import policy_of
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.parts import seconds
-from phalanx.dialects.usage import history
+from phalanx.dialects.fields import seconds
+from phalanx.dialects.queue_usage import history
 from phalanx.errors import PhalanxError, SnapshotError
 from phalanx.explain.answer import whole_answer
+from phalanx.live.catalogue import connected
+from phalanx.scheduling.shards import decide
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -52,7 +53,7 @@ def _decide(request: dict[str, Any]) -> dict[str, Any]:
         except (TypeError, AttributeError) as problem:
             raise SnapshotError(f"objects[{number}], {describe(item)}: {problem}") from problem
     cluster.put_history(None if request.get("usage") is None else history(request["usage"]))
-    return whole_answer(decide(cluster.snapshot(_now(request)), policy))
+    return whole_answer(decide(cluster.snapshot(_now(request)), connected(policy)))
 
 
 def _now(request: dict[str, Any]) -> float:

@@ -21,11 +21,11 @@ def command() -> None:
 @click.option("--defaults", is_flag=True, help="Write out what the profile leaves unsaid: switches and arguments.")
 def show(profile: str, defaults: bool) -> None:
     """Print a built-in profile, ready to be changed and used with --config."""
-    from phalanx.cli.policies import policy_of_profile, profile_text
+    from phalanx.config.policies import policy_of_profile, profile_text
 
     text = profile_text(profile)
     if defaults:
-        from phalanx.cli.reference import spelled_out
+        from phalanx.config.reference import spelled_out
 
         text = spelled_out(policy_of_profile(profile))
     click.echo(text, nl=False)
@@ -42,8 +42,8 @@ def check(file: str) -> None:
 
     FILE is a volcano-scheduler.conf, bare or inside its ConfigMap; - is stdin.
     """
-    from phalanx.cli.policies import policy_of_file
-    from phalanx.explain.phrases import counted
+    from phalanx.explain.reason_text import counted
+    from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(file)
     parts = (counted(len(policy.actions), "action"), counted(len(policy.tiers), "tier"), counted(len(policy.plugins()), "plugin"))
@@ -53,10 +53,10 @@ def check(file: str) -> None:
 @command.command("list", epilog="\b\nExamples:\n  phalanx config list\n  phalanx config list | grep queue")
 def list_names() -> None:
     """List profiles, actions and plugins that a configuration may name."""
-    from phalanx.builtin import CATALOGUE
     from phalanx.cli.output import columns
-    from phalanx.cli.policies import profile_names, profile_summary
-    from phalanx.cli.reference import summary
+    from phalanx.config.builtin import CATALOGUE
+    from phalanx.config.policies import profile_names, profile_summary
+    from phalanx.config.reference import summary
 
     sections = {
         "PROFILES": [(name, profile_summary(name)) for name in profile_names()],

@@ -24,9 +24,9 @@ def command(files: tuple[str, ...], more_files: tuple[str, ...], dialect: str, f
     Objects that are no part of a gang stay as they are. What the other dialect has no word for is said on stderr, and stands in the
     output: as comments at the top of YAML, and under `lost` in JSON.
     """
-    from phalanx.cli.converting import write
-    from phalanx.cli.inputs import documents_of
+    from phalanx.cli.convert_run import write
     from phalanx.dialects.convert import converted
+    from phalanx.store.input_files import documents_of
 
     paths = files + more_files
     if not paths:

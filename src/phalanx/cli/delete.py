@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phalanx.cli.reaching import KindName, Reach, ask, cluster_options
+from phalanx.cli.connection import KindName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -41,8 +41,8 @@ def command(
 
     Pods on a node get time to leave; so do objects that something still holds.
     """
-    from phalanx.cli.deleting import Deleter, by_name, of_files
-    from phalanx.cli.server import split_name
+    from phalanx.cli.delete_run import Deleter, by_name, of_files
+    from phalanx.cli.lookup import split_name
 
     word, all_names = split_name(kind or "", names)
     if files and kind:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phalanx.cli.reaching import KindName, ObjectName, Reach, ask, cluster_options
+from phalanx.cli.connection import KindName, ObjectName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -25,8 +25,8 @@ def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
 
     A name alone is that of a gang. For a gang: its members and their nodes, its conditions, and in a sentence why it waits.
     """
-    from phalanx.cli.describing import describe
-    from phalanx.cli.server import is_known, split_name
+    from phalanx.cli.describe_run import describe
+    from phalanx.cli.lookup import is_known, split_name
 
     word, all_names = split_name(kind, names) if names or "/" in kind or is_known(kind) else ("gang", (kind,))
     if not all_names:

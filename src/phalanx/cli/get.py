@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.cli.reaching import KindName, ObjectName, Reach, ask, cluster_options
+from phalanx.cli.connection import KindName, ObjectName, Reach, ask, cluster_options
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
@@ -45,7 +45,7 @@ def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
 
     A gang is a group with its pods: where it stands, and why it waits if it does.
     """
-    from phalanx.cli.getting import show
+    from phalanx.cli.get_run import show
 
     async def shown(client: "Client", namespace: str) -> None:
         await show(client, Options(namespace=namespace, **options))

@@ -8,7 +8,7 @@ import click
 from phalanx.model.kinds import Document
 
 if TYPE_CHECKING:
-    from phalanx.manifests.settings import InstallSettings
+    from phalanx.manifests.install_settings import InstallSettings
 
 SETS = ("volcano", "kai", "coscheduling")
 OUTPUT = click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
@@ -49,7 +49,7 @@ def crds(sets: tuple[str, ...], form: str) -> None:
 @OUTPUT
 def policies(form: str) -> None:
     """Print the admission policies: rules and defaults that a definition cannot hold. They need Kubernetes 1.36 or newer."""
-    from phalanx.manifests.policies import policy_documents
+    from phalanx.manifests.admission_policies import policy_documents
 
     _print(policy_documents(), form)
 
@@ -101,9 +101,9 @@ def monitoring(form: str, **said: Any) -> None:
 @OUTPUT
 def everything(sets: tuple[str, ...], form: str, **said: Any) -> None:
     """Print definitions, policies, account and roles, and what runs on the cluster, in this order."""
+    from phalanx.manifests.admission_policies import policy_documents
     from phalanx.manifests.definitions import definition_documents
     from phalanx.manifests.install import install_documents
-    from phalanx.manifests.policies import policy_documents
     from phalanx.manifests.roles import role_documents
 
     settings = _settings(**said)
@@ -114,8 +114,8 @@ def _settings(
     namespace: str | None = None, image: str | None = None, profile: str | None = None, no_ssh: bool = False
 ) -> "InstallSettings":
     """Return what was said, and defaults for the rest."""
-    from phalanx.cli.policies import DEFAULT_PROFILE, profile_text
-    from phalanx.manifests.settings import InstallSettings
+    from phalanx.config.policies import DEFAULT_PROFILE, profile_text
+    from phalanx.manifests.install_settings import InstallSettings
 
     said = {"namespace": namespace, "image": image}
     texts = {name: text for name, text in said.items() if text}
@@ -123,6 +123,6 @@ def _settings(
 
 
 def _print(documents: Iterable[Document], form: str) -> None:
-    from phalanx.manifests.text import documents_text, list_text
+    from phalanx.manifests.yaml_text import documents_text, list_text
 
     click.echo((list_text if form == "json" else documents_text)(documents), nl=False)

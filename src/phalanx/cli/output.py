@@ -12,12 +12,12 @@ from typing import Any
 import click
 import msgspec
 
-from phalanx.core.decision import Decisions, Eviction
-from phalanx.core.parts import Part, together
-from phalanx.core.snapshot import Snapshot
-from phalanx.explain.phrases import as_counted, counted
-from phalanx.explain.standing import GangRow, Standing, all_rows
+from phalanx.explain.reason_text import as_counted, counted
+from phalanx.explain.summary import GangRow, Standing, all_rows
 from phalanx.model.task import Task
+from phalanx.session.decision import Decisions, Eviction
+from phalanx.session.shard_decisions import Part, together
+from phalanx.state.snapshot import Snapshot
 
 GAP = "  "
 NARROWEST = 30

@@ -29,8 +29,8 @@ async def _reserve(kubeconfig: str, context: str) -> None:
     import signal
     from functools import partial
 
-    from phalanx.runtime.reserving import reserve
-    from phalanx.store.kube.access import access
+    from phalanx.live.gpu_reservation import reserve
+    from phalanx.store.kube.connect import access
 
     is_over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -9,12 +9,12 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from phalanx.controllers.base import Controller
+    from phalanx.controllers.controller import Controller
     from phalanx.controllers.grouper.settings import DialectName, GrouperSettings
-    from phalanx.runtime.live.app import Setup
-    from phalanx.runtime.live.operations import Address
-    from phalanx.runtime.logs import Form
-    from phalanx.runtime.reload import ConfigSource
+    from phalanx.live.app import Setup
+    from phalanx.live.logs import Form
+    from phalanx.live.operations import Address
+    from phalanx.live.reload import ConfigSource
 
 EXAMPLES = """\b
 Examples:
@@ -126,7 +126,7 @@ class Options:
     @property
     def address(self) -> "Address | None":
         """Where to serve."""
-        from phalanx.runtime.live.operations import Address
+        from phalanx.live.operations import Address
 
         host, _, port = (self.http or "").rpartition(":")
         if not self.http:
@@ -141,11 +141,11 @@ async def _run(asked: Options) -> None:
     import logging
     import signal
 
-    from phalanx.cli.reference import in_full
-    from phalanx.runtime.live.app import Live
-    from phalanx.runtime.live.operations import Operations
-    from phalanx.runtime.logs import logger_of, start_logging
-    from phalanx.store.kube.access import access
+    from phalanx.config.reference import in_full
+    from phalanx.live.app import Live
+    from phalanx.live.logs import logger_of, start_logging
+    from phalanx.live.operations import Operations
+    from phalanx.store.kube.connect import access
 
     source = _config_source(asked)
     reach, address = access(asked.kubeconfig or "", asked.context or ""), asked.address
@@ -163,29 +163,28 @@ def _config_source(asked: Options) -> "ConfigSource | None":
     """Return the file of the configuration, which is read again when it changes; None where a profile decides."""
     from pathlib import Path
 
-    from phalanx.cli.policies import policy_of_text
-    from phalanx.runtime.reload import ConfigSource
+    from phalanx.config.policies import policy_of_text
+    from phalanx.live.reload import ConfigSource
 
     path = asked.config
     return None if path is None else ConfigSource(Path(path), lambda text: policy_of_text(text, path))
 
 
 def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
-    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
-    from phalanx.cli.shards import policies_of
-    from phalanx.controllers.binder.reserving import IMAGE
-    from phalanx.controllers.grouper.facts import CONFIG_MAP
+    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.controllers.binder.reservation_pod import IMAGE
+    from phalanx.controllers.builtin import ControllerSettings, standard_controllers
+    from phalanx.controllers.grouper.group_spec import CONFIG_MAP
     from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
-    from phalanx.controllers.standard import ControllerSettings, standard_controllers
-    from phalanx.core.cycle import Mind
+    from phalanx.live.app import Setup
+    from phalanx.live.catalogue import connected
+    from phalanx.live.election import Terms
+    from phalanx.live.sshkeys import new_pair
     from phalanx.model.kinds import split_key
-    from phalanx.runtime.catalogue import connected_catalogue
-    from phalanx.runtime.live.app import Setup
-    from phalanx.runtime.live.election import Terms
-    from phalanx.runtime.sshkeys import new_pair
+    from phalanx.scheduling.shards import policies_of
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    mind = Mind(policy, connected_catalogue(policy.family))
+    mind = connected(policy)
     chosen = ControllerSettings(
         schedulers=frozenset(asked.names), scheduler=(policy, mind.catalogue), hypernode_levels=asked.levels,
         grouper=_grouper(asked), reservation_image=asked.reservation_image or IMAGE,
@@ -194,7 +193,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     identity = _identity()
     third = asked.lease_duration / 15.0
     return Setup(
-        mind=mind, gates=Mind(policy_of_gates(), connected_catalogue("")),
+        mind=mind, gates=connected(policy_of_gates()),
         controllers=_chosen(asked.controllers, standard_controllers(new_pair, chosen, has_admission=policy.has_admission)),
         single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
         schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,

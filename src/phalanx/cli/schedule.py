@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from phalanx.core.policy import Policy
+    from phalanx.session.policy import Policy
 
 EXAMPLES = """\b
 Examples:
@@ -100,19 +100,20 @@ def _answer_batch() -> None:
 def _decide(asked: Options) -> bool:
     """Decide and write the answer; tell whether every gang has its minimum."""
     from phalanx.cli import output
-    from phalanx.cli.inputs import notes_on, take_in
-    from phalanx.cli.shards import FileUsage, decide, notes_on_pools
-    from phalanx.core.parts import together
     from phalanx.explain.answer import course, whole_answer, with_refused
-    from phalanx.explain.standing import all_rows
+    from phalanx.explain.summary import all_rows
+    from phalanx.live.catalogue import connected
+    from phalanx.scheduling.shards import decide, notes_on_pools
+    from phalanx.session.shard_decisions import together
+    from phalanx.store.input_files import notes_on, read_usage, take_in
 
     now, policy = _now(asked.now), _policy(asked)
     intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners, goes_on=True)
-    intake.cluster.put_history(FileUsage(asked.usage).read())
+    intake.cluster.put_history(read_usage(asked.usage))
     snapshot = intake.cluster.snapshot(now)
     for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
         output.note(text)
-    parts = decide(snapshot, policy, course_level=int(asked.verbosity or 0))
+    parts = decide(snapshot, connected(policy), course_level=int(asked.verbosity or 0))
     if asked.form == "table":
         output.write_course(together(parts))
         output.write_tables(parts, output.Screen.of_stdout())
@@ -125,7 +126,8 @@ def _decide(asked: Options) -> bool:
 
 def _policy(asked: Options) -> "Policy":
     """Return the policy that was asked for."""
-    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_profile
+    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
+    from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     for option, is_given in (("--shard", asked.shard), ("--usage", asked.usage)):
@@ -135,7 +137,7 @@ def _policy(asked: Options) -> "Policy":
 
 
 def _now(text: str | None) -> float:
-    from phalanx.dialects.parts import seconds
+    from phalanx.dialects.fields import seconds
     from phalanx.errors import SnapshotError
 
     if text is None:

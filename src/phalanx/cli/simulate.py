@@ -48,7 +48,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     Reads manifests as 'phalanx schedule' does. A scenario beside them says when gangs arrive, how long they run, what fails,
     and what happens to nodes. The scheduler is the one of 'phalanx schedule'. The same input gives the same output.
     """
-    from phalanx.cli.simulating import simulate
+    from phalanx.cli.simulate_run import simulate
 
     asked = Options(**options)
     asked.refuse_clashes()

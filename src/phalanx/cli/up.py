@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from phalanx.core.policy import Policy
-    from phalanx.runtime.statefile import State
+    from phalanx.session.policy import Policy
+    from phalanx.sim.statefile import State
     from phalanx.sim.world import World
 
 EXAMPLES = """\b
@@ -79,9 +79,9 @@ class Options:
 async def _run(asked: Options) -> None:
     import asyncio
 
-    from phalanx.cli.server import leave_address, take_address_back
-    from phalanx.runtime.embedded import Embedded, Place
-    from phalanx.web.serving import LOCALHOST
+    from phalanx.cli.lookup import leave_address, take_address_back
+    from phalanx.sim.embedded import Embedded, Place
+    from phalanx.web.server import LOCALHOST
 
     world = _world(asked)
     embedded = Embedded(world, speed=asked.factor, complain=lambda text: click.echo(f"note: {text}", err=True))
@@ -111,7 +111,7 @@ def _end_on_signals(is_over: Any) -> None:
 
 
 def _greet(world: "World", address: str) -> None:
-    from phalanx.explain.phrases import counted
+    from phalanx.explain.reason_text import counted
     from phalanx.model.kinds import POD, kind_at
 
     nodes, pods = len(world.store.items(kind_at("", "nodes"))), len(world.store.items(POD))
@@ -122,18 +122,18 @@ def _greet(world: "World", address: str) -> None:
 def _world(asked: Options) -> "World":
     import time
 
-    from phalanx.cli.policies import DEFAULT_PROFILE, policy_of_file, policy_of_gates, policy_of_profile
-    from phalanx.controllers.standard import ControllerSettings, standard_controllers
-    from phalanx.core.cycle import Mind
-    from phalanx.runtime.catalogue import connected_catalogue
-    from phalanx.runtime.statefile import read_state
+    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.controllers.builtin import ControllerSettings, standard_controllers
+    from phalanx.live.catalogue import connected
     from phalanx.sim.sshkeys import pair_for
+    from phalanx.sim.statefile import read_state
     from phalanx.sim.world import World
+    from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
-    mind, gates = Mind(policy, connected_catalogue(policy.family)), Mind(policy_of_gates(), connected_catalogue(""))
+    mind, gates = connected(policy), connected(policy_of_gates())
     chosen = ControllerSettings(scheduler=(policy, mind.catalogue))
     controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
     world = World(mind, start=start, controllers=controllers, gates=gates)
@@ -143,7 +143,7 @@ def _world(asked: Options) -> "World":
 
 def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None") -> None:
     """Bring in the saved objects, those of the paths, and nodes and a queue where there would be none."""
-    from phalanx.cli.objects import served_objects
+    from phalanx.cli.embedded_objects import served_objects
 
     documents = served_objects(asked.paths)
     if state is not None:
@@ -157,8 +157,8 @@ def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None
 
 def _made(nodes: int, gpus: int, family: str) -> list[dict[str, Any]]:
     """Return nodes of one make, and the queue in which gangs wait that name none."""
-    from phalanx.sim.manifests import cluster_objects
     from phalanx.sim.workload import Machine, Workload
+    from phalanx.sim.workload_objects import cluster_objects
 
     offers = {"cpu": CPU_PER_NODE, "memory": MEMORY_PER_NODE, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     machines = tuple(Machine(f"node-{number}", offers) for number in range(1, nodes + 1))

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
-from phalanx.core.cron import Cron
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
 from phalanx.dialects.schema import Int32, Meta, Read, Strings
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.model.cron import Cron
 from phalanx.model.kinds import VOLCANO_CRON_JOB, VOLCANO_JOB, Document, Kind
 from phalanx.model.moment import moment_of, moment_text
 

@@ -6,10 +6,10 @@ about room: a plan that all its pods carry is carried out, and one that was begu
 
 from collections.abc import Iterable
 
-from phalanx.controllers.base import NOTHING, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import annotations_of, controller_of, is_leaving, key_of, meta_of
+from phalanx.controllers.controller import NOTHING, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
 from phalanx.dialects.gates import DELETE, GATE, Plan, gates_of, lifted, minimum_of, plan_of, timeout_of
-from phalanx.dialects.links import first_named
+from phalanx.dialects.group_references import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
 from phalanx.model.moment import moment_of

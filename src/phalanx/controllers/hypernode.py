@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from phalanx.controllers.base import Create, Delete, Key, Patch, Result, View, Write
-from phalanx.controllers.parts import inside, labels_of, meta_of
+from phalanx.controllers.controller import Create, Delete, Key, Patch, Result, View, Write
+from phalanx.controllers.objects import inside, labels_of, meta_of
 from phalanx.model.kinds import HYPERNODE, NODE, Document, Kind
 
 EVERYTHING = Key("", "")

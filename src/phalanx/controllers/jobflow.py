@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
 from phalanx.dialects.schema import Meta, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB, Document, Kind

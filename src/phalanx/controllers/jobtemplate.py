@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from phalanx.controllers.base import NOTHING, Key, Patch, Result, View
+from phalanx.controllers.controller import NOTHING, Key, Patch, Result, View
 from phalanx.controllers.jobflow import FROM_TEMPLATE
-from phalanx.controllers.parts import annotations_of, inside, key_of
+from phalanx.controllers.objects import annotations_of, inside, key_of
 from phalanx.model.kinds import JOB_TEMPLATE, VOLCANO_JOB, Document, Kind
 
 MADE_FROM_IT = "jobDependsOnList"

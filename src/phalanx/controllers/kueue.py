@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from phalanx.controllers.base import NOTHING, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.members import gang_key, waits
-from phalanx.controllers.parts import key_of
-from phalanx.core.cycle import Catalogue, run_cycle
-from phalanx.core.decision import Decisions
-from phalanx.core.policy import Policy
-from phalanx.core.shards import seen_by
+from phalanx.controllers.controller import NOTHING, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import key_of
+from phalanx.controllers.pod_gangs import gang_key, waits
 from phalanx.dialects.cluster import IGNORED, ObjectCluster
 from phalanx.dialects.kueue import ADMISSION_GATE
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import KINDS, NODE, POD, Document, Kind
+from phalanx.session.cycle import Catalogue, run_cycle
+from phalanx.session.decision import Decisions
+from phalanx.session.policy import Policy
+from phalanx.session.shards import seen_by
 
 ALL_GROUPS = Key("", "all-groups")
 ADMITTED = "Admitted"

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from phalanx.controllers.base import Create, Delete, Key, Patch, Write
-from phalanx.controllers.members import has_started, waits
-from phalanx.controllers.parts import annotations_of, inside, is_leaving, key_of, labels_of, meta_of, owner_reference
-from phalanx.dialects.links import YUNIKORN_APP
+from phalanx.controllers.controller import Create, Delete, Key, Patch, Write
+from phalanx.controllers.objects import annotations_of, inside, is_leaving, key_of, labels_of, meta_of, owner_reference
+from phalanx.controllers.pod_gangs import has_started, waits
+from phalanx.dialects.group_references import YUNIKORN_APP
 from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
 from phalanx.dialects.yunikorn import TASK_GROUPS, TaskGroupRead
 from phalanx.model.kinds import POD, Document

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import (
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import (
     annotations_of,
     controller_of,
     group_named,
@@ -19,7 +19,8 @@ from phalanx.controllers.parts import (
     meta_of,
     owner_reference,
 )
-from phalanx.dialects import links, pods, schema
+from phalanx.dialects import group_references as links
+from phalanx.dialects import pods, schema
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Document, Kind, kind_of
 from phalanx.model.resources import quantity_text

@@ -6,8 +6,8 @@ On clusters without that a deleted group would stay for ever. Where both do it, 
 
 from collections.abc import Iterable
 
-from phalanx.controllers.base import NOTHING, Key, Patch, Result, View
-from phalanx.controllers.parts import is_leaving, key_of, meta_of
+from phalanx.controllers.controller import NOTHING, Key, Patch, Result, View
+from phalanx.controllers.objects import is_leaving, key_of, meta_of
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
 from phalanx.model.status import ENDED
 

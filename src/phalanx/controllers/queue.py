@@ -6,8 +6,8 @@ that closed it. How many groups and what amounts a queue holds is counted elsewh
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from phalanx.controllers.base import Create, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import annotations_of, inside, key_of, meta_of, read
+from phalanx.controllers.controller import Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import annotations_of, inside, key_of, meta_of, read
 from phalanx.dialects.schema import Meta, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import COMMAND, GROUP_BY_DIALECT, QUEUE, Document, Kind

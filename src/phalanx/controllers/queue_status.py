@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from phalanx.controllers.base import Key, Patch, Result, View
-from phalanx.controllers.parts import inside, meta_of
+from phalanx.controllers.controller import Key, Patch, Result, View
+from phalanx.controllers.objects import inside, meta_of
 from phalanx.controllers.queue import GROUP, above, queue_of
-from phalanx.dialects import links, pods
+from phalanx.dialects import group_references as links
+from phalanx.dialects import pods
 from phalanx.dialects.schema import ShapeSpec
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, QUEUE, Document, Kind

@@ -9,9 +9,8 @@ being a gang, or started, stands in an annotation of its originator, which the d
 
 from collections.abc import Iterable, Sequence
 
-from phalanx.controllers.base import NOTHING, Key, Patch, Result, Tell, View
-from phalanx.controllers.members import gang_key, has_started, members, waits
-from phalanx.controllers.parts import annotations_of, inside, is_leaving, key_of
+from phalanx.controllers.controller import NOTHING, Key, Patch, Result, Tell, View
+from phalanx.controllers.objects import annotations_of, inside, is_leaving, key_of
 from phalanx.controllers.placeholders import (
     IMAGE,
     Application,
@@ -24,8 +23,9 @@ from phalanx.controllers.placeholders import (
     made,
     spared,
 )
-from phalanx.dialects.links import YUNIKORN
-from phalanx.dialects.parts import seconds
+from phalanx.controllers.pod_gangs import gang_key, has_started, members, waits
+from phalanx.dialects.fields import seconds
+from phalanx.dialects.group_references import YUNIKORN
 from phalanx.dialects.yunikorn import (
     DEGRADED,
     GANG_DEGRADED,

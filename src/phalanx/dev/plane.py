@@ -28,10 +28,10 @@ from phalanx.dev.processes import Process
 from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
+from phalanx.manifests.admission_policies import MIN_AVAILABLE, policy_documents
 from phalanx.manifests.definitions import definition_documents
-from phalanx.manifests.policies import MIN_AVAILABLE, policy_documents
+from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.roles import role_documents
-from phalanx.manifests.settings import InstallSettings
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.credentials import Fixed, bearer

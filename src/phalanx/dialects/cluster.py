@@ -11,37 +11,27 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from phalanx.core.cluster import ClusterState
-from phalanx.core.snapshot import Snapshot
-from phalanx.dialects import (
-    binding,
-    coscheduling,
-    kai,
-    kai_shards,
-    koordinator,
-    native,
-    nodeinfo,
-    nodes,
-    schema,
-    storage_schema,
-    surroundings,
-    volcano,
-)
+from phalanx.dialects import bind_requests as binding
+from phalanx.dialects import coscheduling, kai, kai_shards, koordinator, native, nodes, schema, storage_schema, volcano
+from phalanx.dialects import node_reports as nodeinfo
+from phalanx.dialects import supporting as surroundings
+from phalanx.dialects.fields import key_of
+from phalanx.dialects.group_references import Link, links_of
 from phalanx.dialects.groups import Groups
-from phalanx.dialects.links import Link, links_of
-from phalanx.dialects.makers import MAKERS
 from phalanx.dialects.nodes import slot_name
-from phalanx.dialects.parts import key_of
+from phalanx.dialects.pod_gang_kinds import MAKERS
+from phalanx.dialects.pod_gangs import Sayings
 from phalanx.dialects.pods import Home, PodReader, is_same_but_for_course, own_role
-from phalanx.dialects.sayings import Sayings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
 from phalanx.model.queue import ROOT, Queue
+from phalanx.model.queue_usage import QueueHistory
 from phalanx.model.resources import Resources
 from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
-from phalanx.model.usage import QueueHistory
+from phalanx.state.cluster import ClusterState
+from phalanx.state.snapshot import Snapshot
 
 Document = Mapping[str, Any]
 Struct = TypeVar("Struct")

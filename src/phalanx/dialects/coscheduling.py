@@ -7,7 +7,7 @@ as important as their most important pod.
 
 from collections.abc import Mapping
 
-from phalanx.dialects.parts import key_of, seconds, staleness_grace
+from phalanx.dialects.fields import key_of, seconds, staleness_grace
 from phalanx.dialects.schema import Int32, Meta, Quantities, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import STALE, Condition, Counts, Gang

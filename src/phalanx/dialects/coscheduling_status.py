@@ -7,10 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from phalanx.core.decision import Outcome
-from phalanx.core.quorum import counts_of
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import FitError
 from phalanx.dialects.coscheduling import PHASES, STALE_SINCE
 from phalanx.dialects.volcano_status import (
     GroupStatus,
@@ -24,6 +20,10 @@ from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.moment import moment_text
 from phalanx.model.status import COMPLETED, ON_NODE, VALID, Status
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.quorum import counts_of
+from phalanx.state.verdict import FitError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.session import Session
-from phalanx.core.states import GangState, TaskState
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, MEMORY, Resources
 from phalanx.plugins.extender import Answer, Question
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
 
 
 class Reply(msgspec.Struct, rename="camel"):

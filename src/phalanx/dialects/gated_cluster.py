@@ -7,13 +7,13 @@ here: it may place them at any moment.
 
 from dataclasses import replace
 
-from phalanx.core.decision import Decisions
 from phalanx.dialects.cluster import Document, ObjectCluster
 from phalanx.dialects.gates import GATE, Plan, foreseen, gates_of, placed, plan_of, plans
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import object_key
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.session.decision import Decisions
 
 FIRST = 2**31
 """Above every priority that a class may have."""

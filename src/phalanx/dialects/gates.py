@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from phalanx.core.duration import seconds_of
-from phalanx.dialects.parts import integer, staleness_grace
+from phalanx.dialects.fields import integer, staleness_grace
 from phalanx.errors import SnapshotError
+from phalanx.model.duration import seconds_of
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of, moment_text

@@ -2,12 +2,13 @@
 
 from math import ceil
 
-from phalanx.core.decision import Outcome
-from phalanx.core.states import GangState
-from phalanx.dialects import made_status, native_status
+from phalanx.dialects import native_status
+from phalanx.dialects import pod_gangs_status as made_status
 from phalanx.dialects.native_status import NOT_YET
 from phalanx.dialects.volcano_status import GroupStatus, stale_condition
 from phalanx.model.gang import Condition
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState
 
 settled_phase, pod_condition, writes = native_status.settled_phase, native_status.pod_condition, made_status.writes
 

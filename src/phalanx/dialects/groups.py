@@ -2,21 +2,21 @@
 
 A gang is known by ``namespace/name``. Groups of two dialects may have the same name; the first that comes keeps it, the other is
 known as ``namespace/name@dialect``. A pod that carries the marks of several dialects belongs to the only one of these groups that
-is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang (`sayings.py`). In some,
-several groups are one gang (`bundles.py`): it is known by the first of them that is there, and their pods have the names of the
+is there; if there are two, it belongs to none, and is told so. In some dialects pods alone make a gang (`pod_gangs.py`). In some,
+several groups are one gang (`gang_groups.py`): it is known by the first of them that is there, and their pods have the names of the
 groups as roles.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phalanx.core.cluster import ClusterState
-from phalanx.dialects.bundles import Bundles
-from phalanx.dialects.links import Link
+from phalanx.dialects.gang_groups import Bundles
+from phalanx.dialects.group_references import Link
 from phalanx.dialects.pods import own_role
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task
+from phalanx.state.cluster import ClusterState
 
 
 class Groups:

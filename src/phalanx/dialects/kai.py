@@ -2,16 +2,16 @@
 
 from msgspec import field
 
-from phalanx.dialects.parts import condition, integer, key_of, seconds, staleness_grace
+from phalanx.dialects.fields import condition, integer, key_of, seconds, staleness_grace
 from phalanx.dialects.schema import ConditionRead, Meta, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import STALE, Condition, Gang, SubGroup, TopologyConstraint
+from phalanx.model.label_tree import LabelTree
 from phalanx.model.quantity import LARGEST
 from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.selectors import LabelSelector
 from phalanx.model.shard import NODE_POOL
 from phalanx.model.task import GangKey
-from phalanx.model.topology import LabelTree
 
 STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
 SUBGROUP = "kai.scheduler/subgroup-name"

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from phalanx.core.decision import Decisions, Eviction
-from phalanx.core.podsets import USING, can_be_whole, pod_sets
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.states import GangState, TaskState
 from phalanx.dialects.kai_status import NOT_READY, is_untouched, job_error, pod_condition
-from phalanx.kai.binding import bound_tasks
+from phalanx.kai.bind_orders import bound_tasks
+from phalanx.kai.podsets import USING, can_be_whole, pod_sets
 from phalanx.model.status import Status
+from phalanx.session.decision import Decisions, Eviction
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Snapshot
 
 NORMAL, WARNING = "Normal", "Warning"
 STALE_ACTION = "stalegangeviction"

@@ -7,17 +7,17 @@ A group that lacks pods gets an event in KAI, not a condition; here it is the sa
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from phalanx.core.decision import Outcome
-from phalanx.core.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, PodCondition, condition_document, stale_condition
 from phalanx.kai.accounts import Account, children_of
+from phalanx.kai.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
 from phalanx.model.gang import Condition, Gang, TopologyConstraint
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, GPU, MEMORY, MIG, PODS, quantity_text
 from phalanx.model.status import COMPLETED, READY, Status
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import FitError, Verdict
 
 UNSCHEDULABLE = "UnschedulableOnNodePool"
 NOT_READY, POD_ERRORS, NO_QUEUE = "NotReady", "PodSchedulingErrors", "QueueDoesNotExist"

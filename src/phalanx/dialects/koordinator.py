@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from phalanx.core.duration import seconds_of
 from phalanx.dialects import coscheduling as api
-from phalanx.dialects.links import KOORDINATOR_GANG, SIGS_GROUP, SIGS_GROUP_NAME
-from phalanx.dialects.parts import integer, key_of, seconds, staleness_grace
+from phalanx.dialects.fields import integer, key_of, seconds, staleness_grace
+from phalanx.dialects.group_references import KOORDINATOR_GANG, SIGS_GROUP, SIGS_GROUP_NAME
 from phalanx.errors import SnapshotError
+from phalanx.model.duration import seconds_of
 from phalanx.model.gang import Gang, Quorum
 from phalanx.model.task import GangKey, Task
 

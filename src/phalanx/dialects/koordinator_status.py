@@ -3,9 +3,6 @@
 PreScheduling means that a group has its pods and others of its bundle do not; Scheduled, that enough of them are bound.
 """
 
-from phalanx.core.decision import Outcome
-from phalanx.core.states import GangState, TaskState
-from phalanx.dialects.bundles import LEAST_FIRST
 from phalanx.dialects.coscheduling import PHASES
 from phalanx.dialects.coscheduling_status import (
     Standing,
@@ -18,9 +15,12 @@ from phalanx.dialects.coscheduling_status import (
     standing_of,
     writes,
 )
+from phalanx.dialects.gang_groups import LEAST_FIRST
 from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import Document
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, TaskState
 
 __all__ = ["group_status", "pod_condition", "settled_phase", "writes"]
 

@@ -1,10 +1,10 @@
 """How a plain pod group stands after a session. Its Workload and the conditions on it are Kueue's: nothing is written there."""
 
-from phalanx.core.decision import Outcome
-from phalanx.core.states import GangState, TaskState
-from phalanx.dialects import made_status
-from phalanx.dialects.made_status import is_over, writes
+from phalanx.dialects import pod_gangs_status as made_status
+from phalanx.dialects.pod_gangs_status import is_over, writes
 from phalanx.dialects.volcano_status import GroupStatus, PodCondition
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, TaskState
 
 __all__ = ["group_status", "pod_condition", "settled_phase", "writes"]
 

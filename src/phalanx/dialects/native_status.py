@@ -7,14 +7,14 @@ pods say; that it runs below its minimum, the condition Stale says.
 
 from math import ceil
 
-from phalanx.core.decision import Outcome
-from phalanx.core.states import GangState, TaskState
 from phalanx.dialects import volcano_status
 from phalanx.dialects.native import SCHEDULED
 from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, PodCondition, condition_document, stale_condition
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.status import COMPLETED, Status
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, TaskState
 
 GROUP = GROUP_BY_DIALECT["native"]
 ON_A_NODE = (Status.BOUND, Status.RUNNING, Status.SUCCEEDED)

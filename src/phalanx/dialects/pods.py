@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from phalanx.core.quorum import are_same_but_for_minima, minima_of
 from phalanx.dialects import schema
-from phalanx.dialects.binding import failed_binds
-from phalanx.dialects.links import links_of
-from phalanx.dialects.parts import integer, key_of, label_selector, node_term, node_terms, seconds
+from phalanx.dialects.bind_requests import failed_binds
+from phalanx.dialects.fields import integer, key_of, label_selector, node_term, node_terms, seconds
+from phalanx.dialects.group_references import links_of
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.quantity import LARGEST
@@ -29,6 +28,7 @@ from phalanx.model.shape import (
 )
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.state.quorum import are_same_but_for_minima, minima_of
 
 GPU_FRACTION, GPU_MEMORY, GPU_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"
 GPU_CONTAINER = "gpu-fraction-container-name"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from phalanx.dialects import schema
-from phalanx.dialects.parts import condition, key_of, label_selector, seconds, staleness_grace
+from phalanx.dialects.fields import condition, key_of, label_selector, seconds, staleness_grace
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Counts, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember

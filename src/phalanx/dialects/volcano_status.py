@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
-from phalanx.core.decision import Outcome
-from phalanx.core.staleness import stale_verdict
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import FitError
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, Kind
 from phalanx.model.moment import moment_text
 from phalanx.model.status import COMPLETED, HOLDING, SCHEDULED, Status
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.staleness import stale_verdict
+from phalanx.state.verdict import FitError
 
 NOT_READY, READY = "pod group is not ready", "pod group is ready"
 GROUP = GROUP_BY_DIALECT["volcano"]

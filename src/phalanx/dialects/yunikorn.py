@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from phalanx.dialects.links import YUNIKORN
-from phalanx.dialects.parts import staleness_grace
+from phalanx.dialects.fields import staleness_grace
+from phalanx.dialects.group_references import YUNIKORN
 from phalanx.dialects.schema import Quantities, Read, Strings
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Condition, Gang

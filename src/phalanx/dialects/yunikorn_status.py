@@ -1,12 +1,12 @@
 """How an application stands after a session, in YuniKorn's words: the state of the application, and what its pods wait for."""
 
-from phalanx.core.decision import Outcome
-from phalanx.core.states import GangState, TaskState
-from phalanx.dialects import made_status
-from phalanx.dialects.made_status import is_over, writes
+from phalanx.dialects import pod_gangs_status as made_status
+from phalanx.dialects.pod_gangs_status import is_over, writes
 from phalanx.dialects.volcano_status import GroupStatus, PodCondition
 from phalanx.dialects.yunikorn import GANG_DEGRADED
 from phalanx.model.status import Status
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, TaskState
 
 __all__ = ["group_status", "pod_condition", "settled_phase", "writes"]
 

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from phalanx.core.decision import ClaimGrant, Decisions, Eviction, Outcome
-from phalanx.core.parts import Part, together
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.states import GangState, TaskState
-from phalanx.dialects.binding import failed_binds_document
+from phalanx.dialects.bind_requests import failed_binds_document
+from phalanx.dialects.status_writers import words_of
 from phalanx.dialects.volcano_status import GroupStatus, condition_document
-from phalanx.dialects.words import words_of
 from phalanx.explain.answer_kai import with_kai
-from phalanx.explain.orphans import missing_groups
+from phalanx.explain.missing_group import missing_groups
 from phalanx.explain.why import why
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.status import Status
 from phalanx.model.task import Task
+from phalanx.session.decision import ClaimGrant, Decisions, Eviction, Outcome
+from phalanx.session.shard_decisions import Part, together
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Snapshot
 
 WAITING = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phalanx.core.parts import Part
-from phalanx.core.states import GangState
-from phalanx.dialects.binding import bind_request_document
+from phalanx.dialects.bind_requests import bind_request_document
 from phalanx.dialects.kai_events import Event, events
 from phalanx.dialects.kai_status import queue_status, resources_status
 from phalanx.kai.accounts import Account, group_account, queue_accounts
-from phalanx.kai.binding import bind_orders
-from phalanx.kai.reservations import plan_reservations
+from phalanx.kai.bind_orders import bind_orders
+from phalanx.kai.gpu_reservations import plan_reservations
 from phalanx.model.queue import Queue
+from phalanx.session.shard_decisions import Part
+from phalanx.state.gang_state import GangState
 
 
 def with_kai(answer: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Whether a gang has what it needs: the same question for every dialect, each with its own minima."""
 
-from phalanx.core.podsets import pod_sets
-from phalanx.core.states import GangState
+from phalanx.kai.podsets import pod_sets
 from phalanx.model.status import COMPLETED, READY
+from phalanx.state.gang_state import GangState
 
 
 def is_finished(gang: GangState) -> bool:

@@ -5,18 +5,18 @@ Reads what the session left behind: verdicts, fit errors, statuses and attempts.
 
 from collections.abc import Iterator
 
-from phalanx.core.decision import Outcome
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.staleness import stale_verdict
-from phalanx.core.states import GangState, SubGroupState, TaskState
-from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.volcano_status import placeable
 from phalanx.explain.membership import has_minimum, is_finished, is_new
-from phalanx.explain.phrases import amount_text, counted, general_obstacle, node_obstacles, request_text
+from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
 from phalanx.model.status import HOLDING, READY, Status
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.snapshot import Snapshot
+from phalanx.state.staleness import stale_verdict
+from phalanx.state.verdict import FitError, Verdict
 
 MOST_CAUSES = 2
 """A sentence names this many causes of a kind."""

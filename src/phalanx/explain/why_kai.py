@@ -5,17 +5,17 @@ KAI admits everybody and tries all jobs: what keeps one waiting is a queue, its 
 
 from collections.abc import Iterator
 
-from phalanx.core.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import FitError, Verdict
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.explain.membership import has_minimum, is_new, minimum_of
-from phalanx.explain.phrases import counted, general_obstacle, node_obstacles, request_text
+from phalanx.explain.reason_text import counted, general_obstacle, node_obstacles, request_text
+from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
-from phalanx.kai.figures import NAMES
+from phalanx.kai.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
 from phalanx.model.gang import STALE, TopologyConstraint
 from phalanx.model.status import READY, Status
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Snapshot
+from phalanx.state.verdict import FitError, Verdict
 
 MOST_CAUSES = 2
 UNITS = {"cpu": "cpu", "memory": "GB memory", "gpu": "GPUs"}

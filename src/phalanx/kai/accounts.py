@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from phalanx.core.podsets import is_preemptible
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.states import GangState, TaskState
+from phalanx.kai.podsets import is_preemptible
 from phalanx.model.queue import Queue
 from phalanx.model.resources import GPU, PODS, Resources, add, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.status import HOLDING, Status
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Snapshot
 
 ASKING = (*HOLDING, Status.PENDING, Status.PIPELINED)
 VOLUME_SLOTS = "attachable-volumes-"

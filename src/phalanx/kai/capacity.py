@@ -6,9 +6,9 @@ Both are asked for the tasks of one attempt before any is placed, and for each t
 
 from typing import Final
 
-from phalanx.core.verdict import YES, Verdict
-from phalanx.kai.figures import CPU, EVERY, GPU, MEMORY, NAMES, Figures, at_most, plus
+from phalanx.kai.amounts import CPU, EVERY, GPU, MEMORY, NAMES, Figures, at_most, plus
 from phalanx.kai.shares import QueueShare
+from phalanx.state.verdict import YES, Verdict
 
 PLUGIN: Final = "proportion"
 OVER_LIMIT: Final = "OverLimit"

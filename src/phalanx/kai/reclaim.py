@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from phalanx.core.verdict import YES, Verdict
+from phalanx.kai.amounts import EVERY, NAMES, ZERO, Figures, minus, plus, within
 from phalanx.kai.capacity import NONPREEMPTIBLE_OVER_QUOTA, PLUGIN
-from phalanx.kai.figures import EVERY, NAMES, ZERO, Figures, minus, plus, within
 from phalanx.kai.shares import QueueShare, Standing, allocatable
+from phalanx.state.verdict import YES, Verdict
 
 OVER_FAIR_SHARE: Final = "OverFairShare"
 VICTIM_WITHIN_SHARE: Final = "VictimWithinShare"

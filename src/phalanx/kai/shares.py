@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from phalanx.errors import SnapshotError
-from phalanx.kai.figures import BOUNDLESS, DIGITS, EVERY, NAMES, UNLIMITED, ZERO, Figures, minus, plus
+from phalanx.kai.amounts import BOUNDLESS, DIGITS, EVERY, NAMES, UNLIMITED, ZERO, Figures, minus, plus
 from phalanx.model.quantity import LARGEST
 
 SMALLEST_WEIGHT = 1e-9

@@ -1,10 +1,10 @@
 """The times that KAI keeps on a group as annotations: when it last started, and since when it is below its minimum."""
 
-from phalanx.core.decision import Decisions
-from phalanx.core.podsets import USING, pod_sets
-from phalanx.core.states import GangState
+from phalanx.kai.podsets import USING, pod_sets
 from phalanx.model.moment import moment_of, moment_text
 from phalanx.model.status import Status
+from phalanx.session.decision import Decisions
+from phalanx.state.gang_state import GangState
 
 LAST_START = "kai.scheduler/last-start-timestamp"
 STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"

@@ -21,17 +21,17 @@ from itertools import combinations
 
 import numpy as np
 
-from phalanx.core.decision import ClaimGrant, Decisions
-from phalanx.core.hooks import Layer
-from phalanx.core.session import Session
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.verdict import YES, Verdict
 from phalanx.kubernetes.devices import DeviceTable, nodes_of
 from phalanx.model.shape import ClaimUse, Shape
 from phalanx.model.status import Status
 from phalanx.model.storage import DeviceRequest, GrantedDevice, ResourceClaim
 from phalanx.model.task import Task, TaskKey
 from phalanx.placement import Counts, Index, Mask
+from phalanx.session.decision import ClaimGrant, Decisions
+from phalanx.session.hooks import Layer
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.verdict import YES, Verdict
 
 TOO_FEW = "cannot allocate all claims"
 MOST_CONSUMERS = 256

@@ -6,14 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from phalanx.core.nodes import NodeTable
-from phalanx.core.snapshot import Surroundings
 from phalanx.kubernetes.cel import compile_selector
 from phalanx.kubernetes.cel_values import CelError, CelSyntaxError
 from phalanx.kubernetes.nodeselection import matching_nodes
 from phalanx.model.selectors import NodeSelectorTerm
 from phalanx.model.storage import ResourceClaim, ResourceSlice
 from phalanx.placement import Counts, Index, Mask
+from phalanx.state.node_table import NodeTable
+from phalanx.state.snapshot import Surroundings
 
 DeviceName = tuple[str, str, str]
 """Driver, pool and name."""

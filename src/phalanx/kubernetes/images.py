@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from phalanx.core.session import Session
 from phalanx.model.shape import Shape
 from phalanx.placement import Counts
+from phalanx.session.session import Session
 
 LOW = 23 * 1024 * 1024
 HIGH_PER_CONTAINER = 1000 * 1024 * 1024

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from phalanx.core.nodes import NodeTable
 from phalanx.model.selectors import Labels, LabelSelector, NodeSelectorTerm, Requirement
 from phalanx.placement import Index, Mask
+from phalanx.state.node_table import NodeTable
 
 
 def matching_nodes(terms: tuple[NodeSelectorTerm, ...], table: NodeTable) -> Mask:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.hooks import Layer, Term
-from phalanx.core.session import Session
 from phalanx.kubernetes.podindex import PodIndex
 from phalanx.model.shape import AffinityTerm, Shape
 from phalanx.placement import Counts, Index, Mask
 from phalanx.placement.score import normalise_range
+from phalanx.session.hooks import Layer, Term
+from phalanx.session.session import Session
 
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from phalanx.core.session import Session
-from phalanx.core.statement import Kind, Operation
 from phalanx.model.shape import Shape
 from phalanx.model.status import Status
 from phalanx.placement import Counts, Mask
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
 
 
 class _Counter:

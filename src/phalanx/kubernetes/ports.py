@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from phalanx.core.session import Session
-from phalanx.core.statement import Kind, Operation
 from phalanx.model.shape import HostPort, Shape
 from phalanx.placement import Mask
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
 
 TAKEN = "node(s) didn't have free ports for the requested pod ports"
 

@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.hooks import Layer, Term
-from phalanx.core.session import Session
 from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
 from phalanx.kubernetes.podindex import PodIndex
 from phalanx.kubernetes.taints import closed_by_taint
 from phalanx.model.selectors import LabelSelector
 from phalanx.model.shape import Shape, SpreadConstraint
 from phalanx.placement import Counts, Index, Mask
+from phalanx.session.hooks import Layer, Term
+from phalanx.session.session import Session
 
 SKEW = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = f"{SKEW} (missing required label)"

@@ -1,8 +1,8 @@
 """Taints and tolerations: which nodes are closed to a task, and which it would rather avoid."""
 
-from phalanx.core.nodes import NodeTable
 from phalanx.model.shape import Shape, Taint, Toleration
 from phalanx.placement import Counts, Mask
+from phalanx.state.node_table import NodeTable
 
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 CLOSING = ("NoSchedule", "NoExecute")

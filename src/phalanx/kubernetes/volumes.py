@@ -15,17 +15,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from phalanx.core.hooks import Layer
-from phalanx.core.session import Session
-from phalanx.core.snapshot import Snapshot, Surroundings
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.verdict import YES, Verdict
 from phalanx.kubernetes.nodeselection import NodeFinder, label_selector_mask, matching_nodes
 from phalanx.model.selectors import NodeSelectorTerm
 from phalanx.model.shape import Shape
 from phalanx.model.storage import Volume, VolumeClaim
 from phalanx.model.task import TaskKey
 from phalanx.placement import NO_LIMIT, Counts, Index, Mask
+from phalanx.session.hooks import Layer
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.snapshot import Snapshot, Surroundings
+from phalanx.state.verdict import YES, Verdict
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 OLD_ZONE, OLD_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.manifests import coscheduling, flows, jobs, kai, volcano
+from phalanx.manifests import coscheduling, kai, volcano
+from phalanx.manifests import volcano_flows as flows
+from phalanx.manifests import volcano_jobs as jobs
 from phalanx.manifests.fields import Fields
 from phalanx.manifests.schema import Schema, schema_of
 from phalanx.model.kinds import Document, Kind, kind_of

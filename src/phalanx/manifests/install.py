@@ -6,7 +6,7 @@ without TLS: the kubelet and Prometheus need no certificate for them, there is n
 
 from typing import Any
 
-from phalanx.manifests.settings import NAME, SELECTED, InstallSettings
+from phalanx.manifests.install_settings import NAME, SELECTED, InstallSettings
 from phalanx.model.kinds import Document
 
 PORT = 8080

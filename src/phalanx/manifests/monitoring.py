@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.manifests.board import board_text
-from phalanx.manifests.settings import NAME, SELECTED, InstallSettings
+from phalanx.manifests.dashboard import board_text
+from phalanx.manifests.install_settings import NAME, SELECTED, InstallSettings
 from phalanx.model.kinds import Document
 
 BOARD_FILE = "phalanx.json"

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from phalanx.manifests.access import LEASE, READ, SSH, Access, accesses
 from phalanx.manifests.definitions import DEFINITIONS
-from phalanx.manifests.reserving import reservation_documents
-from phalanx.manifests.settings import NAME, InstallSettings
+from phalanx.manifests.gpu_reservations import reservation_documents
+from phalanx.manifests.install_settings import NAME, InstallSettings
+from phalanx.manifests.permissions import LEASE, READ, SSH, Access, accesses
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
 Rule = dict[str, Any]

@@ -43,4 +43,4 @@ class PoolShard:
     arguments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Arguments of plugins that have fields of their own, by plugin."""
     usage: Mapping[str, str] = field(default_factory=dict)
-    """Which part of the past counts; see `core/usage.py`."""
+    """Which part of the past counts; see `kai/usage_window.py`."""

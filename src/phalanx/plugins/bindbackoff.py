@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from phalanx.core.decision import Decisions
-from phalanx.core.hooks import Layer
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import YES, Verdict
 from phalanx.errors import ConfigError
 from phalanx.model.task import FailedBind, GangKey
 from phalanx.placement import Index, Mask
+from phalanx.session.arguments import Arguments
+from phalanx.session.decision import Decisions
+from phalanx.session.hooks import Layer
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import YES, Verdict
 
 BACKOFF = "BindBackoff"
 MOST_DOUBLINGS = 62

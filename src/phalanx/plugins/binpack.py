@@ -1,12 +1,12 @@
 """Fill nodes up: the fuller a node would be with the task, the better."""
 
-from phalanx.core.hooks import Site
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
 from phalanx.model.shape import Shape
 from phalanx.placement import Scores
 from phalanx.placement.score import TOP, pack
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Site
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
 
 
 class BinpackPlugin:

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.core.arith import (
+from phalanx.errors import ConfigError
+from phalanx.model.queue import ROOT, Queue
+from phalanx.model.resources import PODS, ResourceSpace
+from phalanx.model.shape import Shape
+from phalanx.model.status import HOLDING
+from phalanx.placement import Vector
+from phalanx.session.amounts import (
     Claim,
     as_amounts,
     bounded,
@@ -21,21 +27,15 @@ from phalanx.core.arith import (
     room_or_reason,
     short_of,
 )
-from phalanx.core.hooks import Room
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.snapshot import Totals
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
-from phalanx.core.victims import victims_in_order
-from phalanx.errors import ConfigError
-from phalanx.model.queue import ROOT, Queue
-from phalanx.model.resources import PODS, ResourceSpace
-from phalanx.model.shape import Shape
-from phalanx.model.status import HOLDING
-from phalanx.placement import Vector
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Room
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.session.victim_order import victims_in_order
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Totals
+from phalanx.state.verdict import PERMITTED, YES, Verdict, Vote
 
 DEVICE_CLASS = "deviceclass/"
 """Queues count devices of a class under this prefix."""

@@ -4,13 +4,13 @@ without end. How long is up to the pod: label or annotation ``volcano.sh/cooldow
 
 from collections.abc import Sequence
 
-from phalanx.core.duration import seconds_of
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import TaskState
+from phalanx.model.duration import seconds_of
 from phalanx.model.status import Status
 from phalanx.model.task import Task
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import TaskState
 
 COOLDOWN = "volcano.sh/cooldown-time"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import TaskState
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import TaskState
 
 SYSTEM_NAMESPACE = "kube-system"
 SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")

@@ -7,17 +7,17 @@ when it waits, and when it last failed. A gang that pods alone make has no such 
 
 import math
 
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import YES, Verdict
 from phalanx.errors import ConfigError
 from phalanx.model.gang import Gang
 from phalanx.model.moment import moment_of, moment_text
 from phalanx.model.resources import PODS, add, quantity_text
 from phalanx.model.status import HOLDING, Status
 from phalanx.placement import Amounts
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import YES, Verdict
 
 WAITS_SINCE, LAST_FAILURE = "phalanx.dev/waits-since", "phalanx.dev/last-failure"
 OPTIMISTIC, PESSIMISTIC = "optimistic", "pessimistic"

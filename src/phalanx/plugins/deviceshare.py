@@ -1,6 +1,6 @@
 """Shared GPUs: a task goes where single cards have what it asks for, not only the node as a whole.
 
-What cards are and how they are chosen is in `kubernetes/cards.py`. Here is the book of one session: the cards of every node, who
+What cards are and how they are chosen is in `kubernetes/gpu_cards.py`. Here is the book of one session: the cards of every node, who
 has which, and how many tasks of a class each node can still take. Nodes whose cards are in the same state share one plan.
 """
 
@@ -10,16 +10,16 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.hooks import Layer, Site
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
 from phalanx.errors import ConfigError
-from phalanx.kubernetes.cards import Cards, Grant, Rack, Way, Wish, annotations_for, rack_of, shares_of, take, wish_of
+from phalanx.kubernetes.gpu_cards import Cards, Grant, Rack, Way, Wish, annotations_for, rack_of, shares_of, take, wish_of
 from phalanx.model.shape import Shape
 from phalanx.model.task import TaskKey
 from phalanx.placement import NO_LIMIT, Counts, Index, Scores
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer, Site
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
 
 NO_CARDS = "node(s) had no GPUs to share"
 OTHER_MODE = "node(s) share their GPUs in another mode"

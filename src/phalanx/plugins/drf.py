@@ -8,15 +8,15 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.arith import EPSILON, dominant_share, share
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
 from phalanx.model.queue import Queue
 from phalanx.model.status import HOLDING, Status
 from phalanx.placement import Vector
+from phalanx.session.amounts import EPSILON, dominant_share, share
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.gang_state import GangState, TaskState
 
 SHARE_DELTA = 1e-6
 

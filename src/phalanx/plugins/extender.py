@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.core.hooks import Layer
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import ABSTAINED, YES, Verdict, Vote
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
 from phalanx.placement import Index, Scores
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import ABSTAINED, YES, Verdict, Vote
 
 VERBS = (
     "onSessionOpen", "onSessionClose", "predicate", "prioritize", "preemptable", "reclaimable", "queueOverused", "jobEnqueueable",

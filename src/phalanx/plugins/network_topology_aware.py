@@ -11,15 +11,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.arith import EPSILON
-from phalanx.core.hooks import Scope
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, SubGroupState, TaskState
 from phalanx.model.shape import Shape
 from phalanx.model.status import HOLDING, Status
 from phalanx.placement import Counts, Scores, Vector
+from phalanx.session.amounts import EPSILON
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Scope
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 
 FULL = 100.0
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from phalanx.core.hooks import Layer
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import TaskState
 from phalanx.errors import SnapshotError
 from phalanx.model.queue import ROOT, NodeGroupAffinity, Queue
 from phalanx.model.resources import Resources, read_resources
 from phalanx.model.status import HOLDING
 from phalanx.placement import Index, Mask, Scores
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.gang_state import TaskState
 
 LABEL = "volcano.sh/nodegroup-name"
 LIMITS = "volcano.sh/nodegroup-resource-limits"

@@ -4,10 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from phalanx.core.hooks import Site, Term
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
 from phalanx.kubernetes.images import ImageBook
 from phalanx.kubernetes.nodeselection import term_mask
 from phalanx.kubernetes.podaffinity import AffinityBook
@@ -16,6 +12,10 @@ from phalanx.kubernetes.taints import taints_to_avoid
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Counts, Scores
 from phalanx.placement.score import balanced, least_allocated, most_allocated, normalise
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Site, Term
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
 
 WEIGHTS = {
     "leastrequested": 1, "mostrequested": 0, "balancedresource": 1, "nodeaffinity": 2, "podaffinity": 2, "tainttoleration": 3,

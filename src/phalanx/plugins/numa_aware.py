@@ -14,17 +14,17 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.hooks import Layer, Site, Term
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
 from phalanx.model.numa import NumaTopology
 from phalanx.model.resources import CPU
 from phalanx.model.shape import Shape
 from phalanx.model.task import TaskKey
 from phalanx.placement import Index
 from phalanx.placement.score import normalise
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer, Site, Term
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
 
 POLICY = "volcano.sh/numa-topology-policy"
 NONE, BEST_EFFORT, SINGLE = "none", "best-effort", "single-numa-node"

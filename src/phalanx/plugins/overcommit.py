@@ -5,14 +5,14 @@ The minimum resources of all admitted gangs together stay under a multiple of th
 
 import numpy as np
 
-from phalanx.core.arith import requested_rows
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState
-from phalanx.core.verdict import PERMITTED, Vote
 from phalanx.model.status import HOLDING
 from phalanx.placement import Vector
+from phalanx.session.amounts import requested_rows
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import PERMITTED, Vote
 
 DEFAULT_FACTOR = 1.2
 

@@ -9,13 +9,13 @@ set ``enabledVictim: false`` unless that is what you want.
 
 from collections.abc import Sequence
 
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import TaskState
 from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.task import Task
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.gang_state import TaskState
 
 SPARES_UNLABELLED = True
 """Volcano passes over pods without labels, since no budget can match them, and so never evicts them. Kept so that the same

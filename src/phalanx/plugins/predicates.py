@@ -7,13 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from phalanx.core.hooks import Layer
-from phalanx.core.labels import closed_by_label
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import TaskState
-from phalanx.core.verdict import YES, Verdict
 from phalanx.kubernetes.claims import ClaimBook
 from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
 from phalanx.kubernetes.podaffinity import AffinityBook
@@ -23,6 +16,13 @@ from phalanx.kubernetes.taints import closed_by_cordon, closed_by_taint
 from phalanx.kubernetes.volumes import VolumeBook
 from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import TaskState
+from phalanx.state.label_domains import closed_by_label
+from phalanx.state.verdict import YES, Verdict
 
 TOO_MANY_PODS = "node(s) pod number exceeded"
 CORDONED = "node(s) were unschedulable"

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, SubGroupState, TaskState
-from phalanx.core.verdict import YES, Verdict
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.verdict import YES, Verdict
 
 
 class PriorityPlugin:

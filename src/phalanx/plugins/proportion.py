@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phalanx.core.arith import (
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+from phalanx.placement import Vector
+from phalanx.session.amounts import (
     Claim,
     as_amounts,
     bounded,
@@ -16,17 +19,14 @@ from phalanx.core.arith import (
     room_or_reason,
     short_of,
 )
-from phalanx.core.hooks import Room
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.snapshot import Totals
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
-from phalanx.model.queue import Queue
-from phalanx.model.shape import Shape
-from phalanx.placement import Vector
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Room
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.snapshot import Totals
+from phalanx.state.verdict import PERMITTED, YES, Verdict, Vote
 
 
 @dataclass(slots=True)

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import TaskState
 from phalanx.errors import ConfigError
 from phalanx.model.resources import CPU, MEMORY, PODS
 from phalanx.placement import Vector
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import TaskState
 
 RESOURCES = (CPU, MEMORY, PODS)
 STRATEGY = "lowNodeUtilization"

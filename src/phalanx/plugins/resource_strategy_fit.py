@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from phalanx.core.hooks import Layer, Site
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
 from phalanx.errors import ConfigError
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Index, Scores
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer, Site
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
 
 MOST, LEAST = "MostAllocated", "LeastAllocated"
 POD_WEIGHT, POD_RESOURCES = "volcano.sh/resource-strategy-scoring-weight", "volcano.sh/resource-strategy-fit-resources"

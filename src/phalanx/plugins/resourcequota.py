@@ -5,13 +5,13 @@ A limit counts if the gang's minimum names the same resource; ``requests.NAME`` 
 not read, as in Volcano: a quota for some priority classes holds for every gang.
 """
 
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState
-from phalanx.core.verdict import PERMITTED, Vote
 from phalanx.model.quota import ResourceQuota, as_quota_counts, plain_name, unit_name
 from phalanx.model.resources import Resources, add, readable
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import PERMITTED, Vote
 
 
 class ResourceQuotaPlugin:

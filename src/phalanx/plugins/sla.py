@@ -1,11 +1,11 @@
 """Waiting has a limit: a gang that waited longer than agreed is admitted and keeps what it was promised."""
 
-from phalanx.core.duration import seconds_of
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState
-from phalanx.core.verdict import ABSTAINED, PERMITTED, Vote
+from phalanx.model.duration import seconds_of
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import ABSTAINED, PERMITTED, Vote
 
 WAITING_TIME = "sla-waiting-time"
 ANNOTATIONS = (f"volcano.sh/{WAITING_TIME}", WAITING_TIME)

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.core.hooks import SortKey
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
 from phalanx.model.resources import MEMORY
 from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.placement import Amounts, Counts, Scores
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import SortKey
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.gang_state import GangState, TaskState
 
 PREFIX = "volcano.sh/task-topology-"
 MEBIBYTE = 1 << 20

@@ -20,17 +20,17 @@ from operator import eq
 
 import numpy as np
 
-from phalanx.core.hooks import Layer, Site
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import PERMITTED, YES, Verdict, Vote
 from phalanx.errors import ConfigError
 from phalanx.model.shape import Shape
 from phalanx.model.status import COMPLETED, Status
 from phalanx.placement import Index, Mask, Scores
 from phalanx.placement.score import TOP
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer, Site
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import PERMITTED, YES, Verdict, Vote
 
 ZONE = "volcano.sh/revocable-zone"
 WINDOW = "tdm.revocable-zone."

@@ -11,11 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.core.hooks import Layer, Site
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.statement import Kind, Operation
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.quantity import to_milli, to_units
 from phalanx.model.resources import CPU, MEMORY
@@ -23,6 +18,11 @@ from phalanx.model.shape import Shape
 from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import Task, TaskKey
 from phalanx.placement import Amounts, Index, Mask, Scores
+from phalanx.session.arguments import Arguments
+from phalanx.session.hooks import Layer, Site
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Operation
 
 BUSY_CPU = "the CPU load of the node exceeds the upper limit."
 BUSY_MEMORY = "the memory load of the node exceeds the upper limit."

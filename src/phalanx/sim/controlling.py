@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from phalanx.controllers.base import Controller, Key, Patient, Result, Try, Write
-from phalanx.controllers.parts import controller_of
+from phalanx.controllers.controller import Controller, Key, Patient, Result, Try, Write
+from phalanx.controllers.objects import controller_of
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import Document, Kind
-from phalanx.sim.kernel import Kernel, Rank
+from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.writing import Pen
-from phalanx.store.history import Event
 from phalanx.store.memory import MemoryStore
+from phalanx.store.watch_history import Event
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 Question = tuple[Controller, Key]

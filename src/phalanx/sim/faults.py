@@ -5,8 +5,8 @@ from typing import Any
 
 from phalanx.errors import ClusterError, Forbidden, Missing
 from phalanx.model.kinds import NODE, POD, Document
-from phalanx.sim.comebacks import Comebacks
 from phalanx.sim.kubelets import Kubelets
+from phalanx.sim.replacement_pods import Comebacks
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
 

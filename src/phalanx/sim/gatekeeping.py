@@ -1,12 +1,12 @@
 """Plans for gangs that our gate holds back, made in virtual time: a session after every change, with a gap between them."""
 
-from phalanx.controllers.sessions.plans import GatePlanner
-from phalanx.core.cycle import Mind
 from phalanx.errors import ClusterError
 from phalanx.model.task import GangKey
-from phalanx.sim.kernel import Kernel, Rank
-from phalanx.store.history import DELETED, Event
+from phalanx.scheduling.gates import GatePlanner
+from phalanx.session.cycle import Mind
+from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.store.memory import MemoryStore
+from phalanx.store.watch_history import DELETED, Event
 
 BETWEEN_SESSIONS_SECONDS, AFTER_REFUSAL_SECONDS = 1.0, 5.0
 

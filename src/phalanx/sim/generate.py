@@ -20,7 +20,7 @@ from random import Random
 from typing import Generic, NamedTuple, TypeVar
 
 from phalanx.sim.demand import Settings, read_settings, settings_of
-from phalanx.sim.machines import MIB_PER_GIB, machine, quantities
+from phalanx.sim.machine_types import MIB_PER_GIB, machine, quantities
 from phalanx.sim.priorities import HIGH, LOW, NORMAL
 from phalanx.sim.workload import Gang, Machine, Part, Workload
 

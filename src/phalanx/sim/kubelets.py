@@ -7,10 +7,10 @@ from phalanx.errors import Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.model.moment import moment_text
 from phalanx.model.status import ENDED
-from phalanx.sim.kernel import Kernel, Rank
+from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.settings import Settings
-from phalanx.store.history import DELETED, Event
 from phalanx.store.memory import MemoryStore
+from phalanx.store.watch_history import DELETED, Event
 
 
 class Kubelets:

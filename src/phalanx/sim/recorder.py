@@ -12,8 +12,8 @@ from phalanx.model.resources import GPU, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.status import ENDED
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.sim.kernel import Kernel
-from phalanx.store.history import DELETED, Event
+from phalanx.sim.event_queue import Kernel
+from phalanx.store.watch_history import DELETED, Event
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.explain.phrases import as_counted
+from phalanx.explain.reason_text import as_counted
 from phalanx.model.moment import moment_text
 from phalanx.sim import curves
 from phalanx.sim.curves import Changes, Numbers

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from phalanx.controllers.standard import ControllerSettings
+from phalanx.controllers.builtin import ControllerSettings
 from phalanx.errors import ConfigError
 from phalanx.sim.expectations import Expectation
 from phalanx.sim.settings import Delays, Duration, Settings, Span, seconds_in

@@ -4,23 +4,23 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from random import Random
 
-from phalanx.controllers.base import Write
-from phalanx.controllers.sessions.requests import request_writes
-from phalanx.controllers.sessions.statuses import StatusWriter
-from phalanx.core.cycle import Decider, Mind, run_cycle
-from phalanx.core.decision import Decisions, Eviction
-from phalanx.core.shards import seen_by
-from phalanx.core.snapshot import Snapshot
-from phalanx.core.states import TaskState
+from phalanx.controllers.controller import Write
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.status import Status
 from phalanx.plugins.bindbackoff import shortest_wait
-from phalanx.sim.kernel import Kernel, Rank, Timer
-from phalanx.sim.parking import ParkingLot
+from phalanx.scheduling.bind_requests import request_writes
+from phalanx.scheduling.status import StatusWriter
+from phalanx.session.cycle import Decider, Mind, run_cycle
+from phalanx.session.decision import Decisions, Eviction
+from phalanx.session.shards import seen_by
+from phalanx.sim.event_queue import Kernel, Rank, Timer
 from phalanx.sim.settings import Settings
+from phalanx.sim.unschedulable import ParkingLot
 from phalanx.sim.writing import Pen
+from phalanx.state.gang_state import TaskState
+from phalanx.state.snapshot import Snapshot
 from phalanx.store.memory import MemoryStore
 
 

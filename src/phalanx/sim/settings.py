@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from random import Random
 
-from phalanx.core.duration import seconds_of
+from phalanx.model.duration import seconds_of
 
 FOREVER = float("inf")
 DAY_SECONDS = 86_400.0

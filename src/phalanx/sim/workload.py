@@ -1,6 +1,6 @@
 """Work for a simulated cluster: gangs with a time of arrival and a duration, whatever they come from.
 
-Traces (`traces/`) and the generator (`generate.py`) make workloads; `manifests.py` turns them into objects of a cluster.
+Traces (`traces/`) and the generator (`generate.py`) make workloads; `workload_objects.py` turns them into objects of a cluster.
 """
 
 from collections.abc import Mapping

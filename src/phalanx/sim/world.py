@@ -10,36 +10,36 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from phalanx.controllers.base import Controller, Evict, Tell
-from phalanx.controllers.parts import controller_of
+from phalanx.controllers.controller import Controller, Evict, Tell
+from phalanx.controllers.objects import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
-from phalanx.core.cycle import Mind
-from phalanx.core.decision import Decisions, Eviction
-from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.explain.orphans import missing_groups
+from phalanx.explain.missing_group import missing_groups
 from phalanx.explain.why import why
-from phalanx.manifests.reserving import home_documents
+from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.sim.claims import ClaimKeeping
-from phalanx.sim.comebacks import Comebacks, fresh
+from phalanx.session.cycle import Mind
+from phalanx.session.decision import Decisions, Eviction
+from phalanx.sim.claim_controller import ClaimKeeping
 from phalanx.sim.controlling import Controllers
-from phalanx.sim.devices import Devices
+from phalanx.sim.device_plugins import Devices
+from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.faults import Faults
 from phalanx.sim.gatekeeping import Gatekeeping
-from phalanx.sim.kernel import Kernel, Rank
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
+from phalanx.sim.replacement_pods import Comebacks, fresh
+from phalanx.sim.running_work import Work
 from phalanx.sim.scheduling import Scheduling
 from phalanx.sim.settings import FOREVER, Settings
-from phalanx.sim.solo import SoloCluster
-from phalanx.sim.work import Work
-from phalanx.store.history import ADDED, DELETED, MODIFIED, Event
+from phalanx.sim.without_gangs import SoloCluster
+from phalanx.state.snapshot import Snapshot
 from phalanx.store.memory import MemoryStore
+from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event
 
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""

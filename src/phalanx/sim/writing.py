@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from phalanx.controllers.base import Bind, Create, Delete, Evict, Patch, Tell, Write
+from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, Tell, Write
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import Document
 from phalanx.store import patches

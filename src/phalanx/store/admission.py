@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 from phalanx.errors import Forbidden, Invalid
 from phalanx.kubernetes.cel_rules import compile_rule
 from phalanx.kubernetes.cel_values import CelError
-from phalanx.manifests.checks import completed, problems
+from phalanx.manifests.admission_policies import MUTATING, NAMES, VALIDATING, Operation, Policy
 from phalanx.manifests.definitions import DEFINITION_BY_KIND, Definition
-from phalanx.manifests.policies import MUTATING, NAMES, VALIDATING, Operation, Policy
+from phalanx.manifests.validation import completed, problems
 from phalanx.model.kinds import Document, Kind
 from phalanx.store import patches
 

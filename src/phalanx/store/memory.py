@@ -11,9 +11,11 @@ from typing import Any
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
 from phalanx.model.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
-from phalanx.store import admission, disruption, patches, pods
-from phalanx.store.history import ADDED, DELETED, MODIFIED, Event, History, Watch
+from phalanx.store import admission, patches
+from phalanx.store import budgets as disruption
+from phalanx.store import pod_rules as pods
 from phalanx.store.selection import EVERYTHING, Selection
+from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event, History, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

@@ -1,1 +1,1 @@
-"""Public helpers for tests: builders of clusters, gangs and nodes."""
+"""Builders of clusters, gangs and nodes for the tests of your own plugins."""

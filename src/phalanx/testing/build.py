@@ -13,17 +13,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from phalanx.builtin import CATALOGUE, catalogue_of
-from phalanx.core.cycle import run_cycle
-from phalanx.core.decision import Decisions
-from phalanx.core.policy import Policy, read_policy
-from phalanx.core.quorum import MINIMA, minima_text
-from phalanx.core.shards import seen_by
+from phalanx.config.builtin import CATALOGUE, catalogue_of
+from phalanx.config.volcano import read_policy
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.links import GROUP
+from phalanx.dialects.group_references import GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.explain.answer import answer
 from phalanx.model.task import TaskKey
+from phalanx.session.cycle import run_cycle
+from phalanx.session.decision import Decisions
+from phalanx.session.policy import Policy
+from phalanx.session.shards import seen_by
+from phalanx.state.quorum import MINIMA, minima_text
 
 Document: TypeAlias = dict[str, Any]  # a Kubernetes object: any JSON
 Quantity: TypeAlias = str | int

@@ -15,11 +15,11 @@ from phalanx.errors import ClusterError, Missing
 from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
-from phalanx.store.status import status_of
+from phalanx.store.status_errors import status_of
 from phalanx.web.discovery import documents
-from phalanx.web.requests import Asked, body_of, refuse_strangers
+from phalanx.web.request import Asked, body_of, refuse_strangers
 from phalanx.web.tables import table_of
-from phalanx.web.watching import CHANGES, Stream
+from phalanx.web.watches import CHANGES, Stream
 from phalanx.web.writes import Answer, write
 
 LARGEST_BODY = 3 << 20

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from phalanx.dialects.links import first_named
+from phalanx.dialects.group_references import first_named
 
 Document = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from phalanx.errors import ClusterError, WrongForm
 from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
 from phalanx.store.memory import MemoryStore
-from phalanx.store.status import success
-from phalanx.web.requests import Asked
+from phalanx.store.status_errors import success
+from phalanx.web.request import Asked
 
 Answer = tuple[Document, int]
 

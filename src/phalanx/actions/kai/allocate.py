@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from functools import partial
 
-from phalanx.actions.kai.alike import FailedJobs
-from phalanx.actions.kai.jobs import JobLine, waiting_jobs
-from phalanx.actions.kai.placing import Placer
+from phalanx.actions.kai.failed_jobs import FailedJobs
+from phalanx.actions.kai.job_order import JobLine, waiting_jobs
+from phalanx.actions.kai.placement import Placer
 from phalanx.actions.placeholders import promise_places_of_placeholders
-from phalanx.core.podsets import next_tasks
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState
+from phalanx.kai.podsets import next_tasks
 from phalanx.kai.stamps import stamp_start
 from phalanx.model.status import HOLDING, Status
+from phalanx.session.arguments import Arguments
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState
 
 
 class AllocateAction:

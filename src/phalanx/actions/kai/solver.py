@@ -10,18 +10,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from phalanx.actions.kai.jobs import JobLine, WaitingOrder
-from phalanx.actions.kai.placing import Placer
-from phalanx.actions.kai.victims import Unit, VictimLine
-from phalanx.core.podsets import is_whole, next_tasks
-from phalanx.core.session import Session
-from phalanx.core.statement import Kind, Statement
-from phalanx.core.states import GangState, TaskState
-from phalanx.kai.figures import Figures
-from phalanx.kubernetes.gpus import SharedGpus, uses_gpu
+from phalanx.actions.kai.job_order import JobLine, WaitingOrder
+from phalanx.actions.kai.placement import Placer
+from phalanx.actions.kai.victim_order import Unit, VictimLine
+from phalanx.kai.amounts import Figures
+from phalanx.kai.podsets import is_whole, next_tasks
+from phalanx.kubernetes.shared_gpus import SharedGpus, uses_gpu
 from phalanx.model.resources import GPU
 from phalanx.model.status import Status
 from phalanx.placement import Mask
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Statement
+from phalanx.state.gang_state import GangState, TaskState
 
 Judge = Callable[[list[Unit], list[TaskState]], bool]
 """Says whether a scenario is fair, given all units that it evicts for these tasks: some have another place, or stay."""

@@ -7,10 +7,10 @@ finalizer, which keeps them from going while somebody uses them.
 from collections.abc import Iterable
 from typing import Any
 
-from phalanx.controllers.base import Patch, View, Write
-from phalanx.controllers.binder.asks import Ask
 from phalanx.controllers.binder.part import READY, Part
-from phalanx.controllers.parts import inside, is_leaving, meta_of
+from phalanx.controllers.binder.pending import Ask
+from phalanx.controllers.controller import Patch, View, Write
+from phalanx.controllers.objects import inside, is_leaving, meta_of
 from phalanx.model.kinds import RESOURCE_CLAIM, RESOURCE_SLICE, Document
 
 FINALIZER = "resource.kubernetes.io/delete-protection"

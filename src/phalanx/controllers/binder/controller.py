@@ -10,18 +10,18 @@ it whole do not come. If the gang is whole without the request, only that one fa
 
 from collections.abc import Iterable, Sequence
 
-from phalanx.controllers.base import NOTHING, Bind, Create, Evict, Key, Patch, Result, Tell, Try, View, Write
-from phalanx.controllers.binder.asks import BROKEN, Ask, asks_of, circle_of, open_asks, read_request
 from phalanx.controllers.binder.claims import claims_of
+from phalanx.controllers.binder.gpu_reservations import groups_of, is_reservation
 from phalanx.controllers.binder.part import Part
-from phalanx.controllers.binder.preparing import prepared, taken_back, volume_claims_of
-from phalanx.controllers.binder.reservations import groups_of, is_reservation
-from phalanx.controllers.binder.reserving import IMAGE
+from phalanx.controllers.binder.pending import BROKEN, Ask, asks_of, circle_of, open_asks, read_request
+from phalanx.controllers.binder.preparation import prepared, taken_back, volume_claims_of
+from phalanx.controllers.binder.reservation_pod import IMAGE
 from phalanx.controllers.binder.wholeness import is_whole_with
-from phalanx.controllers.parts import inside, key_of, meta_of, problem_writes
-from phalanx.dialects.binding import LAST_ATTEMPT, ROLLED_BACK
+from phalanx.controllers.controller import NOTHING, Bind, Create, Evict, Key, Patch, Result, Tell, Try, View, Write
+from phalanx.controllers.objects import inside, key_of, meta_of, problem_writes
+from phalanx.dialects.bind_requests import LAST_ATTEMPT, ROLLED_BACK
 from phalanx.errors import SnapshotError
-from phalanx.model.binding import FAILED, PENDING, SUCCEEDED
+from phalanx.model.bind_request import FAILED, PENDING, SUCCEEDED
 from phalanx.model.kinds import BIND_REQUEST, NODE, POD, RESOURCE_CLAIM, VOLUME_CLAIM, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
 

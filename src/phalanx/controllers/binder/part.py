@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from phalanx.controllers.base import Write
+from phalanx.controllers.controller import Write
 
 
 @dataclass(frozen=True, slots=True)

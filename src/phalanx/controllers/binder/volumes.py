@@ -8,9 +8,10 @@ from contextlib import suppress
 
 import msgspec
 
-from phalanx.controllers.base import Patch, View
-from phalanx.controllers.parts import labels_of, meta_of
-from phalanx.dialects import storage_schema, surroundings
+from phalanx.controllers.controller import Patch, View
+from phalanx.controllers.objects import labels_of, meta_of
+from phalanx.dialects import storage_schema
+from phalanx.dialects import supporting as surroundings
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, VOLUME, Document
 from phalanx.model.storage import Volume, VolumeClaim

@@ -3,14 +3,14 @@
 from collections.abc import Collection
 from contextlib import suppress
 
-from phalanx.controllers.base import Key, View
-from phalanx.controllers.binder.asks import ALONE, Ask
-from phalanx.controllers.parts import group_named
-from phalanx.core.staleness import lacks
-from phalanx.core.states import GangState
+from phalanx.controllers.binder.pending import ALONE, Ask
+from phalanx.controllers.controller import Key, View
+from phalanx.controllers.objects import group_named
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import GROUP_KINDS, POD, Document
+from phalanx.state.gang_state import GangState
+from phalanx.state.staleness import lacks
 
 
 def is_whole_with(view: View, circle: Key, asks: Collection[Ask]) -> bool:

@@ -8,16 +8,16 @@ be evicted change only when an owner says so.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from phalanx.controllers.base import NOTHING, Key, Result, Tell, View, Write
-from phalanx.controllers.grouper.facts import Group, KindDefaults, group_of, read_defaults
-from phalanx.controllers.grouper.family import MIN_MEMBER, Family, family_of, pods_under
+from phalanx.controllers.controller import NOTHING, Key, Result, Tell, View, Write
+from phalanx.controllers.grouper.group_spec import Group, KindDefaults, group_of, read_defaults
+from phalanx.controllers.grouper.group_writers import WORDS, group_writes, link_writes
 from phalanx.controllers.grouper.grouping import Grouping, sized
 from phalanx.controllers.grouper.grove import POD_GANG, pods_of
-from phalanx.controllers.grouper.links import member
+from phalanx.controllers.grouper.membership import member
+from phalanx.controllers.grouper.owners import MIN_MEMBER, Family, family_of, pods_under
+from phalanx.controllers.grouper.rules import UNKNOWN, is_workload, owner_kinds, rule_for
 from phalanx.controllers.grouper.settings import GrouperSettings
-from phalanx.controllers.grouper.table import UNKNOWN, is_workload, owner_kinds, rule_for
-from phalanx.controllers.grouper.writing import WORDS, group_writes, link_writes
-from phalanx.controllers.parts import key_of, meta_of
+from phalanx.controllers.objects import key_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, Document, Kind, kind_of

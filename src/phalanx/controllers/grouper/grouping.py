@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta as Limits
 
-from phalanx.controllers.grouper.family import LARGEST_COUNT, Family, whole_number
-from phalanx.controllers.parts import annotations_of, labels_of, meta_of
+from phalanx.controllers.grouper.owners import LARGEST_COUNT, Family, whole_number
+from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read, Strings
 from phalanx.errors import SnapshotError

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from phalanx.controllers.base import Key, View
-from phalanx.controllers.grouper.family import Family, find, pods_under, read
+from phalanx.controllers.controller import Key, View
 from phalanx.controllers.grouper.grouping import TOPOLOGY, Constraint, Count, Grouping, Part, one_group, total
-from phalanx.controllers.parts import annotations_of, controller_of, key_of, labels_of, meta_of
+from phalanx.controllers.grouper.owners import Family, find, pods_under, read
+from phalanx.controllers.objects import annotations_of, controller_of, key_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
 from phalanx.errors import SnapshotError

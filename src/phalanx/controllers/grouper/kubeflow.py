@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import field
 
-from phalanx.controllers.grouper.family import Family, pods_under, read
 from phalanx.controllers.grouper.grouping import (
     Constraint,
     Count,
@@ -18,7 +17,8 @@ from phalanx.controllers.grouper.grouping import (
     segment_constraint,
     segment_size,
 )
-from phalanx.controllers.parts import is_leaving, labels_of, meta_of
+from phalanx.controllers.grouper.owners import Family, pods_under, read
+from phalanx.controllers.objects import is_leaving, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
 from phalanx.errors import SnapshotError

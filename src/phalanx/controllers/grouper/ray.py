@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from msgspec import field
 
-from phalanx.controllers.grouper.family import Family, find, read
 from phalanx.controllers.grouper.grouping import (
     PREFERRED,
     REQUIRED,
@@ -18,7 +17,8 @@ from phalanx.controllers.grouper.grouping import (
     one_group,
     total,
 )
-from phalanx.controllers.parts import labels_of
+from phalanx.controllers.grouper.owners import Family, find, read
+from phalanx.controllers.objects import labels_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
 from phalanx.errors import SnapshotError

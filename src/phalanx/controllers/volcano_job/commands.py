@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from phalanx.controllers.base import Delete, Key, Result, Tell, View, Write
-from phalanx.controllers.parts import key_of, meta_of
+from phalanx.controllers.controller import Delete, Key, Result, Tell, View, Write
+from phalanx.controllers.objects import key_of, meta_of
 from phalanx.controllers.volcano_job.job import COMMAND, JOB
 from phalanx.controllers.volcano_job.schema import CommandRead, CommandTarget
 from phalanx.model.kinds import Document

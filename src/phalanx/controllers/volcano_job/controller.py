@@ -8,20 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from phalanx.controllers.base import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
-from phalanx.controllers.parts import annotations_of, controller_of, is_leaving, key_of, meta_of
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
+from phalanx.controllers.volcano_job.bookkeeping import Memory, recall, text_of
 from phalanx.controllers.volcano_job.commands import commands_for, with_strays
 from phalanx.controllers.volcano_job.group import GROUP, group_of, open_tasks
-from phalanx.controllers.volcano_job.happenings import Demand, Happening, demand, happenings, has_policy
 from phalanx.controllers.volcano_job.job import AT_WORK, COMMAND, JOB, MEMORY, OVER, VERSION, Action, Event, Job, Phase, Standing
+from phalanx.controllers.volcano_job.lifecycle import Demand, Happening, demand, happenings, has_policy
 from phalanx.controllers.volcano_job.members import Member, members_of, tally
-from phalanx.controllers.volcano_job.memory import Memory, recall, text_of
+from phalanx.controllers.volcano_job.parse import read_job
 from phalanx.controllers.volcano_job.plugins import objects_for
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair, owned_object
 from phalanx.controllers.volcano_job.plugins.ssh import secret_name
 from phalanx.controllers.volcano_job.pods import pod_of
-from phalanx.controllers.volcano_job.reading import read_job
-from phalanx.controllers.volcano_job.states import (
+from phalanx.controllers.volcano_job.state_machine import (
     PARTLY,
     Step,
     after_action,

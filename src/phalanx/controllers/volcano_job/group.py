@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from phalanx.controllers.parts import annotations_of, labels_of, owner_reference
+from phalanx.controllers.objects import annotations_of, labels_of, owner_reference
 from phalanx.controllers.volcano_job.job import MEMORY, PARTITION, TASK, VERSION, Job, Task
 from phalanx.controllers.volcano_job.members import RUNNING, SUCCEEDED, Tally
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from phalanx.controllers.parts import annotations_of, is_leaving, meta_of
+from phalanx.controllers.objects import annotations_of, is_leaving, meta_of
 from phalanx.controllers.volcano_job.job import TASK, TASK_INDEX, VERSION, Job, Task
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of

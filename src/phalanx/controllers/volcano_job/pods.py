@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from phalanx.controllers.parts import annotations_of, owner_reference
+from phalanx.controllers.objects import annotations_of, owner_reference
 from phalanx.controllers.volcano_job.job import (
     GROUP_NAME,
     JOB_NAME,
@@ -19,7 +19,7 @@ from phalanx.controllers.volcano_job.job import (
     Volume,
 )
 from phalanx.controllers.volcano_job.plugins import dressed
-from phalanx.controllers.volcano_job.plugins.dressing import with_volume
+from phalanx.controllers.volcano_job.plugins.pod_edits import with_volume
 from phalanx.model.kinds import Document
 
 NUMA_POLICY = "volcano.sh/numa-topology-policy"

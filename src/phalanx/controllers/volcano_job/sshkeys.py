@@ -1,5 +1,5 @@
 """Key pairs for ssh as OpenSSH writes them. Where a key comes from is the business of whoever makes the pair: the system's
-randomness on a real cluster (`runtime/sshkeys.py`), the uid of the Job in a simulation (`sim/sshkeys.py`).
+randomness on a real cluster (`live/sshkeys.py`), the uid of the Job in a simulation (`sim/sshkeys.py`).
 """
 
 from typing import TYPE_CHECKING

@@ -5,7 +5,7 @@ from typing import Any
 
 from phalanx.controllers.volcano_job.job import Job, Standing
 from phalanx.controllers.volcano_job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Tally
-from phalanx.controllers.volcano_job.states import Step
+from phalanx.controllers.volcano_job.state_machine import Step
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_text
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from phalanx.core.snapshot import Snapshot
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.kai import SUBGROUP
 from phalanx.dialects.koordinator import GROUPS
@@ -18,6 +17,7 @@ from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
 from phalanx.model.kinds import Document, object_key
 from phalanx.model.resources import Resources
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.state.snapshot import Snapshot
 
 BUNDLE = "phalanx.dev/bundle"
 """Annotation of groups of a bundle that was one gang elsewhere: its name."""

@@ -7,7 +7,7 @@ import msgspec
 
 from phalanx.dialects.cluster import describe, readable
 from phalanx.dialects.convert.groups import Lost
-from phalanx.dialects.links import GROUP
+from phalanx.dialects.group_references import GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.schema import Int32, Read
 from phalanx.errors import SnapshotError

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from phalanx.core.duration import seconds_of
-from phalanx.core.podsets import pod_sets
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, TaskState
+from phalanx.kai.podsets import pod_sets
 from phalanx.kai.stamps import last_start
+from phalanx.model.duration import seconds_of
 from phalanx.model.status import HOLDING
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
 
 
 class MinRuntimePlugin:

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from phalanx.core.hooks import Layer
-from phalanx.core.session import Session
-from phalanx.core.settings import PlainPlugin
-from phalanx.core.shards import CPU_WORKER, GPU_WORKER
-from phalanx.core.states import TaskState
-from phalanx.core.verdict import YES, Verdict
-from phalanx.kubernetes.gpus import uses_gpu
+from phalanx.kubernetes.shared_gpus import uses_gpu
 from phalanx.model.resources import GPU
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Index, Mask
+from phalanx.session.arguments import PlainPlugin
+from phalanx.session.hooks import Layer
+from phalanx.session.session import Session
+from phalanx.session.shards import CPU_WORKER, GPU_WORKER
+from phalanx.state.gang_state import TaskState
+from phalanx.state.verdict import YES, Verdict
 
 STRATEGY, QUEUE = "nvidia.com/mig.strategy", "kai.scheduler/queue"
 MIG = "nvidia.com/mig-"

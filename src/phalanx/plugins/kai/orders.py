@@ -1,9 +1,9 @@
 """The order of jobs and of the tasks of a job."""
 
-from phalanx.core.podsets import pod_sets
-from phalanx.core.session import Session
-from phalanx.core.settings import PlainPlugin
-from phalanx.core.states import GangState, TaskState
+from phalanx.kai.podsets import pod_sets
+from phalanx.session.arguments import PlainPlugin
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
 
 TASK_PRIORITY = "kai.scheduler/task-priority"
 KUBEFLOW_ROLE, RAY_TYPE = "training.kubeflow.org/job-role", "ray.io/node-type"
@@ -65,7 +65,7 @@ class TaskOrderPlugin(PlainPlugin):
 
 
 class SubGroupOrderPlugin(PlainPlugin):
-    """Unsatisfied leaves first; the order itself is in `core/podsets.py`."""
+    """Unsatisfied leaves first; the order itself is in `kai/podsets.py`."""
 
     name = "subgrouporder"
 

@@ -5,17 +5,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from phalanx.core.podsets import is_preemptible, next_tasks
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.shards import GPU_WORKER
-from phalanx.core.statement import Kind, Operation
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.usage import UsageWindow, read_window, usage_by_queue
-from phalanx.core.verdict import YES, Verdict
+from phalanx.kai.amounts import NAMES, ZERO, Figures, plus
 from phalanx.kai.capacity import capacity_verdict, quota_verdict
-from phalanx.kai.figures import NAMES, ZERO, Figures, plus
+from phalanx.kai.podsets import is_preemptible, next_tasks
 from phalanx.kai.shares import (
     QueueShare,
     QueueTree,
@@ -27,12 +19,20 @@ from phalanx.kai.shares import (
     release,
     with_parents,
 )
+from phalanx.kai.usage_window import UsageWindow, read_window, usage_by_queue
 from phalanx.model.queue import Queue
 from phalanx.model.resources import GPU
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB, Shape
 from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import Task
 from phalanx.placement import Mask
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.session.shards import GPU_WORKER
+from phalanx.session.statement import Kind, Operation
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import YES, Verdict
 
 SCHEDULER = "kai-scheduler"
 HELPERS = ("kai-resource-reservation", "scaling-pod")

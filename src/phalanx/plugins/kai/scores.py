@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments, PlainPlugin
-from phalanx.core.states import TaskState
-from phalanx.kubernetes.gpus import SharedGpus, uses_gpu
 from phalanx.kubernetes.podaffinity import AffinityBook
+from phalanx.kubernetes.shared_gpus import SharedGpus, uses_gpu
 from phalanx.model.resources import GPU
 from phalanx.placement import Amounts, Counts, Mask, Scores
 from phalanx.placement.fit import fits
+from phalanx.session.arguments import Arguments, PlainPlugin
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import TaskState
 
 IDLE, NO_GPU, SHARED, NOMINATED, AFFINITY = 100.0, 10.0, 1000.0, 1_000_000.0, 100_000.0
 MOST_PACKED = 9.0

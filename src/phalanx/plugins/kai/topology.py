@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from phalanx.core.podsets import ACTIVE
-from phalanx.core.policy import PluginPolicy
-from phalanx.core.session import Session
-from phalanx.core.settings import Arguments
-from phalanx.core.states import GangState, TaskState
-from phalanx.core.verdict import Verdict
+from phalanx.kai.podsets import ACTIVE
 from phalanx.model.gang import TopologyConstraint
+from phalanx.model.label_tree import LabelTree
 from phalanx.model.resources import GPU, PODS
-from phalanx.model.topology import LabelTree
 from phalanx.placement import Amounts, Counts, Mask, Scores
 from phalanx.placement.fit import copies
 from phalanx.placement.ledger import Request
+from phalanx.session.arguments import Arguments
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import Verdict
 
 STEP = 10_000.0
 NOTHING_FREE = 1000.0

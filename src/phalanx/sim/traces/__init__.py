@@ -5,7 +5,7 @@
 
 What is mapped to what, and what is rounded, says the docstring of each module. All of them share this: times begin with the
 first submission, a broken row is refused alone and noted, jobs that never ran are left out and counted, and a trace without
-machines gets a cluster (`cluster.py`).
+machines gets a cluster (`trace_cluster.py`).
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import acme, helios, openb, pai, philly, spot_gpu, tiresias
 from phalanx.sim.traces.draft import Trace
-from phalanx.sim.traces.files import Files, Kind, Paths
+from phalanx.sim.traces.trace_files import Files, Kind, Paths
 
 __all__ = ["FORMATS", "Trace", "guess", "read_trace"]
 

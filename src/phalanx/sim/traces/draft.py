@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from phalanx.errors import ConfigError, TraceError
-from phalanx.sim.traces.cluster import made_cluster
 from phalanx.sim.traces.names import Names
+from phalanx.sim.traces.trace_cluster import made_cluster
 from phalanx.sim.workload import Gang, Machine, Workload
 
 Source = TypeVar("Source")

@@ -6,9 +6,9 @@ cluster on its best day are the weight of its queue, and the best day of all, wi
 """
 
 from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.files import Files, Paths, Table
 from phalanx.sim.traces.rows import Row
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
+from phalanx.sim.traces.trace_files import Files, Paths, Table
 from phalanx.sim.workload import Gang
 
 JOBS = Table(("job_id", "vc", "gpu_num", "cpu_num", "node_num", "submit_time", "start_time", "duration"))

@@ -6,13 +6,13 @@ pod that names models of GPU (`gpu_spec`) goes to nodes that have one of them: a
 each choice of several models that some pod names and that its own is among.
 """
 
-from phalanx.sim.machines import GPU_MODEL, machine
+from phalanx.sim.machine_types import GPU_MODEL, machine
 from phalanx.sim.priorities import HIGH, LOW, NORMAL
 from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.files import Files, Paths, Table
 from phalanx.sim.traces.names import Names
 from phalanx.sim.traces.rows import Row
 from phalanx.sim.traces.tasks import workers
+from phalanx.sim.traces.trace_files import Files, Paths, Table
 from phalanx.sim.workload import Gang, Machine
 
 JOBS = Table(("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"))

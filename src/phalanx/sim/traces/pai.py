@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from phalanx.sim.machines import GPU_MODEL, MIB_PER_GIB, machine, quantities
+from phalanx.sim.machine_types import GPU_MODEL, MIB_PER_GIB, machine, quantities
 from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.files import Files, Paths, Table
 from phalanx.sim.traces.names import Names
 from phalanx.sim.traces.rows import Row
+from phalanx.sim.traces.trace_files import Files, Paths, Table
 from phalanx.sim.workload import Gang, Machine, Part
 
 TASK_COLUMNS = (

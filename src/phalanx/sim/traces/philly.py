@@ -15,11 +15,11 @@ import msgspec
 
 from phalanx.dialects.cluster import readable
 from phalanx.errors import TraceError
-from phalanx.sim.machines import machine
+from phalanx.sim.machine_types import machine
 from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.files import Files, Paths, Table, beginning
 from phalanx.sim.traces.rows import NOTHING, Row, moment
 from phalanx.sim.traces.tasks import workers
+from phalanx.sim.traces.trace_files import Files, Paths, Table, beginning
 from phalanx.sim.workload import Gang, Machine
 
 NODES = Table(("machineId", "number of GPUs"))

@@ -6,12 +6,12 @@ CPUs to a thousandth. A worker with more GPUs than any node of its model becomes
 """
 
 from phalanx.model.resources import GPU
-from phalanx.sim.machines import GPU_MODEL, machine
+from phalanx.sim.machine_types import GPU_MODEL, machine
 from phalanx.sim.priorities import HIGH, LOW, NORMAL
 from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.files import Files, Paths, Table
 from phalanx.sim.traces.rows import LARGEST_COUNT, Row
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
+from phalanx.sim.traces.trace_files import Files, Paths, Table
 from phalanx.sim.workload import Gang, Machine, Part
 
 JOBS = Table(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from phalanx.sim.machines import quantities
+from phalanx.sim.machine_types import quantities
 from phalanx.sim.workload import Part
 
 GPUS_PER_NODE = 8

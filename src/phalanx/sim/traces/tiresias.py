@@ -4,11 +4,11 @@ A job asks for `num_gpu` GPUs, in tasks of at most a node each, as even as can b
 The nodes of a switch have a label that names it. Memory (`mem_p_node`) is read as GiB.
 """
 
-from phalanx.sim.machines import MIB_PER_GIB, machine
+from phalanx.sim.machine_types import MIB_PER_GIB, machine
 from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.files import Files, Paths, Table
 from phalanx.sim.traces.rows import LARGEST_COUNT, Row
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
+from phalanx.sim.traces.trace_files import Files, Paths, Table
 from phalanx.sim.workload import Gang, Machine
 
 JOBS = Table(("job_id", "num_gpu", "submit_time", "duration"))

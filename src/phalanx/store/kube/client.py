@@ -18,10 +18,10 @@ from yarl import URL
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
-from phalanx.store.kube import needed
+from phalanx.store.kube import fields_read as needed
 from phalanx.store.kube.credentials import Credential, Credentials, Fixed
 from phalanx.store.paths import Target
-from phalanx.store.status import problem_of
+from phalanx.store.status_errors import problem_of
 
 PAGE = 500
 GANGS = "/apis/phalanx.dev/v1alpha1/gangs"

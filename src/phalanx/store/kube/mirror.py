@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from phalanx.model.kinds import BIND_REQUEST, Document, Kind
-from phalanx.store.history import ADDED, DELETED, MODIFIED, Event
+from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event
 
 Place = tuple[str, str]
 Listener = Callable[[Event], None]

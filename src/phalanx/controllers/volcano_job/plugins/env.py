@@ -1,7 +1,7 @@
 """Tells every container which pod of its task it is in."""
 
-from phalanx.controllers.volcano_job.plugins.dressing import ALL, variable, with_variables
 from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.pod_edits import ALL, variable, with_variables
 from phalanx.model.kinds import Document
 
 NAMES = ("VK_TASK_INDEX", "VC_TASK_INDEX")

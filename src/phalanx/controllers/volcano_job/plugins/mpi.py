@@ -1,7 +1,7 @@
 """Opens the ssh port of every container of an MPI Job, and tells the master who the workers are."""
 
-from phalanx.controllers.volcano_job.plugins.dressing import ALL, variable, with_containers, with_port, with_variables
 from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.pod_edits import ALL, variable, with_containers, with_port, with_variables
 from phalanx.model.kinds import Document
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from phalanx.controllers.parts import owner_reference
+from phalanx.controllers.objects import owner_reference
 from phalanx.controllers.volcano_job.job import Job, Task
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document

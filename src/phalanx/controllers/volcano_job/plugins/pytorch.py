@@ -1,8 +1,8 @@
 """Tells every container of a distributed PyTorch Job where the master is, how many they are, and which one it is."""
 
 from phalanx.controllers.volcano_job.job import Job
-from phalanx.controllers.volcano_job.plugins.dressing import variable, with_containers, with_port, with_spec, with_variables
 from phalanx.controllers.volcano_job.plugins.plugin import Options, Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.pod_edits import variable, with_containers, with_port, with_spec, with_variables
 from phalanx.model.kinds import Document
 
 PORT_NAME = "pytorchjob-port"

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, TASK, Job
-from phalanx.controllers.volcano_job.plugins.dressing import Container, with_containers, with_port
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, owned_object
+from phalanx.controllers.volcano_job.plugins.pod_edits import Container, with_containers, with_port
 from phalanx.model.kinds import Document
 
 PORTS = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "clientPort"}

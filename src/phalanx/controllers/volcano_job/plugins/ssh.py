@@ -4,8 +4,8 @@ from base64 import b64encode
 from collections.abc import Sequence
 
 from phalanx.controllers.volcano_job.job import Job
-from phalanx.controllers.volcano_job.plugins.dressing import with_volume
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, owned_object
+from phalanx.controllers.volcano_job.plugins.pod_edits import with_volume
 from phalanx.model.kinds import Document
 
 NAME, FOLDER, ROOT = "ssh", ".ssh", "/root/.ssh"

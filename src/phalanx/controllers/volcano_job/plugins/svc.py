@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, Job, Task
-from phalanx.controllers.volcano_job.plugins.dressing import ALL, with_spec, with_variables, with_volume
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, owned_object
+from phalanx.controllers.volcano_job.plugins.pod_edits import ALL, with_spec, with_variables, with_volume
 from phalanx.model.kinds import Document
 
 NAME, FOLDER = "svc", "/etc/volcano"

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from phalanx.controllers.volcano_job.plugins.dressing import variable, with_variables
 from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.pod_edits import variable, with_variables
 from phalanx.model.kinds import Document
 
 ROLES = ("ps", "worker", "chief", "evaluator")

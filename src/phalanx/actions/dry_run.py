@@ -1,0 +1,147 @@
+"""What the evicting actions share: who starves, which nodes are worth a look, and whether a task fits once victims are gone."""
+
+from collections.abc import Sequence
+from heapq import heapify
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from phalanx.model.queue import Queue
+from phalanx.model.status import Status
+from phalanx.placement import Index, Mask
+from phalanx.session.session import Session
+from phalanx.session.task_filters import own_filters
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import FitError
+
+
+def starving_gangs(session: Session, *, skips_topology: bool) -> list[GangState]:
+    """Return admitted, valid gangs that may take room from others."""
+    return [gang for gang in session.gangs.values() if _is_starving(session, gang, skips_topology)]
+
+
+def _is_starving(session: Session, gang: GangState, skips_topology: bool) -> bool:
+    if gang.phase in ("", "Pending") or gang.key in session.snapshot.calm:
+        return False
+    verdict = session.gang_valid(gang)
+    if not verdict.ok:
+        session.course.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key)
+        return False
+    if not session.gang_starving(gang).ok:
+        return False
+    return not (skips_topology and gang.gang.topology is not None)
+
+
+def gang_heap(session: Session, gangs: list[GangState]) -> dict[str, list[Any]]:
+    """Return the gangs of each queue as a heap, first come first."""
+    number = count()
+    heaps: dict[str, list[Any]] = {}
+    for gang in gangs:
+        heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
+    for heap in heaps.values():
+        heapify(heap)
+    return heaps
+
+
+def waiting_tasks(session: Session, gang: GangState) -> list[TaskState]:
+    """Return the tasks of a gang that wait for a node, the next one last."""
+    waiting = [task for task in gang.tasks if task.status is Status.PENDING and not task.task.is_gated]
+    return session.sorted_tasks(waiting)[::-1]
+
+
+def why_this_one(voters: Sequence[str], victims: Sequence[TaskState], line: Sequence[TaskState], node: str) -> str:
+    """Say who let the next victim go and where it stood among those of its node; `line` are the ones behind it."""
+    return f"let go by {', '.join(voters)}; number {len(victims) - len(line)} of {len(victims)} in the order of victims on {node}"
+
+
+class Siege:
+    """The nodes as one preemptor sees them before anybody is evicted for it.
+
+    Refusals that evictions can cure are tolerated. Answers that were made from counts of other pods stay as they were when
+    the siege began, even when one of those pods is evicted.
+    """
+
+    def __init__(self, session: Session, task: TaskState) -> None:
+        """Ask every filter once."""
+        self._session, self._task = session, task
+        self.request = session.request_of(task.task.shape)
+        count = len(session.snapshot.nodes)
+        hopeless: Mask = np.zeros(count, dtype=np.bool_)
+        self._prepared: Mask = np.zeros(count, dtype=np.bool_)
+        self._stays: Mask = np.zeros(count, dtype=np.bool_)
+        for _, layers in session.screen(task.task.shape, slice(None)):
+            for layer in layers:
+                if layer.is_final:
+                    hopeless |= layer.refused
+                if layer.is_prepared:
+                    self._prepared |= layer.refused
+                    self._stays |= layer.refused & (not layer.is_recounted)
+        for layers in own_filters(session, task, ~hopeless).layers:
+            for layer in layers:
+                if layer.is_final:
+                    hopeless |= layer.refused
+        if isinstance(task.error, FitError) and task.error.final is not None:
+            hopeless |= task.error.final
+        self.candidates: Mask = ~hopeless
+
+    def nodes(self) -> Index:
+        """Return the nodes worth a look, in their order."""
+        return np.flatnonzero(self.candidates)
+
+    def nodes_by_score(self) -> list[int]:
+        """Return the nodes worth a look, best first; none when scoring fails."""
+        if not self.candidates.any():
+            return []
+        scores = self._session.outlook(self._task.task.shape).scores(self.candidates)
+        if scores is None:
+            return []
+        extra = self._session.task_scores(self._task)
+        if extra is not None:
+            scores = scores + extra
+        nodes = self.nodes()
+        return [int(number) for number in nodes[np.argsort(-scores[nodes], kind="stable")]]
+
+    def could_fit(self, node: int, victims: list[TaskState]) -> bool:
+        """Tell whether the room of a node and of all victims together covers the request."""
+        room = self._session.ledger.future[:, node].copy()
+        for victim in victims:
+            room += self._session.request_of(victim.task.shape).amounts
+        return all(room[row] >= amount for row, amount in self.request.rows)
+
+    def fits(self, node: int) -> bool:
+        """Tell whether the future room of a node covers the request now."""
+        future = self._session.ledger.future
+        return all(future[row, node] >= amount for row, amount in self.request.rows)
+
+    def passes(self, node: int, *, sees_evictions: bool = False) -> bool:
+        """Tell whether the filters let the task onto the node now; `sees_evictions` counts affinity anew."""
+        if (self._stays if sees_evictions else self._prepared)[node]:
+            return False
+        where = np.array([node], dtype=np.int64)
+        for _, layers in self._session.screen(self._task.task.shape, where):
+            if any(layer.refused[0] for layer in layers if not layer.is_prepared or (sees_evictions and layer.is_recounted)):
+                return False
+        return passes_own_filters(self._session, self._task, node)
+
+
+def passes_own_filters(session: Session, task: TaskState, node: int) -> bool:
+    """Tell whether the filters that depend on the task itself let it onto the node now."""
+    where = np.array([node], dtype=np.int64)
+    return not any(layer.refused[0] for layers in session.task_screen(task, where) for layer in layers)
+
+
+def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> bool:
+    """Tell whether a running task may be taken by a gang-aware action: less important in the same queue, or of another queue."""
+    gang, mine = task.gang.gang, preemptor.gang
+    if gang.is_preemptable is False or not task.task.is_preemptable or task.gang is preemptor:
+        return False
+    if purpose == "preempt":
+        return gang.queue == mine.queue and gang.priority < mine.priority
+    queue = session.queues[gang.queue]
+    return gang.queue != mine.queue and queue.is_reclaimable and task.status is Status.RUNNING and may_give(session, queue)
+
+
+def may_give(session: Session, queue: Queue) -> bool:
+    """Tell whether any task of a queue could be reclaimed. Where tiers pass protection over, only asking for the task tells."""
+    return session.policy.victim_rule != "all-agree" or bool(session.queue_surplus(queue).any())

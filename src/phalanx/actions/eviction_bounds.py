@@ -1,0 +1,238 @@
+"""What evictions could do at most, by sums over everybody who may go at all: the most room for a gang, the least cost of a node.
+
+A gang of equal tasks that would not find enough places even then needs no search, and a search begins where it may be cheapest.
+Plugins that protect more can only make room less and costs higher.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from phalanx.actions.dry_run import may_give
+from phalanx.model.gang import Gang
+from phalanx.placement import Amounts, Counts, Mask
+from phalanx.placement.fit import copies
+from phalanx.placement.ledger import Request
+from phalanx.session.session import Session
+from phalanx.session.statement import Operation
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.holders import numbers_of
+
+Cost = tuple[int, int, int, int, int, int]
+"""Whether a gang is broken, the highest priority of a victim, victims, gangs broken, the place of the queue that gives last, and
+seconds of work lost."""
+NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Who holds what where, a column for each: nodes and gangs by number, and amounts."""
+
+    nodes: Counts
+    gangs: Counts
+    requests: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class _Holders(_Held):
+    """Every task that could be evicted by its status, and for how long it has run."""
+
+    seconds: Counts
+
+
+class Ceiling:
+    """Answers for all gangs of a session. Sums are over those who ran when it was opened: nobody comes to run in a session."""
+
+    def __init__(self, session: Session) -> None:
+        """Look at nobody yet."""
+        self._session = session
+        self._victims: dict[Hashable, Mask] = {}
+        self._gains: dict[Hashable, Amounts] = {}
+        self._rates: dict[tuple[str, int, int], tuple[float, float]] = {}
+
+    def changed(self, operation: Operation, undone: bool) -> None:
+        """Go on: whoever leaves was there, and what that frees is in the ledger too; so sums are too high, never too low."""
+
+    def may_hold(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
+        """Tell whether so many equal tasks of a gang could find room if everybody went who may, and whether anybody may."""
+        request, future = self._session.request_of(tasks[0].task.shape), self._session.ledger.future
+        givers = self._givers(gang.gang) if purpose == "reclaim" else ()
+        gain = self._gain(self.victims_of(gang, purpose), gang.gang, request)
+        if not gain.any():
+            return False
+        room = np.minimum(copies(future + gain, request), len(tasks))
+        if int(room.sum()) < len(tasks):
+            return False
+        if purpose == "preempt" or self._session.policy.victim_rule != "all-agree":
+            return True
+        return all(
+            _least_eviction(future[row], amount, room, len(tasks)) <= sum(self._given_by(name, row) for name in givers)
+            for row, amount in request.rows
+        )
+
+    def victims_of(self, gang: GangState, purpose: str) -> tuple[object, ...]:
+        """Say who may go for a gang: the less important of its queue, or all of the queues that give."""
+        mine = gang.gang
+        return (purpose, mine.queue, mine.priority) if purpose == "preempt" else self._givers(mine)
+
+    def least_costs(self, gang: GangState, request: Request, purpose: str) -> dict[int, Cost]:
+        """Return what one more task costs at least on every node where it could be at all."""
+        key, future = self.victims_of(gang, purpose), self._session.ledger.future
+        found = dict.fromkeys(np.flatnonzero(copies(future, request) > 0).tolist(), NOTHING)
+        has_room = copies(future + self._gain(key, gang.gang, request), request) > 0
+        pairs, may_go = self._pairs, self._mask(key, gang.gang)[self._pairs.gangs] & has_room[self._pairs.nodes]
+        nodes, gangs = pairs.nodes[may_go], pairs.gangs[may_go]
+        if not len(nodes):
+            return found
+        suffices = np.ones(len(nodes), dtype=np.bool_)
+        for row, amount in request.rows:
+            suffices &= future[row, nodes] + pairs.requests[row, may_go] >= amount
+        spares = self._may_spare[gangs]
+        broken = np.where(spares, 0, np.where(suffices, 1, 2))
+        tasks = np.where(spares, 1, self._sizes[gangs] + ~suffices)
+        lost = np.where(spares, 0, self._lost[gangs])
+        columns = (nodes, (broken > 0).astype(np.int64), self._priorities[gangs], tasks, broken, np.zeros_like(nodes), lost)
+        order = np.lexsort(columns[::-1])
+        first = order[np.unique(nodes[order], return_index=True)[1]]
+        return {row[0]: row[1:] for row in zip(*(column[first].tolist() for column in columns), strict=True)} | found
+
+    def _givers(self, mine: Gang) -> tuple[str, ...]:
+        return tuple(name for name in self._session.snapshot.totals if name != mine.queue and self._gives(name))
+
+    def _gives(self, name: str) -> bool:
+        queue = self._session.queues.get(name)
+        return queue is not None and queue.is_reclaimable and may_give(self._session, queue)
+
+    def _gain(self, key: tuple[object, ...], mine: Gang, request: Request) -> Amounts:
+        """Add up what the victims hold on each node, of what is asked for; `key` says who they are."""
+        rows = tuple(row for row, _ in request.rows)
+        if (key, rows) not in self._gains:
+            holders, gain = self._holders, np.zeros_like(self._session.ledger.future)
+            chosen = self._mask(key, mine)[holders.gangs]
+            for row in rows:
+                held = np.bincount(holders.nodes[chosen], weights=holders.requests[row, chosen], minlength=gain.shape[1])
+                gain[row] = held.astype(np.int64)
+            self._gains[key, rows] = gain
+        return self._gains[key, rows]
+
+    def _mask(self, key: tuple[object, ...], mine: Gang) -> Mask:
+        """Mark the gangs that may lose tasks, by their number."""
+        if key not in self._victims:
+            if key[:1] == ("preempt",):
+                found = [gang.queue == mine.queue and gang.priority < mine.priority for gang in self._gangs]
+            else:
+                found = [gang.queue in key for gang in self._gangs]
+            mask = np.array(found, dtype=np.bool_) & self._may_lose
+            self._victims[key] = mask if key[:1] == ("preempt",) else mask & self._within_surplus(mask)
+        return self._victims[key]
+
+    def _within_surplus(self, mask: Mask) -> Mask:
+        """Mark the gangs that their queue could lose as a whole, or a part of them, while it has more than it deserves.
+
+        Of a gang that goes as a whole the last task goes too: what went before it must leave a surplus of something it asks for.
+        """
+        if self._session.policy.victim_rule != "all-agree":
+            return mask
+        holders, count = self._holders, len(self._gangs)
+        held, largest = np.zeros((2, len(holders.requests), count))
+        for row, amounts in enumerate(holders.requests):
+            held[row] = np.bincount(holders.gangs, weights=amounts, minlength=count)
+            np.maximum.at(largest[row], holders.gangs, amounts)
+        surplus = np.zeros_like(held)
+        for number in np.flatnonzero(mask):
+            surplus[:, number] = self._session.queue_surplus(self._session.queues[self._gangs[number].queue])
+        fits = ((surplus > 0) & (held > 0) & (held - largest <= surplus)).any(axis=0)
+        return self._may_spare | fits
+
+    def _given_by(self, name: str, row: int) -> float:
+        """Return how much one queue can lose: so many tasks as use up its surplus of another resource, and one more of each.
+
+        Tasks go while some resource has a surplus. Take the one that had a surplus last: all tasks that went asked for some of it.
+        """
+        surplus = self._session.queue_surplus(self._session.queues[name])
+        most = 0.0
+        for other in np.flatnonzero(surplus):
+            per_unit, largest = self._rate(name, row, int(other))
+            most = max(most, per_unit * (float(surplus[other]) + largest))
+        return most
+
+    def _rate(self, name: str, row: int, other: int) -> tuple[float, float]:
+        """Return how much of a resource goes with one unit of another at most, and the most that one task has of the other."""
+        if (name, row, other) not in self._rates:
+            held = self._holders.requests[:, self._mask((name,), self._gangs[0])[self._holders.gangs]]
+            asking = held[:, held[row] > 0]
+            has_all = bool((asking[other] > 0).all())
+            per_unit = float((asking[row] / asking[other]).max(initial=0.0)) if has_all else float("inf")
+            self._rates[name, row, other] = (per_unit, float(asking[other].max(initial=0)))
+        return self._rates[name, row, other]
+
+    @cached_property
+    def _pairs(self) -> _Held:
+        """Return what each gang holds on each node."""
+        holders, count = self._holders, max(len(self._gangs), 1)
+        marks, where = np.unique(holders.nodes * count + holders.gangs, return_inverse=True)
+        held = [np.bincount(where, weights=amounts, minlength=len(marks)).astype(np.int64) for amounts in holders.requests]
+        return _Held(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)))
+
+    @cached_property
+    def _priorities(self) -> Counts:
+        return np.array([gang.priority for gang in self._gangs], dtype=np.int64)
+
+    @cached_property
+    def _sizes(self) -> Counts:
+        """Count what each gang has that could go."""
+        return np.bincount(self._holders.gangs, minlength=len(self._gangs))
+
+    @cached_property
+    def _lost(self) -> Counts:
+        """Add up for how long what each gang has that could go has run."""
+        sums = np.bincount(self._holders.gangs, weights=self._holders.seconds, minlength=len(self._gangs))
+        return sums.astype(np.int64)
+
+    @cached_property
+    def _may_spare(self) -> Mask:
+        """Mark gangs that may have more than they need, or are broken: where all members are needed and there, none can."""
+        members = self._session.snapshot.members_of
+        needed = [gang.min_member if len(members(gang.key)) == gang.min_member else -1 for gang in self._gangs]
+        return np.not_equal(self._sizes, np.array(needed, dtype=np.int64))
+
+    @cached_property
+    def _gangs(self) -> list[Gang]:
+        return list(self._session.snapshot.gangs.values())
+
+    @cached_property
+    def _may_lose(self) -> Mask:
+        return np.array([gang.is_preemptable is not False for gang in self._gangs], dtype=np.bool_)
+
+    @cached_property
+    def _holders(self) -> _Holders:
+        snapshot, table = self._session.snapshot, self._session.snapshot.holders
+        numbers: dict[str, int] = {gang.key: number for number, gang in enumerate(self._gangs)}
+        on_node = np.asarray(table.nodes)
+        there = np.flatnonzero(on_node >= 0)
+        nodes = numbers_of(table.code_by_node, snapshot.nodes.number_by_name)[on_node[there]]
+        gangs = numbers_of(table.code_by_gang, numbers)[np.asarray(table.gangs)[there]]
+        known = (nodes >= 0) & (gangs >= 0)
+        shapes, started = np.asarray(table.shapes)[there][known], np.asarray(table.started)[there][known]
+        seconds = np.where(started > 0, np.maximum(snapshot.now - started, 0.0), 0.0).astype(np.int64)
+        return _Holders(nodes[known], gangs[known], self._requests_by_shape(shapes)[:, shapes], seconds)
+
+    def _requests_by_shape(self, shapes: Counts) -> Amounts:
+        """Return what tasks of these shapes ask for, in the columns of their codes."""
+        table = self._session.snapshot.holders
+        requests = np.zeros((len(self._session.snapshot.space), len(table.shape_by_code)), dtype=np.int64)
+        for code in np.unique(shapes).tolist():
+            requests[:, code] = self._session.request_of(table.shape_by_code[code]).amounts
+        return requests
+
+
+def _least_eviction(free: Counts, amount: int, room: Counts, wanted: int) -> float:
+    """Return how much has to go at least for so many tasks: what each place on each node lacks, the cheapest places first."""
+    costs = [np.zeros(0)]
+    for copy in range(1, int(room.max(initial=0)) + 1):
+        has_copy = room >= copy
+        lacks = np.clip(copy * amount - np.maximum(free[has_copy], 0), 0, amount)
+        costs.append(lacks.astype(np.float64))
+    return float(np.sort(np.concatenate(costs))[:wanted].sum())

@@ -1,0 +1,162 @@
+"""Places for all tasks of a gang at once: the best node for task after task, and where that fails, every way of packing them.
+
+Tasks of one class, in whose way no other pods are, need no search: as many fit as the nodes have room for. Of several classes
+nodes are filled class by class, and if that fails all ways are looked at together (`placement/packing.py`).
+"""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+from phalanx.placement import Amounts, Counts, Mask
+from phalanx.placement.fit import copies
+from phalanx.placement.ledger import Request
+from phalanx.placement.packing import Budget, Load, pack
+from phalanx.session.session import Session
+from phalanx.session.statement import Statement
+from phalanx.session.task_filters import has_own_filters, own_filters
+from phalanx.state.gang_state import TaskState
+
+MOST_CELLS = 200_000_000
+"""Of all packings for one gang together: some tenths of a second. Two classes of a hundred tasks on 500 nodes take a hundredth."""
+
+
+class Places:
+    """Looks for places of some tasks of one queue in a domain, on free room and on room that is being released."""
+
+    def __init__(self, session: Session, queue: Queue, domain: Mask, tasks: list[TaskState]) -> None:
+        """Take the tasks with the largest first."""
+        self._session, self._queue, self._domain = session, queue, domain
+        self.runs = list(_by_class(session, tasks).values())
+        self.runs.sort(key=lambda run: weight(session, run[0].task.shape), reverse=True)
+        self.tasks = [task for run in self.runs for task in run]
+        self._is_local = all(is_alone(session, task) for task in self.tasks)
+        self._budget = Budget(MOST_CELLS)
+
+    @property
+    def key(self) -> Hashable:
+        """What gangs have in common that need the same places; None for tasks that other pods matter to."""
+        if not self._is_local:
+            return None
+        return self._domain.tobytes(), tuple((self._session.class_of(run[0].task.shape), len(run)) for run in self.runs)
+
+    def fit(self) -> bool:
+        """Tell whether every task has a place now or later."""
+        shape = self.tasks[0].task.shape
+        if self._is_local and len(self.runs) == 1:
+            if self._session.queue_room(self._queue, shape).tasks < len(self.tasks):
+                return False
+            return self._session.outlook(shape).room_in(self._domain) >= len(self.tasks)
+        with self._session.trial() as trial:
+            if self._is_local and self._take_filling(trial):
+                return True
+            trial.rollback(0)
+            return self.take(trial)
+
+    def take(self, statement: Statement, *, starts_now: bool = False) -> bool:
+        """Promise every task a place, or give it one on free room; tell whether all got one."""
+        mark = statement.checkpoint()
+        if self._take_best(statement, starts_now):
+            return True
+        statement.rollback(mark)
+        if self._is_local and not starts_now and self._take_filling(statement):
+            return True
+        statement.rollback(mark)
+        nodes = self._search(starts_now)
+        if nodes is not None and self._take_these(nodes, statement, starts_now):
+            return True
+        statement.rollback(mark)
+        return False
+
+    def _take_filling(self, statement: Statement) -> bool:
+        """Place class after class, each on the nodes with the least room for it first: quick, and seldom too coarse."""
+        for run in self.runs:
+            nodes = self._fill(run)
+            if nodes is None or self._session.queue_room(self._queue, run[0].task.shape).tasks < len(run):
+                return False
+            statement.pipeline(run, nodes)
+        return True
+
+    def _fill(self, run: list[TaskState]) -> list[int] | None:
+        shape = run[0].task.shape
+        room = copies(self._session.ledger.future, self._session.request_of(shape), slice(None))
+        room = np.minimum(room, self._session.node_room(shape, slice(None)))
+        nodes = np.flatnonzero(self._open_to(run[0], False) & (room > 0))
+        nodes = nodes[np.argsort(room[nodes], kind="stable")]
+        filled = np.repeat(nodes, np.minimum(room[nodes], len(run)))[: len(run)]
+        return filled.tolist() if len(filled) == len(run) else None
+
+    def _take_best(self, statement: Statement, starts_now: bool) -> bool:
+        for task in self.tasks:
+            mask = self._open_to(task, starts_now)
+            outlook = self._session.outlook(task.task.shape)
+            node = outlook.best(mask, extra=self._session.task_scores(task)) if mask.any() else None
+            if node is None or not self._has_quota(task):
+                return False
+            _put(statement, task, node, starts_now)
+        return True
+
+    def _take_these(self, nodes: list[int], statement: Statement, starts_now: bool) -> bool:
+        for task, node in zip(self.tasks, nodes, strict=True):
+            if not self._open_to(task, starts_now)[node] or not self._has_quota(task):
+                return False
+            _put(statement, task, node, starts_now)
+        return True
+
+    def _open_to(self, task: TaskState, starts_now: bool) -> Mask:
+        outlook = self._session.outlook(task.task.shape)
+        mask = outlook.feasible & self._domain
+        if starts_now:
+            mask = np.logical_or.reduce([part for is_now, part in outlook.groups(within=self._domain) if is_now])
+        narrow = own_filters(self._session, task, mask).narrow(mask)
+        assert narrow is not None
+        return narrow
+
+    def _has_quota(self, task: TaskState) -> bool:
+        return self._session.queue_room(self._queue, task.task.shape).tasks > 0
+
+    def _search(self, starts_now: bool) -> list[int] | None:
+        """Return a node for each task such that all fit, if there is a way."""
+        if not self._is_local or len(self.runs) == 1:
+            return None
+        ledger = self._session.ledger
+        room = np.minimum(ledger.idle, ledger.future) if starts_now else ledger.future
+        runs = sorted(self.runs, key=len)
+        requests = [self._session.request_of(run[0].task.shape) for run in runs]
+        caps = [self._most(run, request, room, starts_now) for run, request in zip(runs, requests, strict=True)]
+        found = pack(room, Load([len(run) for run in runs], [request.amounts for request in requests], caps), self._budget)
+        if found is None:
+            return None
+        nodes = {id(run): np.repeat(np.arange(len(counts)), counts).tolist() for run, counts in zip(runs, found, strict=True)}
+        return [node for run in self.runs for node in nodes[id(run)]]
+
+    def _most(self, run: list[TaskState], request: Request, room: Amounts, starts_now: bool) -> Counts:
+        """Return how many tasks of a run each node would take if there were no others."""
+        shape, is_open = run[0].task.shape, self._open_to(run[0], starts_now)
+        counts = np.minimum(copies(room, request), self._session.node_room(shape, slice(None)))
+        return np.where(is_open, counts, 0)
+
+
+def is_alone(session: Session, task: TaskState) -> bool:
+    """Tell whether nothing but room and its shape decides where a task may go: no other pods, and no filter of its own."""
+    return session.is_local(task.task.shape) and not has_own_filters(session, task)
+
+
+def _by_class(session: Session, tasks: list[TaskState]) -> dict[Hashable, list[TaskState]]:
+    found: dict[Hashable, list[TaskState]] = {}
+    for task in tasks:
+        found.setdefault(session.class_of(task.task.shape), []).append(task)
+    return found
+
+
+def weight(session: Session, shape: Shape) -> float:
+    """Return the largest part of the cluster that a task takes of any resource."""
+    total = session.ledger.allocatable.sum(axis=1)
+    return max((amount / max(int(total[row]), 1) for row, amount in session.request_of(shape).rows), default=0.0)
+
+
+def _put(statement: Statement, task: TaskState, node: int, starts_now: bool) -> None:
+    put = statement.allocate if starts_now else statement.pipeline
+    put([task], [node])

@@ -1,0 +1,237 @@
+"""Jobs in the order in which they are tried: down a tree of queues, each with its own line of jobs."""
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+from itertools import count, groupby
+from typing import Any
+
+from phalanx.kai.amounts import Figures
+from phalanx.kai.podsets import can_be_whole
+from phalanx.kai.queue_order import Contender, comes_first
+from phalanx.kai.shares import QueueShare
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey
+from phalanx.session.hooks import SortKey
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import Verdict
+
+
+def waiting_jobs(session: Session, action: str) -> list[GangState]:
+    """Return the jobs that can be tried: enough tasks to be whole, one of them waiting, in a leaf queue; plugins may refuse one.
+
+    Of each queue only as many as `queueDepthPerAction` allows, the first ones in order; the others are told so.
+    """
+    tree = session.instance("proportion").tree if session.instance("proportion") else None
+    jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (tree is None or tree.leaf(gang.gang.queue))]
+    jobs = [gang for gang in jobs if _may_be_tried(session, gang)]
+    depth = _depth(session, action)
+    return jobs if depth < 0 else _first_ones(session, jobs, action, depth)
+
+
+def _may_be_tried(session: Session, gang: GangState) -> bool:
+    verdict = session.gang_valid(gang)
+    if not verdict.ok:
+        gang.verdicts.append(verdict)
+    return verdict.ok
+
+
+def _depth(session: Session, action: str) -> int:
+    """Return how many jobs of a queue an action tries; -1 for all."""
+    depths = session.policy.options.get("queueDepthPerAction")
+    return int(depths.get(action, -1)) if isinstance(depths, Mapping) else -1
+
+
+def _first_ones(session: Session, jobs: list[GangState], action: str, depth: int) -> list[GangState]:
+    lines: dict[str, list[GangState]] = {}
+    for gang in sorted(jobs, key=session.gang_key):
+        lines.setdefault(gang.gang.queue, []).append(gang)
+    text = f"not tried by {action}: it takes {depth} of the jobs of queue {{!r}} (queueDepthPerAction) and others come first"
+    for name, line in lines.items():
+        for gang in line[depth:]:
+            gang.verdicts.append(Verdict.refuse(action, "QueueDepth", text.format(name), queue=name, depth=depth))
+    return [gang for line in lines.values() for gang in line[:depth]]
+
+
+def _is_waiting(gang: GangState) -> bool:
+    return _has_waiting(gang) and can_be_whole(gang)
+
+
+def _has_waiting(gang: GangState) -> bool:
+    return any(task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks)
+
+
+Standing = tuple[int, bool, bool]
+"""Of a job in the line of its queue: the number of its run of jobs that would get the same, whether it is first there, or last."""
+
+
+class WaitingOrder:
+    """All jobs with a waiting task in the order of their queues, kept over an action; ready to start or not."""
+
+    def __init__(self, session: Session) -> None:
+        """Sort the jobs."""
+        self._session, self._proportion = session, session.instance("proportion")
+        self.by_queue: dict[str, list[tuple[SortKey, str]]] = {}
+        self.gone: set[str] = set()
+        """Jobs that are in the lists and wait no more."""
+        self._chunks: dict[str, Figures] = {}
+        self._ends: dict[str, dict[int, int]] = {}
+        self._firsts: dict[str, int] = {}
+        self._standings: dict[str, dict[str, Standing]] = {}
+        for gang in session.gangs.values():
+            if _has_waiting(gang):
+                self.by_queue.setdefault(gang.gang.queue, []).append((session.gang_key(gang), gang.key))
+        for line in self.by_queue.values():
+            line.sort()
+
+    def first(self, name: str) -> int:
+        """Return the place of the first job of a queue that still waits."""
+        line, place = self.by_queue.get(name, []), self._firsts.get(name, 0)
+        while place < len(line) and line[place][1] in self.gone:
+            place += 1
+        self._firsts[name] = place
+        return place
+
+    def chunk(self, key: str) -> Figures:
+        """Return what a job would get next."""
+        if key not in self._chunks:
+            self._chunks[key] = self._proportion.next_chunk(self._session, self._session.gangs[GangKey(key)])
+        return self._chunks[key]
+
+    def end(self, name: str, place: int) -> int:
+        """Return where the run of jobs ends that would get the same as the one at this place."""
+        ends, line = self._ends.setdefault(name, {}), self.by_queue[name]
+        if place not in ends:
+            chunk, end = self.chunk(line[place][1]), place + 1
+            while end < len(line) and self.chunk(line[end][1]) == chunk:
+                end += 1
+            ends.update(dict.fromkeys(range(place, end), end))
+        return ends[place]
+
+    def standing(self, gang: GangState) -> Standing | None:
+        """Return what a simulation sees of the place of a job; jobs of a queue with the same answer are served alike."""
+        name = gang.gang.queue
+        if self._proportion is None:
+            return None
+        if name not in self._standings:
+            keys = [key for _, key in self.by_queue.get(name, []) if key not in self.gone]
+            runs = enumerate([list(run) for _, run in groupby(keys, key=self.chunk)])
+            self._standings[name] = {key: (number, key == run[0], key == run[-1]) for number, run in runs for key in run}
+        return self._standings[name].get(gang.key)
+
+    def update(self, gangs: Mapping[str, GangState]) -> None:
+        """Take out jobs that wait no more, and put those that have changed in their new place."""
+        for key, gang in gangs.items():
+            self._chunks.pop(key, None)
+            self._standings.pop(gang.gang.queue, None)
+            if _has_waiting(gang):
+                self._insert(key, gang)
+            else:
+                self.gone.add(key)
+
+    def _insert(self, key: str, gang: GangState) -> None:
+        name = gang.gang.queue
+        line = [entry for entry in self.by_queue.get(name, []) if entry[1] != key and entry[1] not in self.gone]
+        insort(line, (self._session.gang_key(gang), key))
+        self.by_queue[name] = line
+        self._ends.pop(name, None)
+        self._firsts.pop(name, None)
+
+
+class JobLine:
+    """Gives the next job of the queue whose turn it is, as things stand at that moment.
+
+    In a simulation there are others in line, which are never given. Their tasks and those that are evicted wait too.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        jobs: list[GangState],
+        *,
+        others: WaitingOrder | None = None,
+        chunks: Mapping[str, Figures] | None = None,
+    ) -> None:
+        """Line the jobs up by queue; `others` make it a simulation, `chunks` say what some jobs would get."""
+        self._session, self._number, self._others, self._chunks = session, count(), others, chunks or {}
+        self._proportion = session.instance("proportion")
+        self._own = {gang.key for gang in jobs}
+        self._places: dict[str, int] = {}
+        self._lines: dict[str, list[Any]] = {}
+        for gang in jobs:
+            self._lines.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(self._number), gang))
+        for line in self._lines.values():
+            heapify(line)
+
+    def push(self, gang: GangState) -> None:
+        """Put a job back in line."""
+        heappush(self._lines.setdefault(gang.gang.queue, []), (self._session.gang_key(gang), next(self._number), gang))
+
+    def pop(self) -> GangState | None:
+        """Take the next job out; None when there is none."""
+        while any(self._lines.values()) and (name := self._next_queue()) is not None:
+            if self._other(name) is None:
+                gang: GangState = heappop(self._lines[name])[-1]
+                return gang
+            self._pass_over(name)
+        return None
+
+    def _next_queue(self) -> str | None:
+        if self._proportion is None:
+            names = [name for name, line in self._lines.items() if line]
+            return min(names, key=lambda name: (self._session.queues[name].created, name), default=None)
+        best = self._best(self._proportion.tree.roots)
+        return best[1] if best is not None else None
+
+    def _best(self, queues: list[QueueShare]) -> tuple[Contender, str] | None:
+        """Return the queue of these that is next, and the leaf below it whose job that is."""
+        best: tuple[Contender, str] | None = None
+        for queue in queues:
+            first = self._first(queue)
+            if first is None:
+                continue
+            mine = Contender(queue, first[0])
+            if best is None or comes_first(mine, best[0], self._proportion.total):
+                best = (mine, first[1])
+        return best
+
+    def _first(self, queue: QueueShare) -> tuple[Figures, str] | None:
+        """Return what the first job in a queue would get, and the leaf that it is in."""
+        if queue.children:
+            best = self._best(queue.children)
+            return (best[0].job, best[1]) if best is not None else None
+        other, line = self._other(queue.name), self._lines.get(queue.name)
+        if other is not None and self._others is not None:
+            return self._others.chunk(other), queue.name
+        if not line:
+            return None
+        return self._chunk(line[0][-1]), queue.name
+
+    def _chunk(self, gang: GangState) -> Figures:
+        known = self._chunks.get(gang.key)
+        next_one: Figures = known or self._proportion.next_chunk(self._session, gang, counts_evicted=self._others is not None)
+        return next_one
+
+    # --- others in line ----------------------------------------------------------------------------------------------------
+
+    def _other(self, name: str) -> str | None:
+        """Return the first job of a queue if it is one of the others."""
+        others, line = self._others, self._lines.get(name)
+        if others is None or self._proportion is None:
+            return None
+        waiting, place = others.by_queue.get(name, []), max(self._places.get(name, 0), others.first(name))
+        while place < len(waiting) and (waiting[place][1] in self._own or waiting[place][1] in others.gone):
+            place += 1
+        self._places[name] = place
+        is_behind = place == len(waiting) or (line and line[0][0] < waiting[place][0])
+        return None if is_behind else waiting[place][1]
+
+    def _pass_over(self, name: str) -> None:
+        """Go on to the next job of a queue. Behind one that would get the same the queue has its turn again: they go together."""
+        assert self._others is not None, "there is somebody to pass over"
+        place, line = self._places[name], self._lines.get(name)
+        end = self._others.end(name, place)
+        if line:
+            end = bisect_left(self._others.by_queue[name], (line[0][0],), place + 1, end)
+        self._places[name] = end

@@ -1,0 +1,137 @@
+"""Find places for the tasks of one attempt: part by part of the gang, each in the sets of nodes that its topology allows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from phalanx.kai.podsets import leaves_in_order, pod_sets
+from phalanx.kubernetes.shared_gpus import SharedGpus
+from phalanx.model.status import HOLDING, Status
+from phalanx.placement import Mask
+from phalanx.placement.fill import NOT_A_CANDIDATE
+from phalanx.placement.fit import fits
+from phalanx.session.session import Session
+from phalanx.session.statement import Kind, Statement
+from phalanx.session.task_filters import offers, own_filters
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import FitError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node for a task, now or once others have left."""
+
+    node: int
+    is_now: bool
+
+
+class Placer:
+    """Places attempts; `promises_only` never takes room at once, as the searches for victims do."""
+
+    def __init__(self, session: Session, *, promises_only: bool = False) -> None:
+        """Serve one session. The book of shared devices is opened first: they are not there for whole requests."""
+        self._session, self._promises_only = session, promises_only
+        session.book(SharedGpus)
+
+    def place(self, gang: GangState, tasks: list[TaskState], statement: Statement, nodes: Mask | None = None) -> bool:
+        """Place all tasks or none; what was tried is undone."""
+        offered = np.ones(len(self._session.snapshot.nodes), dtype=np.bool_) if nodes is None else nodes
+        mark = statement.checkpoint()
+        if not any(self._place_group(gang, "", tasks, statement, some) for some in offers(self._session, gang, offered)):
+            statement.rollback(mark)
+            return False
+        if not self._promises_only and _waits_for_promises(gang):
+            _promise_all(gang, statement, mark)
+        return True
+
+    def _place_group(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, offered: Mask) -> bool:
+        """Place a sub-group and everything below it in the first set of nodes that takes all of it."""
+        below = _tasks_below(gang, name, tasks)
+        if not below:
+            return True
+        for nodes in self._session.node_subsets(gang, name, below, offered):
+            mark = statement.checkpoint()
+            if self._place_parts(gang, name, below, statement, nodes):
+                return True
+            statement.rollback(mark)
+        return False
+
+    def _place_parts(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, nodes: Mask) -> bool:
+        policies = gang.gang.subgroups
+        parents = {policy.parent for policy in policies}
+        if not policies or (name and name not in parents):
+            return all(self._place_task(task, statement, nodes) for task in tasks)
+        inner = sorted(policy.name for policy in policies if policy.parent == name and policy.name in parents)
+        leaves = [leaf.name for leaf in leaves_in_order(pod_sets(gang)) if leaf.policy is not None and leaf.policy.parent == name]
+        return all(self._place_group(gang, part, tasks, statement, nodes) for part in [*inner, *leaves])
+
+    def _place_task(self, task: TaskState, statement: Statement, nodes: Mask) -> bool:
+        place = self.best(task, nodes)
+        if place is None:
+            return False
+        is_home = task.status is Status.RELEASING and task.node == place.node
+        if is_home and self._session.book(SharedGpus).stays(task, place.node) and statement.restore(task):
+            return True
+        take = statement.allocate if place.is_now and not self._promises_only else statement.pipeline
+        take([task], [place.node])
+        return True
+
+    def best(self, task: TaskState, nodes: Mask) -> Place | None:
+        """Return the best node that fits; the smaller name among equals."""
+        session, shape = self._session, task.task.shape
+        verdict = session.prefilter(task)
+        if not verdict.ok:
+            self._note(task, lambda: FitError.same_everywhere(int(nodes.sum()), verdict.message))
+            return None
+        request = session.request_of(shape)
+        later = fits(session.ledger.future, request) & session.outlook(shape).allowed & nodes
+        now = fits(session.ledger.idle, request)
+        for waits in session.node_waits(shape):
+            now &= ~waits
+        if shape.gpu_share is not None:
+            shared_now, shared_later, _ = session.book(SharedGpus).room(shape)
+            now, later = now & shared_now, later & shared_later
+        allowed = own_filters(session, task, later).narrow(later)
+        later = later if allowed is None else allowed
+        if not later.any():
+            self._note(task, lambda: session.outlook(shape).error(within=nodes))
+            return None
+        scores = session.placement_scores(task, nodes)
+        node = int(np.where(later, scores, NOT_A_CANDIDATE).argmax())
+        is_now = bool(now[node]) and (shape.gpu_share is None or session.book(SharedGpus).is_now(shape.gpu_share, node))
+        return Place(node, is_now)
+
+    def _note(self, task: TaskState, error: Callable[[], FitError]) -> None:
+        """Remember why no node took a task; a trial, which looks at some nodes of a cluster as it might be, tells nothing new."""
+        if not self._promises_only or task.error is None:
+            task.error = error()
+
+
+def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[TaskState]:
+    """Return the tasks of a sub-group and of all sub-groups under it; all tasks for the gang itself."""
+    if not name:
+        return tasks
+    parent_of = {policy.name: policy.parent for policy in gang.gang.subgroups}
+
+    def is_below(task: TaskState) -> bool:
+        current = task.subgroup.policy.name if task.subgroup.policy is not None else ""
+        while current and current != name:
+            current = parent_of.get(current, "")
+        return current == name
+
+    return [task for task in tasks if is_below(task)]
+
+
+def _waits_for_promises(gang: GangState) -> bool:
+    """Tell whether a leaf has a promised task and too few that really have a place."""
+    return any(leaf.count([Status.PIPELINED]) and leaf.count(HOLDING) < leaf.minimum for leaf in pod_sets(gang))
+
+
+def _promise_all(gang: GangState, statement: Statement, mark: int) -> None:
+    """Turn the places of this attempt into promises on the same nodes: nothing of the gang starts before all of it can."""
+    moves = [(operation.kind, list(operation.tasks), list(operation.nodes)) for operation in statement.operations[mark:]]
+    statement.rollback(mark)
+    for kind, tasks, nodes in moves:
+        if kind is not Kind.EVICT:
+            statement.pipeline(tasks, nodes)

@@ -1,0 +1,123 @@
+"""Victims in bundles: what a gang can spare, and the rest of it, which goes as a whole or not at all."""
+
+from dataclasses import dataclass, field
+from functools import cmp_to_key
+
+import numpy as np
+
+from phalanx.actions.dry_run import is_victim
+from phalanx.model.status import EVICTABLE, READY
+from phalanx.placement import Amounts, Mask
+from phalanx.session.session import Session
+from phalanx.state.gang_state import GangState, TaskState
+
+
+@dataclass(slots=True)
+class Bundle:
+    """Tasks of one gang that are evicted together; those inside the domain make room there."""
+
+    gang: GangState
+    is_safe: bool
+    tasks: list[TaskState]
+    value: float = np.inf
+    """What the domain gains for what the gang loses; safe bundles cost nothing."""
+    voters: list[str] = field(default_factory=list)
+    """The plugins that let its tasks go."""
+
+
+class BundleMaker:
+    """Collects bundles in a domain for one gang that starves."""
+
+    def __init__(self, session: Session, preemptor: GangState, purpose: str, *, allows_whole: bool) -> None:
+        """Serve the gang; `purpose` is preempt or reclaim."""
+        self._session, self._preemptor, self._purpose, self._allows_whole = session, preemptor, purpose, allows_whole
+
+    def bundles(self, domain: Mask, waiting: list[TaskState]) -> list[Bundle]:
+        """Return the bundles in the order in which they are given up, as far as the plugins agree."""
+        need = self._sum(waiting)
+        made = [bundle for gang in self._victim_gangs(domain) for bundle in self._split(gang, domain, need)]
+        kept = [bundle for bundle in (self._filtered(bundle, waiting[0]) for bundle in made) if bundle is not None]
+        return sorted(kept, key=cmp_to_key(self._compare))
+
+    def _victim_gangs(self, domain: Mask) -> list[GangState]:
+        found: dict[str, GangState] = {}
+        for node in np.flatnonzero(domain):
+            for task in self._session.running_on(int(node)):
+                if self._may_go(task):
+                    found[task.gang.key] = task.gang
+        return [found[key] for key in sorted(found)]
+
+    def _may_go(self, task: TaskState) -> bool:
+        return is_victim(self._session, task, self._preemptor, self._purpose)
+
+    def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[Bundle]:
+        movable = [task for task in gang.tasks if task.node >= 0 and self._is_movable(task)]
+        movable.sort(key=lambda task: (task.task.priority, task.task.uid))
+        local = [task for task in movable if domain[task.node]]
+        safe = self._spare(gang, local)
+        rest = self._rest(gang, movable) if gang.gang.goes_whole and local else [task for task in local if task not in safe]
+        bundles = [Bundle(gang, True, safe)] if safe else []
+        if self._allows_whole and rest:
+            bundles.append(Bundle(gang, False, rest, self._worth(rest, [task for task in gang.tasks if task.node >= 0], need)))
+        return bundles
+
+    def _rest(self, gang: GangState, movable: list[TaskState]) -> list[TaskState]:
+        """Return all of a gang that only goes as a whole, or nothing if a part of it may not go."""
+        return movable if len(movable) == sum(task.status in EVICTABLE for task in gang.tasks) else []
+
+    def _is_movable(self, task: TaskState) -> bool:
+        return task.status in EVICTABLE and self._may_go(task)
+
+    def _spare(self, gang: GangState, local: list[TaskState]) -> list[TaskState]:
+        """Return tasks that a gang can lose and stay whole; all of them when it is broken already."""
+        left = 0 if gang.gang.goes_whole else gang.tally.ready - gang.gang.min_member
+        if left < 0:
+            return local
+        roles = {role: tally.total(READY) - gang.gang.role_minima[role] for role, tally in gang.role_tallies.items()}
+        spare = []
+        for task in local:
+            role_left = roles.get(task.task.role, 1) if gang.gang.roles_count else 1
+            if left > 0 and role_left > 0:
+                spare.append(task)
+                left -= 1
+                if task.task.role in roles:
+                    roles[task.task.role] -= 1
+        return spare
+
+    def _worth(self, inside: list[TaskState], everywhere: list[TaskState], need: Amounts) -> float:
+        local, total = self._sum(inside), self._sum(everywhere)
+        rows = np.flatnonzero(need)
+        gain = float(sum(min(local[row], need[row]) / need[row] for row in rows))
+        cost = float(sum(total[row] / need[row] for row in rows))
+        return gain / cost if cost else 0.0
+
+    def _sum(self, tasks: list[TaskState]) -> Amounts:
+        total = np.zeros(len(self._session.snapshot.space), dtype=np.int64)
+        for task in tasks:
+            total += self._session.request_of(task.task.shape).amounts
+        return total
+
+    def _filtered(self, bundle: Bundle, preemptor: TaskState) -> Bundle | None:
+        allowed = set(map(id, self._session.evictable(preemptor, bundle.tasks, self._purpose)))
+        kept = [task for task in bundle.tasks if id(task) in allowed]
+        if not kept or (not bundle.is_safe and len(kept) < len(bundle.tasks)):
+            return None
+        return Bundle(bundle.gang, bundle.is_safe, kept, bundle.value, self._session.voters())
+
+    def _compare(self, left: Bundle, right: Bundle) -> int:
+        if left.is_safe != right.is_safe:
+            return -1 if left.is_safe else 1
+        if order := self._order(left, right):
+            return order
+        if left.value != right.value:
+            return -1 if left.value > right.value else 1
+        return -1 if left.gang.key < right.gang.key else 1
+
+    def _order(self, left: Bundle, right: Bundle) -> int:
+        mine, its = left.gang, right.gang
+        if self._purpose == "reclaim" and mine.gang.queue != its.gang.queue:
+            return self._session.victim_queue_compare(mine.gang.queue, its.gang.queue, self._preemptor.gang.queue)
+        if self._purpose == "preempt" and mine is not its:
+            keys = self._session.gang_key(mine), self._session.gang_key(its)
+            return 0 if keys[0] == keys[1] else (-1 if keys[0] > keys[1] else 1)
+        return 0

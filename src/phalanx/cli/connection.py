@@ -1,0 +1,154 @@
+"""Which cluster a command talks to: the options that say so, and the one function that decides.
+
+    --server                          a URL
+    $PHALANX_SERVER                   the same
+    --kubeconfig, --context           a context of a kubeconfig
+    the address of 'phalanx up'       if one is running
+    $KUBECONFIG or ~/.kube/config     its current context
+    the cluster around us             in a pod
+
+The first that says something counts. Under the name `kubectl phalanx` kubeconfigs come right behind --server.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from phalanx.cli import PLUGIN
+from phalanx.cli.lookup import START, address_file, running_address
+
+if TYPE_CHECKING:
+    from phalanx.store.kube.client import Client
+    from phalanx.store.kube.connect import Access
+
+VARIABLE = "PHALANX_SERVER"
+REACHED_BY = ("server", "kubeconfig", "context", "namespace")
+COMPLETION_SECONDS = 2.0
+Result = TypeVar("Result")
+Command = Callable[..., None]
+
+
+class KindName(click.ParamType[str]):
+    """The name of a kind; the shell completes it."""
+
+    name = "kind"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer gangs and every kind that we know, by its plural."""
+        from phalanx.model.kinds import names
+
+        return [CompletionItem(name) for name in ["gangs", *names()] if name.startswith(incomplete)]
+
+
+class ObjectName(click.ParamType[str]):
+    """The name of an object; the shell completes it with what the cluster has, if that answers soon."""
+
+    name = "name"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the objects of the kind that was typed."""
+        import asyncio
+
+        from phalanx.cli.get_run import names_here
+        from phalanx.errors import PhalanxError
+
+        async def asked(client: "Client", namespace: str) -> list[str]:
+            async with asyncio.timeout(COMPLETION_SECONDS):
+                return await names_here(client, str(ctx.params.get("kind") or "gangs"), namespace)
+
+        try:
+            found = ask(Reach(**{name: ctx.params.get(name) for name in REACHED_BY}), asked, ctx)
+        except (PhalanxError, OSError, TimeoutError):
+            return []
+        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What was typed about the cluster and the namespace."""
+
+    server: str | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str | None = None
+
+
+def cluster_options(namespace_help: str) -> Callable[[Command], Command]:
+    """Give a command the options that name a cluster and a namespace; it gets them together, as `reach`."""
+    options = (
+        click.option("-n", "--namespace", metavar="NAME", help=f"{namespace_help} That of the context unless said otherwise."),
+        click.option("--server", metavar="URL", help="The cluster at this address, such as that of 'phalanx up'."),
+        click.option(
+            "--kubeconfig", type=click.Path(), metavar="FILE", help="The cluster of this file; $KUBECONFIG names files, too."
+        ),
+        click.option("--context", metavar="NAME", help="The cluster of this context; the current one unless said otherwise."),
+    )
+
+    def dressed(command: Command) -> Command:
+        @wraps(command)
+        def run(*, server: str | None, kubeconfig: str | None, context: str | None, namespace: str | None, **rest: Any) -> None:
+            command(reach=Reach(server, kubeconfig, context, namespace), **rest)
+
+        for option in reversed(options):
+            run = option(run)
+        return run
+
+    return dressed
+
+
+def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> "Access":
+    """Decide which cluster is meant."""
+    from phalanx.errors import Unreachable
+    from phalanx.store.kube.connect import HOST, access, kubeconfig_paths
+
+    named, variable = reach.server, environment.get(VARIABLE)
+    is_context_named = bool(reach.kubeconfig or reach.context)
+    has_files = any(path.exists() for path in kubeconfig_paths("", environment))
+    if named or (variable and not is_plugin):
+        return _at(named or variable or "")
+    if is_context_named or (is_plugin and has_files):
+        return access(reach.kubeconfig or "", reach.context or "", environment)
+    if address := variable or running_address():
+        return _at(address)
+    if has_files or HOST in environment:
+        return access(environment=environment)
+    raise Unreachable(f"no cluster at {address_file()}: {START}")
+
+
+def _at(address: str) -> "Access":
+    from phalanx.errors import Unreachable
+    from phalanx.store.kube.connect import Access
+    from phalanx.store.kube.credentials import Fixed
+
+    if not address.startswith(("http://", "https://")):
+        raise Unreachable(f"no cluster at {address!r}: write a URL such as http://127.0.0.1:8001")
+    return Access(address, "", Fixed())
+
+
+def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ctx: click.Context | None = None) -> Result:
+    """Ask the cluster something about a namespace, and return the answer."""
+    import asyncio
+
+    from phalanx.errors import Unauthorized, Unreachable
+
+    is_plugin = (ctx or click.get_current_context()).find_root().info_name == PLUGIN
+    found = choose(reach, is_plugin=is_plugin, environment=os.environ)
+
+    async def asked() -> Result:
+        async with found.client() as client:
+            return await question(client, reach.namespace or found.namespace)
+
+    try:
+        return asyncio.run(asked())
+    except Unreachable as problem:
+        if found.place:
+            raise Unreachable(f"{found.place}: {problem}") from problem
+        raise Unreachable(f"no cluster at {found.server}: {START}") from problem
+    except Unauthorized as problem:
+        what = "does not know who asks; log in again, or name another context with --context"
+        raise Unauthorized(f"{found.place or 'no credentials'}: {found.server} {what}") from problem

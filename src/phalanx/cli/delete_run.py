@@ -1,0 +1,60 @@
+"""What `phalanx delete` does."""
+
+from collections.abc import Iterable
+
+import click
+
+from phalanx.cli.get_run import gangs, group_kind
+from phalanx.cli.lookup import find, is_gang, title
+from phalanx.errors import ClusterError, Unreachable
+from phalanx.model.kinds import NAMESPACE, POD, Kind, kind_of
+from phalanx.store.apply import rank
+from phalanx.store.input_files import documents_of
+from phalanx.store.kube.client import Client
+
+Target = tuple[Kind, str, str]
+
+
+def of_files(paths: Iterable[str]) -> list[Target]:
+    """Return what manifests describe, the last first: pods before their groups. Namespaces stay, others may live there."""
+    found = [
+        (kind_of(document), str(document["metadata"].get("namespace") or ""), str(document["metadata"].get("name", "")))
+        for _, document in sorted(documents_of(paths), key=lambda found: rank(found[1]))
+    ]
+    return [target for target in reversed(found) if target[0] is not NAMESPACE]
+
+
+async def by_name(client: Client, word: str, namespace: str, names: Iterable[str]) -> list[Target]:
+    """Return the objects of some names, of a gang its pods and then its group, if it has one; every one has to be there."""
+    found: list[Target] = []
+    for name in names:
+        if is_gang(word):
+            (gang,) = await gangs(client, namespace, [name])
+            kind = await group_kind(client, gang)
+            found += ((POD, namespace, member["pod"]) for member in gang["members"])
+            found += [] if kind is None else [(kind, namespace, name.partition("@")[0])]
+        else:
+            kind, document = await find(client, word, namespace, name)
+            found.append((kind, document["metadata"].get("namespace", ""), name))
+    return found
+
+
+class Deleter:
+    """Deletes one object after the other, and counts those that were refused."""
+
+    def __init__(self, client: Client, namespace: str, grace: int | None) -> None:
+        """Objects that name no namespace are in this one."""
+        self._client, self._namespace, self._grace = client, namespace, grace
+        self.refused = 0
+
+    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+        """Delete one object and say so."""
+        place = (namespace or self._namespace) if kind.is_namespaced else ""
+        try:
+            await self._client.delete(kind, place, name, grace=self._grace if kind is POD else None)
+            click.echo(f"{title(kind, name)} deleted")
+        except Unreachable:
+            raise
+        except ClusterError as problem:
+            self.refused += 1
+            click.echo(f"error: {title(kind, name)}: {problem}", err=True)

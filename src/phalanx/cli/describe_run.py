@@ -1,0 +1,124 @@
+"""What `phalanx describe` shows."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import yaml
+
+from phalanx.cli import output
+from phalanx.cli.get_run import gangs, group_kind
+from phalanx.cli.lookup import find, is_gang
+from phalanx.explain.recorded import event_order, event_time, pod_refusal
+from phalanx.model.kinds import EVENT, POD
+from phalanx.store.apply import LAST_APPLIED
+from phalanx.store.kube.client import Client, Listing
+from phalanx.web.columns import Document, age
+
+MOST_EVENTS = 12
+
+
+async def describe(client: Client, word: str, namespace: str, name: str) -> None:
+    """Show one object and what happened to it."""
+    if is_gang(word):
+        (gang,) = await gangs(client, namespace, [name])
+        kind = await group_kind(client, gang)
+        group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
+        _show_gang(gang, group, client.now)
+        await _show_members(client, gang)
+        _show_conditions(gang["conditions"] if group is None else (group.get("status") or {}).get("conditions") or ())
+        about = {name, *(member["pod"] for member in gang["members"])}
+        await _show_events(client, namespace, about)
+        return
+    _, found = await find(client, word, namespace, name)
+    _show_object(found, client.now)
+    await _show_events(client, found["metadata"].get("namespace", ""), {name})
+
+
+def _show_gang(gang: Document, group: Document | None, now: float) -> None:
+    placed = f"{gang['placed']} of {len(gang['members'])}, {gang['running']} running; minimum {gang['minimum']}"
+    _fields(
+        ("Gang", gang["metadata"]["name"]),
+        ("Namespace", gang["metadata"]["namespace"]),
+        ("Dialect", gang["dialect"]),
+        ("Group", _group(gang, group)),
+        ("Queue", gang["queue"]),
+        ("Age", age((group or gang)["metadata"].get("creationTimestamp", ""), now)),
+        ("Status", gang["status"]),
+        ("Phase", gang["phase"]),
+        ("Placed", placed),
+        ("Reason", gang["reason"]),
+        ("Why", gang["why"]),
+    )
+
+
+async def _show_members(client: Client, gang: Document) -> None:
+    """Show the pods of a gang, each with what is written on it."""
+    listed = await client.list(POD, gang["metadata"]["namespace"]) if gang["members"] else Listing([], "")
+    pods = {pod["metadata"]["name"]: pod for pod in listed.items}
+    rows = [(item["pod"], item["status"], item["node"], _trouble(pods.get(item["pod"], {}))) for item in gang["members"]]
+    _section("Members", [("POD", "STATUS", "NODE", "REASON"), *rows])
+
+
+def _trouble(pod: Document) -> str:
+    """Return why a pod has no node, or why it does not run there; empty if all is well."""
+    status = pod.get("status") or {}
+    waiting = [(item.get("state") or {}).get("waiting") or {} for item in status.get("containerStatuses") or ()]
+    said = [pod_refusal(pod), *((item.get("reason"), item.get("message")) for item in (*waiting, status))]
+    return next((": ".join(filter(None, words)) for words in said if any(words)), "")
+
+
+def _group(gang: Document, group: Document | None) -> str:
+    if group is not None:
+        return f"{group['kind']} of {gang['group']}"
+    return f"made by its pods ({gang['group']})" if gang["group"] else "does not exist"
+
+
+def _show_object(found: Document, now: float) -> None:
+    meta = found["metadata"]
+    notes = {key: value for key, value in (meta.get("annotations") or {}).items() if key != LAST_APPLIED}
+    _fields(
+        ("Name", meta["name"]),
+        ("Namespace", meta.get("namespace", "")),
+        ("Kind", f"{found['kind']} of {found['apiVersion']}"),
+        ("Age", age(meta.get("creationTimestamp", ""), now)),
+        ("Labels", _pairs(meta.get("labels") or {})),
+        ("Annotations", _pairs(notes)),
+    )
+    rest = {key: value for key, value in found.items() if key not in ("apiVersion", "kind", "metadata")}
+    if rest:
+        click.echo(yaml.safe_dump(rest, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def _fields(*fields: tuple[str, Any]) -> None:
+    shown = [(f"{name}:", str(value)) for name, value in fields if value != ""]
+    for line in output.columns(shown):
+        click.echo(line)
+
+
+def _pairs(table: Document) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(table.items()))
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> None:
+    if len(rows) > 1:
+        click.echo(f"{title}:")
+        for line in output.columns(rows):
+            click.echo(f"  {line}")
+
+
+def _show_conditions(conditions: Iterable[Document]) -> None:
+    rows = [tuple(str(item.get(key, "")) for key in ("type", "status", "reason", "message")) for item in conditions]
+    _section("Conditions", [("TYPE", "STATUS", "REASON", "MESSAGE"), *rows])
+
+
+async def _show_events(client: Client, namespace: str, about: Iterable[str]) -> None:
+    listed = await client.list(EVENT, namespace)
+    found = [item for item in listed.items if item.get("involvedObject", {}).get("name") in about]
+    found.sort(key=event_order)
+    rows = [
+        (age(event_time(item), client.now), item.get("type", ""), item.get("reason", ""),
+         f"{item['involvedObject']['kind'].lower()}/{item['involvedObject']['name']}", item.get("message", ""))
+        for item in found[-MOST_EVENTS:]
+    ]  # fmt: skip
+    _section("Events", [("AGE", "TYPE", "REASON", "ABOUT", "MESSAGE"), *rows])

@@ -1,0 +1,229 @@
+"""What `phalanx get` does: asks for objects, and shows them once or as they change."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+
+import click
+import msgspec
+
+from phalanx.cli import output
+from phalanx.cli.get import Options
+from phalanx.cli.jsonpath import filled
+from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
+from phalanx.errors import Forbidden, Gone, Missing
+from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.discovery import served_kinds
+from phalanx.web.columns import Column, Document, columns_of
+
+BETWEEN_LOOKS_SECONDS = 0.5
+"""What changes together is shown together."""
+
+
+async def show(client: Client, asked: Options) -> None:
+    """Show what was asked for."""
+    word, names = split_name(asked.kind, asked.names)
+    table = _Table(client, asked)
+    if is_gang(word):
+        await _show_gangs(client, asked, names, table)
+        return
+    kinds = [kind for part in word.split(",") for kind in await kinds_here(client, part)]
+    items = (
+        [(await find(client, word, asked.namespace, name))[1] for name in names] if names else await _listed(client, asked, kinds)
+    )
+    table.write(items, is_one=len(names) == 1)
+    if asked.follows:
+        await _follow(client, asked, kinds, table)
+
+
+async def _listed(client: Client, asked: Options, kinds: Sequence[Kind]) -> list[Document]:
+    found: list[Document] = []
+    for kind in kinds:
+        found += (await client.list(kind, asked.place, labels=asked.labels)).items
+    return found
+
+
+async def _follow(client: Client, asked: Options, kinds: Sequence[Kind], table: "_Table") -> None:
+    """Show every change of some kinds; an end or a gap in a watch begins a new one."""
+
+    async def follow(kind: Kind) -> None:
+        async for change in changes(client, kind, asked.place, asked.labels):
+            if not asked.names or change["metadata"]["name"] in asked.names:
+                table.write_more(change)
+
+    async with asyncio.TaskGroup() as tasks:
+        for kind in kinds:
+            tasks.create_task(follow(kind))
+
+
+async def changes(client: Client, kind: Kind, namespace: str, labels: str = "") -> AsyncIterator[Document]:
+    """Yield objects as they change from now on."""
+    since = (await client.list(kind, namespace, labels=labels)).version
+    while True:
+        try:
+            async with aclosing(client.watch(kind, namespace, since=since, labels=labels)) as events:
+                async for event in events:
+                    since = event.object["metadata"]["resourceVersion"]
+                    if event.type != "BOOKMARK":
+                        yield event.object
+        except Gone:
+            since = (await client.list(kind, namespace, labels=labels)).version
+
+
+# --- gangs ---------------------------------------------------------------------------------------------------------------
+
+
+async def group_kind(client: Client, gang: Document) -> Kind | None:
+    """Return the kind of a gang's group object, as the cluster serves it; None where pods alone make it."""
+    group = gang["group"].rpartition("/")[0]
+    kinds = [kind for kind in GROUP_KINDS if kind.group == group]
+    return next(iter(await served_kinds(client, kinds)), None) if kinds else None
+
+
+async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> list[Document]:
+    """Return the gangs of a namespace, or of all; those that were named have to be there."""
+    found = await _told(client, namespace)
+    for name in names:
+        if not any(item["metadata"]["name"] == name for item in found):
+            raise Missing(f'gang "{name}" not found{await _elsewhere(client, name)}')
+    return [item for item in found if not names or item["metadata"]["name"] in names]
+
+
+async def names_here(client: Client, word: str, namespace: str) -> list[str]:
+    """Return the names of the objects of a kind in a namespace, or of the gangs."""
+    asked = Options(word, (), namespace)
+    found = await gangs(client, namespace) if is_gang(word) else await _listed(client, asked, await kinds_here(client, word))
+    return sorted(str(item["metadata"]["name"]) for item in found)
+
+
+async def _elsewhere(client: Client, name: str) -> str:
+    """Say in which namespace there is a gang of a name, if we may look there."""
+    try:
+        others = [item["metadata"]["namespace"] for item in await _told(client, "") if item["metadata"]["name"] == name]
+    except Forbidden:
+        return ""
+    return f" in this namespace; there is one with -n {others[0]}" if others else ""
+
+
+async def _told(client: Client, namespace: str) -> list[Document]:
+    """Return gangs as the cluster tells them, or, if it knows nothing of gangs, as its objects do."""
+    from phalanx.live.observer import Observer
+
+    try:
+        return [item for item in await client.gangs() if namespace in ("", item["metadata"]["namespace"])]
+    except (Missing, Forbidden):
+        observer = Observer()
+        found: list[Document] = (await observer.look(client, namespace))["items"]
+    for problem in observer.problems:
+        output.note(f"left out: {problem}")
+    return found
+
+
+async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], table: "_Table") -> None:
+    if asked.labels:
+        raise click.UsageError("gangs have no labels; choose pods or podgroups by them")
+    shown = await gangs(client, asked.place, names)
+    table.write(shown, is_one=len(names) == 1)
+    if not asked.follows:
+        return
+    bell = asyncio.Event()
+
+    async def listen(kind: Kind) -> None:
+        async for _ in changes(client, kind, asked.place):
+            bell.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        for kind in (POD, *await served_kinds(client, GROUP_KINDS)):
+            tasks.create_task(listen(kind))
+        while True:
+            await bell.wait()
+            await asyncio.sleep(BETWEEN_LOOKS_SECONDS)
+            bell.clear()
+            before, shown = shown, await gangs(client, asked.place)
+            for item in shown:
+                if item not in before and (not names or item["metadata"]["name"] in names):
+                    table.write_more(item)
+
+
+# --- output --------------------------------------------------------------------------------------------------------------
+
+
+class _Table:
+    """Writes objects in the form that was asked for."""
+
+    def __init__(self, client: Client, asked: Options) -> None:
+        self._client, self._asked = client, asked
+        self._widths: list[int] = []
+
+    def write(self, items: Sequence[Document], *, is_one: bool) -> None:
+        """Write all objects."""
+        if self._asked.template and not self._asked.follows:
+            click.echo(filled(self._asked.template, items[0] if is_one else _whole(items)), nl=False)
+        elif self._asked.form in ("json", "yaml"):
+            if not self._asked.follows:
+                output.write_data(items[0] if is_one else _whole(items), self._asked.form)
+                return
+            for item in items:
+                self.write_more(item)
+        elif self._asked.form == "name" or self._asked.template:
+            for item in items:
+                self.write_more(item)
+        elif not items:
+            where = "anywhere" if self._asked.everywhere else f"in namespace {self._asked.namespace}; -A shows all namespaces"
+            click.echo(f"no {self._asked.kind} {where}", err=True)
+        else:
+            self._write_tables(items)
+
+    def write_more(self, item: Document) -> None:
+        """Write one object that changed."""
+        if self._asked.form == "json":
+            click.echo(msgspec.json.encode(item))
+        elif self._asked.form == "yaml":
+            click.echo("---")
+            output.write_data(item, "yaml")
+        elif self._asked.form == "name":
+            click.echo(_name(item))
+        elif self._asked.template:
+            click.echo(filled(self._asked.template, item), nl=False)
+        else:
+            self._write_row(self._row(item))
+
+    def _write_tables(self, items: Sequence[Document]) -> None:
+        """Write a table for each kind, an empty line between them."""
+        by_kind: dict[str, list[Document]] = {}
+        for item in items:
+            by_kind.setdefault(f"{item['kind']}.{item['apiVersion']}", []).append(item)
+        for number, group in enumerate(by_kind.values()):
+            rows = [self._head(group[0]), *map(self._row, group)]
+            self._widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            if number:
+                click.echo()
+            for row in rows if self._asked.has_headers else rows[1:]:
+                self._write_row(row)
+
+    def _write_row(self, row: Sequence[str]) -> None:
+        widths = [*self._widths, *([0] * len(row))]
+        click.echo(output.GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
+
+    def _head(self, item: Document) -> list[str]:
+        return [*(["NAMESPACE"] if self._shows_place(item) else []), *(column.title for column in self._columns(item))]
+
+    def _row(self, item: Document) -> list[str]:
+        place = [item["metadata"]["namespace"]] if self._shows_place(item) else []
+        return [*place, *(str(column.cell(item)) for column in self._columns(item))]
+
+    def _shows_place(self, item: Document) -> bool:
+        return self._asked.everywhere and "namespace" in item["metadata"]
+
+    def _columns(self, item: Document) -> list[Column]:
+        return columns_of(item["kind"], self._client.now, is_wide=self._asked.form == "wide")
+
+
+def _whole(items: Sequence[Document]) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": list(items)}
+
+
+def _name(item: Document) -> str:
+    name = str(item["metadata"]["name"])
+    return f"gang/{name}" if item["kind"] == "Gang" else title(kind_of(item), name)

@@ -1,0 +1,255 @@
+"""Simulations for people: a timeline, the gangs, figures, deadlocks in plain words, and several profiles side by side."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from phalanx.cli.output import Screen, columns, with_sentence
+from phalanx.explain.reason_text import counted
+from phalanx.sim.playback import End, Ending
+
+MOST_EVENTS, MOST_GANGS = 40, 40
+"""A table shows so many; more are counted."""
+NODE_PHRASES = {
+    "die": "dies", "return": "returns", "drain": "is drained", "cordon": "is cordoned", "uncordon": "is uncordoned",
+    "leave": "leaves", "join": "joins",
+}  # fmt: skip
+DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One simulation, ready to be shown."""
+
+    result: Mapping[str, Any]
+    node_events: Sequence[tuple[float, str, str]]
+    ending: Ending
+
+
+def short_time(seconds: float | None) -> str:
+    """Write seconds as a person would: ``12.5s``, ``1h02m``, ``3d04h``; a dash for none."""
+    if seconds is None:
+        return "-"
+    if round(seconds, 1) < 60:
+        return f"{round(seconds, 1):g}s"
+    whole = round(seconds)
+    for size, name, below, below_name in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= size:
+            rest = whole % size // below
+            return f"{whole // size}{name}{rest:02}{below_name}" if rest else f"{whole // size}{name}"
+    return f"{whole}s"
+
+
+def ending_text(shown: Shown) -> str:
+    """Say when and why a simulation ended."""
+    waiting = shown.result["metrics"]["waiting"]
+    who = (
+        f"{counted(waiting, 'gang')} still {'waits' if waiting == 1 else 'wait'}"
+        if waiting
+        else "pods beyond their gang's minimum still wait"
+    )
+    after = f"{shown.result['profile']}: ended after {short_time(shown.ending.seconds)}"
+    texts = {
+        End.REACHED: "as long as was asked for",
+        End.DONE: "nothing more can happen",
+        End.HOPELESS: f"{who}, and for a day nothing has changed",
+        End.INTERRUPTED: "interrupted; this is what was known by then",
+    }
+    return f"{after}: {texts[shown.ending.end]}"
+
+
+# --- one simulation ------------------------------------------------------------------------------------------------------
+
+
+def write_one(shown: Shown, screen: Screen) -> None:
+    """Write everything about a simulation."""
+    click.echo("\n".join(_lines(shown, screen)))
+
+
+def _lines(shown: Shown, screen: Screen) -> Iterator[str]:
+    found = shown.result
+    if not found["gangs"]:
+        yield f"No gang arrived. {ending_text(shown)}"
+        return
+    yield from ("TIMELINE", *_timeline(shown), "", *_gangs(found["gangs"], screen))
+    yield from ("", "WAITS", *aligned(_waits(found["metrics"])))
+    yield from ("", "FIGURES", *aligned([(name, text) for name, text in _figures(found).items()], numbers=False))
+    if found["deadlocks"]:
+        yield from ("", "DEADLOCKS", *(_deadlock(item, found["resource"]) for item in found["deadlocks"]))
+    yield from ("", ending_text(shown))
+
+
+def _timeline(shown: Shown) -> Iterator[str]:
+    events = sorted(_events(shown), key=lambda event: event[0])
+    yield from columns([(short_time(moment), text) for moment, text in events[:MOST_EVENTS]])
+    if len(events) > MOST_EVENTS:
+        yield f"and {len(events) - MOST_EVENTS} more events; -o json has all of them"
+
+
+def _events(shown: Shown) -> Iterator[tuple[float, str]]:
+    """Yield what happened, unordered."""
+    for moment, node, event in shown.node_events:
+        yield moment, f"node {node} {NODE_PHRASES[event]}"
+    for gang in shown.result["gangs"]:
+        yield gang["submitted"], f"{gang['name']} arrives with {counted(gang['tasks'], 'task')}"
+        yield from _life(gang)
+    yield from _evictions(shown.result["evictions"])
+
+
+def _life(gang: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
+    for number, (since, until) in enumerate(gang["spans"]):
+        yield since, f"{gang['name']} {'starts again' if number else 'starts'}"
+        if until is not None and until != gang["finished"]:
+            yield until, f"{gang['name']} is interrupted"
+    if gang["finished"] is not None:
+        yield gang["finished"], f"{gang['name']} finishes"
+
+
+def _evictions(evictions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[float, str]]:
+    """Yield the pods that one gang loses at one moment for one reason as one event."""
+    counts: dict[tuple[float, str, str, str, str], int] = {}
+    for item in evictions:
+        key = item["time"], item["gang"] or item["pod"], item["action"], item["for"], item["message"]
+        counts[key] = counts.get(key, 0) + 1
+    for (moment, gang, action, preemptor, message), count in counts.items():
+        reason = f" for {preemptor}" if preemptor and preemptor != gang else ""
+        yield moment, f"{gang} loses {counted(count, 'pod')} by {action}{reason}{f': {message}' if message else ''}"
+
+
+def _gangs(gangs: Sequence[Mapping[str, Any]], screen: Screen) -> Iterator[str]:
+    header = ("GANG", "QUEUE", "TASKS", "MIN", "ARRIVES", "STARTS", "FINISHES", "WAIT", "RUN", "EVICTED")
+    rows = [
+        (*(str(gang[name]) for name in ("name", "queue", "tasks", "minimum")), *map(short_time, _times(gang)), str(gang["evicted"]))
+        for gang in gangs[:MOST_GANGS]
+    ]
+    lines = list(aligned([header, *rows], words=2))
+    width = max(map(len, lines))
+    yield f"{lines[0].ljust(width)}  WHY"
+    for line, gang in zip(lines[1:], gangs, strict=False):
+        yield from with_sentence(line.ljust(width), width + 2, gang["why"], screen)
+    if len(gangs) > MOST_GANGS:
+        yield f"and {counted(len(gangs) - MOST_GANGS, 'more gang')}; -o json has all of them"
+
+
+def _times(gang: Mapping[str, Any]) -> tuple[float | None, ...]:
+    return gang["submitted"], gang["started"], gang["finished"], gang["wait"], gang["run"]
+
+
+def aligned(rows: Sequence[Sequence[str]], *, words: int = 1, numbers: bool = True) -> Iterator[str]:
+    """Align columns: the first ones are words, the rest numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < words or not numbers else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def _waits(metrics: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    header = ("OF", "GANGS", "MEAN", "P50", "P90", "P99", "MAX")
+    groups = {"all": metrics["wait"]}
+    groups |= {f"queue {name}": waits for name, waits in metrics["waitByQueue"].items()}
+    groups |= {f"{name} task{'' if name == '1' else 's'}": waits for name, waits in metrics["waitBySize"].items()}
+    return [header, *((name, *_wait_cells(waits)) for name, waits in groups.items())]
+
+
+def _wait_cells(waits: Mapping[str, float]) -> tuple[str, ...]:
+    return str(waits["count"]), *(short_time(waits[name]) for name in ("mean", "p50", "p90", "p99", "max"))
+
+
+def _figures(found: Mapping[str, Any]) -> dict[str, str]:
+    metrics, resource = found["metrics"], found["resource"]
+    return {
+        f"{resource} held": _percent(metrics["allocation"]), "held by whole gangs": _percent(metrics["occupancy"]),
+        "free but on partly used nodes": _percent(metrics["fragmentation"]),
+        "gangs": f"{metrics['gangs']}: {metrics['finished']} finished, {metrics['waiting']} waiting",
+        "pods evicted": f"{metrics['evictions']}, of {counted(metrics['evictedGangs'], 'gang')}",
+        "work begun anew": f"{metrics['lostWork'] / 3600:.{DIGITS}g} {resource} hours",
+        "first arrival to last end": short_time(metrics["makespan"]), "sessions": str(metrics["sessions"]),
+    }  # fmt: skip
+
+
+def _percent(part: float) -> str:
+    return f"{part:.1%}"
+
+
+def _deadlock(item: Mapping[str, Any], resource: str) -> str:
+    names, holds = item["gangs"], f"{item['holds']:g} {resource}"
+    since = f"since {short_time(item['since'])}"
+    if len(names) == 1:
+        return f"{since} {names[0]} holds {holds}, has less than its minimum, and gets no more"
+    shown = (
+        ", ".join(names[:-1][:MOST_GANGS]) + f" and {names[-1] if len(names) <= MOST_GANGS else f'{len(names) - MOST_GANGS} more'}"
+    )
+    return f"{since} {shown} hold {holds} together; none of them has its minimum, and each waits for what the others hold"
+
+
+# --- several side by side ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One line of a comparison."""
+
+    name: str
+    path: tuple[str, ...]
+    best: int
+    """1: more is better, -1: less is better, 0: neither."""
+    kind: str = "count"
+
+
+MEASURES = (
+    Measure("gangs started", ("started",), 1), Measure("gangs finished", ("finished",), 1),
+    Measure("gangs waiting", ("waiting",), -1),
+    *(Measure(f"wait, {name}", ("wait", name), -1, "time") for name in ("mean", "p50", "p90", "p99", "max")),
+    Measure("held", ("allocation",), 1, "part"), Measure("held by whole gangs", ("occupancy",), 1, "part"),
+    Measure("free but on partly used nodes", ("fragmentation",), -1, "part"), Measure("pods evicted", ("evictions",), -1),
+    Measure("gangs evicted", ("evictedGangs",), -1), Measure("work begun anew", ("lostWork",), -1, "hours"),
+    Measure("first arrival to last end", ("makespan",), -1, "time"), Measure("sessions", ("sessions",), 0),
+)  # fmt: skip
+
+
+def write_comparison(shown: Sequence[Shown]) -> None:
+    """Write one column per profile, with a star at the best of each line, and what each profile left undone."""
+    click.echo("\n".join(_comparison(shown)))
+
+
+def _comparison(shown: Sequence[Shown]) -> Iterator[str]:
+    rows = [("", *(item.result["profile"] for item in shown))]
+    for measure in MEASURES:
+        rows.append((measure.name, *_marked(measure, [_value(measure, item.result["metrics"]) for item in shown])))
+    deadlocks = Measure("deadlocks", (), -1)
+    rows.append((deadlocks.name, *_marked(deadlocks, [float(len(item.result["deadlocks"])) for item in shown])))
+    yield from aligned(rows)
+    yield from ("", "* the best of its line; gangs that have not started count with their wait until the end")
+    for item in shown:
+        yield ending_text(item)
+        for deadlock in item.result["deadlocks"]:
+            yield f"{item.result['profile']}: deadlock {_deadlock(deadlock, item.result['resource'])}"
+
+
+def _value(measure: Measure, metrics: Mapping[str, Any]) -> float | None:
+    found: Any = metrics
+    for name in measure.path:
+        found = found[name]
+    return None if found is None else float(found)
+
+
+def _marked(measure: Measure, values: list[float | None]) -> list[str]:
+    known = [value for value in values if value is not None]
+    best = max(known, key=lambda value: value * measure.best) if known and measure.best else None
+    is_told = best is not None and (len(set(known)) > 1 or len(known) < len(values))
+    return [f"{_cell(measure, value)} {'*' if is_told and value == best else ' '}" for value in values]
+
+
+def _cell(measure: Measure, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if measure.kind == "time":
+        return short_time(value)
+    if measure.kind == "part":
+        return _percent(value)
+    return f"{value / 3600:.{DIGITS}g} h" if measure.kind == "hours" else f"{value:g}"

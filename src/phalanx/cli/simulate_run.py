@@ -1,0 +1,255 @@
+"""Simulations as the command line runs them: worlds are made and played one after the other, and shown."""
+
+import gc
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from phalanx.cli import output
+from phalanx.cli.embedded_objects import served_objects
+from phalanx.cli.simulate import Options
+from phalanx.cli.simulate_output import Shown, ending_text, short_time, write_comparison, write_one
+from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+from phalanx.controllers.builtin import standard_controllers
+from phalanx.dialects.documents import parse_text
+from phalanx.errors import ConfigError
+from phalanx.live.catalogue import connected
+from phalanx.session.cycle import Mind
+from phalanx.session.policy import Policy
+from phalanx.sim.named_workloads import read_workload
+from phalanx.sim.playback import play
+from phalanx.sim.result import Run, result
+from phalanx.sim.scenario import Scenario, find_scenarios
+from phalanx.sim.settings import Settings
+from phalanx.sim.setup import Cast, cast, set_stage, set_workload
+from phalanx.sim.sshkeys import pair_for
+from phalanx.sim.workload import Workload
+from phalanx.sim.world import World
+from phalanx.store.input_files import STDIN, files_of, policy_of_file, read_bytes
+
+SOLO_PROFILE = "default-scheduler"
+FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
+"""Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
+GARBAGE = (100_000, 20, 50)
+"""Objects that come and go between two looks for garbage: a simulation makes many, and few of them form circles."""
+COUNTED_EVERY_SECONDS = 600.0
+"""How often queues are counted in them."""
+SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Everything that is simulated, whoever decides."""
+
+    parts: Cast
+    scenario: Scenario
+    workload: Workload | None
+    seed: int
+    until: float | None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came out."""
+
+    shown: list[Shown] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    is_interrupted: bool = False
+
+
+def simulate(asked: Options) -> Outcome:
+    """Simulate under every policy that was asked for, and write what came out."""
+    gc.set_threshold(*GARBAGE)
+    given, policies = _input(asked), list(_policies(asked))
+    outcome, pace = Outcome(), Pace(asked.factor)
+    with pace.listening():
+        for name, policy in policies:
+            outcome.shown.append(_simulated(given, name, policy, pace))
+            outcome.is_interrupted = pace.is_over
+            if pace.is_over:
+                break
+    results = [shown.result for shown in outcome.shown]
+    if not outcome.is_interrupted:
+        outcome.complaints = [text for item in results for check in given.scenario.expect for text in check.complaints(item)]
+    _write(asked, outcome)
+    return outcome
+
+
+def _write(asked: Options, outcome: Outcome) -> None:
+    results = [shown.result for shown in outcome.shown]
+    if asked.report:
+        _write_report(asked.report, results)
+    if asked.form != "table":
+        for shown in outcome.shown:
+            output.note(ending_text(shown))
+        output.write_data({"results": results} if asked.compare else results[0], asked.form)
+    elif asked.compare:
+        write_comparison(outcome.shown)
+    else:
+        write_one(outcome.shown[0], output.Screen.of_stdout())
+    for text in outcome.complaints:
+        click.echo(f"not as expected: {text}", err=True)
+
+
+def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
+    from phalanx.sim.report import page
+
+    try:
+        Path(path).write_text(page([dict(result) for result in results]), encoding="utf-8")
+    except OSError as problem:
+        raise ConfigError(f"--report: {path}: cannot be written: {problem.strerror}") from problem
+    output.note(f"the report is in {path}")
+
+
+# --- input ---------------------------------------------------------------------------------------------------------------
+
+
+def _input(asked: Options) -> Input:
+    scenario = _scenario(asked)
+    seed = asked.seed if asked.seed is not None else scenario.seed or 0
+    workload = None
+    if asked.workload:
+        trace = read_workload(asked.workload, seed)
+        workload = trace.workload
+        for text in trace.texts():
+            output.note(text)
+    until = scenario.until if asked.until is None else asked.seconds
+    return Input(cast(served_objects(asked.paths)), scenario, workload, seed, until)
+
+
+def _scenario(asked: Options) -> Scenario:
+    """Return the scenario of its own file, or the one in the paths; an empty one if there is none."""
+    if asked.scenario:
+        text = read_bytes(asked.scenario)
+        parse_text(text, asked.scenario)
+        found = [(asked.scenario, item) for item in find_scenarios(text, asked.scenario)]
+        if not found:
+            raise ConfigError(
+                f"{asked.scenario}: no scenario in it; begin it with 'apiVersion: phalanx.dev/v1alpha1' and 'kind: Scenario'"
+            )
+    else:
+        files = [file for path in asked.paths if path != STDIN for file in files_of(path)]
+        found = [(file, item) for file in files for item in find_scenarios(read_bytes(file), file)]
+    if len(found) > 1:
+        raise ConfigError(f"{len(found)} scenarios, in {', '.join(dict.fromkeys(file for file, _ in found))}; keep one of them")
+    return found[0][1] if found else Scenario()
+
+
+def _policies(asked: Options) -> Iterator[tuple[str, Policy]]:
+    if asked.config:
+        yield asked.config, policy_of_file(asked.config)
+        return
+    names = (asked.compare or asked.profile or DEFAULT_PROFILE).split(",")
+    for name in dict.fromkeys(name.strip() for name in names):
+        yield name, policy_of_profile(name)
+
+
+# --- one simulation ------------------------------------------------------------------------------------------------------
+
+
+def _simulated(given: Input, name: str, policy: Policy, pace: "Pace") -> Shown:
+    world = _world(given, name, policy)
+    ending = play(world, given.until, pace.begin(world, name, given.until))
+    pace.finish()
+    for text in dict.fromkeys(world.problems):
+        output.note(f"{name}: {text}")
+    run = Run(name, given.seed, ending.seconds, ending.is_quiet)
+    return Shown(result(world, run), tuple(world.recorder.node_events), ending)
+
+
+def _world(given: Input, name: str, policy: Policy) -> World:
+    mind = connected(policy)
+    if given.workload is None:
+        world = _served_world(given, name, mind, given.scenario.settings)
+    elif given.parts.is_empty:  # groups and pods that are complete: no controller would have anything to do
+        world = World(mind, settings=replace(given.scenario.settings, **FOR_WEEKS), seed=given.seed, is_solo=name == SOLO_PROFILE)
+    else:
+        world = _served_world(given, name, mind, replace(given.scenario.settings, **FOR_WEEKS))
+    if given.workload is not None:
+        set_workload(world, given.workload, policy.family)
+    set_stage(world, given.parts, given.scenario)
+    return world
+
+
+def _served_world(given: Input, name: str, mind: Mind, settings: Settings) -> World:
+    """Return a world with all controllers; those that count do so rarely where weeks are simulated."""
+    policy, chosen = mind.policy, replace(given.scenario.controllers, scheduler=(mind.policy, mind.catalogue))
+    if given.workload is not None:
+        chosen = replace(chosen, queue_status_seconds=COUNTED_EVERY_SECONDS)
+    return World(
+        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
+        controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
+        gates=connected(policy_of_gates()),
+    )  # fmt: skip
+
+
+class Pace:
+    """Says whether a simulation goes on, waits where time is not to pass faster, and shows how far it is."""
+
+    def __init__(self, factor: float | None) -> None:
+        """Let so many seconds of the cluster pass in one; None: as many as can be."""
+        self._factor = factor
+        self._shows = sys.stderr.isatty()
+        self._begun, self._last_line = 0.0, 0.0
+        self._world: World | None = None
+        self._name = ""
+        self._until: float | None = None
+        self.is_over = False
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """End a simulation on Ctrl-C; a second one ends the program."""
+        before = signal.signal(signal.SIGINT, self._stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.is_over = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def begin(self, world: World, name: str, until: float | None) -> "Pace":
+        """Return itself for a new world."""
+        self._world, self._name, self._until = world, name, until
+        self._begun = self._last_line = time.monotonic()
+        return self
+
+    def __call__(self, moment: float) -> float:
+        """Wait until a moment of the cluster has come; return it, or an earlier one if the simulation is over."""
+        self._show()
+        while not self.is_over and (left := self._seconds_until(moment)) > 0:
+            time.sleep(min(left, SLICE_SECONDS))
+            self._show()
+        return min(moment, self._moment()) if self.is_over else moment
+
+    def _seconds_until(self, moment: float) -> float:
+        return 0.0 if self._factor is None else moment / self._factor - (time.monotonic() - self._begun)
+
+    def _moment(self) -> float:
+        """Return how far the cluster's time is: as far as the clock says, or as things have happened."""
+        passed = 0.0 if self._world is None else self._world.now - self._world.start
+        return passed if self._factor is None else max((time.monotonic() - self._begun) * self._factor, passed)
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        if self._shows and now - self._last_line >= BETWEEN_LINES_SECONDS and self._world is not None:
+            self._last_line = now
+            records = self._world.recorder.gangs.values()
+            finished = sum(record.finished is not None for record in records)
+            of = f" of {short_time(self._until)}" if self._until is not None else ""
+            text = f"{self._name}: {short_time(self._moment())}{of}, {finished} of {len(records)} gangs finished"
+            click.echo(f"\r{text}, {now - self._begun:.0f} s\033[K", err=True, nl=False)
+
+    def finish(self) -> None:
+        """Take the line away."""
+        if self._shows:
+            click.echo("\r\033[K", err=True, nl=False)

@@ -1,0 +1,71 @@
+"""The controllers that every cluster runs, in the order in which they are asked at one moment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from phalanx.controllers.binder.controller import Binder
+from phalanx.controllers.binder.gpu_reservations import GpuReservations
+from phalanx.controllers.binder.reservation_pod import IMAGE
+from phalanx.controllers.controller import Controller
+from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.gates import GateLifter, GateTimeouts
+from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.grouper.settings import GrouperSettings
+from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.kueue import KueueGateController
+from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
+from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
+from phalanx.controllers.podgroup_protection import PodGroupProtection
+from phalanx.controllers.quarantine import RefusalController
+from phalanx.controllers.queue import QueueController
+from phalanx.controllers.queue_status import QueueStatusController
+from phalanx.controllers.volcano_job.controller import VolcanoJobs
+from phalanx.controllers.volcano_job.plugins.plugin import MakePair
+from phalanx.controllers.yunikorn import YuniKornController
+from phalanx.session.cycle import Catalogue
+from phalanx.session.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What may be set."""
+
+    schedulers: frozenset[str] = OUR_SCHEDULERS
+    """Pods that name one of these and no group get one."""
+    queue_status_seconds: float = 1.0
+    """From a change to the counts on queues that show it."""
+    hypernode_levels: tuple[str, ...] = ()
+    """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
+    reservation_image: str = IMAGE
+    """What the pods that reserve shared GPUs run."""
+    placeholder_image: str = PAUSE_IMAGE
+    """What the pods run that keep room for pods of a YuniKorn application that are still to come."""
+    own_schedulers: frozenset[str] = frozenset()
+    """Applications of other schedulers than these, if any, are left to them."""
+    grouper: GrouperSettings = field(default_factory=GrouperSettings)
+    """Whose pods are grouped by their owners, and in whose words."""
+    scheduler: tuple[Policy, Catalogue] | None = None
+    """With what pods are placed; if the policy says so, Kueue's gate is lifted for groups that it would place."""
+
+
+def standard_controllers(
+    make_pair: MakePair, settings: ControllerSettings | None = None, *, has_admission: bool
+) -> Sequence[Controller]:
+    """Return one of each; `make_pair` makes keys for ssh, and `has_admission` tells whether the scheduler admits groups first."""
+    chosen = settings or ControllerSettings()
+    grouper = PodGrouper(chosen.grouper)
+    found: list[Controller] = [
+        VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
+        Binder(chosen.reservation_image), GpuReservations(),
+        grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
+        QueueController(), QueueStatusController(chosen.queue_status_seconds),
+        PodGroupProtection(), GateLifter(), GateTimeouts(),
+        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), RefusalController(),
+    ]  # fmt: skip
+    if chosen.hypernode_levels:
+        found.append(HyperNodeController(chosen.hypernode_levels))
+    if chosen.scheduler is not None and chosen.scheduler[0].flags.lifts_kueue_gate:
+        found.append(KueueGateController(*chosen.scheduler))
+    return found

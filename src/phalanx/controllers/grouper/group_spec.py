@@ -1,0 +1,157 @@
+"""What a group says besides how large it is: its queue, its class, whether it may be evicted, and what it copies from its owner."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from phalanx.controllers.grouper.grouping import Grouping
+from phalanx.controllers.grouper.membership import LINK_KEYS
+from phalanx.controllers.grouper.owners import Family, kind_pair
+from phalanx.controllers.grouper.settings import KAI
+from phalanx.controllers.objects import annotations_of, labels_of, meta_of
+from phalanx.dialects.cluster import describe
+from phalanx.dialects.schema import Read
+from phalanx.errors import SnapshotError
+from phalanx.model.kinds import PRIORITY, Document, kind_of
+
+CONFIG_MAP = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
+TYPES = "types"
+PROJECT, PRIORITY_LABEL, PREEMPTIBILITY = "project", "priorityClassName", "kai.scheduler/preemptibility"
+TOP_OWNER = "kai.scheduler/top-owner-metadata"
+NOT_COPIED = LINK_KEYS | {"kubectl.kubernetes.io/last-applied-configuration"}
+"""Labels and annotations that mean the owner alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A word about a group, and whether an owner says it; what only a pod or a default says counts when the group is made."""
+
+    text: str
+    is_by_owner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as it should be, whoever's words it is written in."""
+
+    namespace: str
+    grouping: Grouping
+    queue: str
+    priority_class: Said
+    preemptibility: Said
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+class KindDefaults(Read):
+    """What holds for a kind of owner where nobody says anything."""
+
+    type_name: str = ""
+    group: str = ""
+    priority_name: str = ""
+    preemptibility: str = ""
+
+
+def group_of(family: Family, grouping: Grouping, *, priority: str, defaults: Sequence[KindDefaults]) -> Group:
+    """Return the group of a pod with everything that it says."""
+    fitting = _fitting(family, defaults)
+    return Group(
+        namespace=str(meta_of(family.pod).get("namespace") or "default"), grouping=grouping, queue=_queue(family),
+        priority_class=_priority_class(family, grouping, [item.priority_name for item in fitting], priority),
+        preemptibility=_preemptibility(family, [item.preemptibility for item in fitting]),
+        labels=_copied(labels_of(family.head)),
+        annotations={TOP_OWNER: _owner_text(family.head), **_copied(annotations_of(family.head))},
+    )  # fmt: skip
+
+
+# --- the queue -----------------------------------------------------------------------------------------------------------
+
+
+def _queue(family: Family) -> str:
+    settings, owner, pod = family.settings, labels_of(family.head), labels_of(family.pod)
+    named = owner.get(settings.queue_label) or pod.get(settings.queue_label)
+    if named:
+        return named
+    project = owner.get(PROJECT) or pod.get(PROJECT)
+    if project:
+        pool = pod.get(settings.node_pool_label)
+        return f"{project}-{pool}" if pool else project
+    is_of_kai = settings.dialect == "kai" and family.pod["spec"].get("schedulerName") == KAI
+    return settings.default_queue or ("default-queue" if is_of_kai else "default")
+
+
+# --- the class -----------------------------------------------------------------------------------------------------------
+
+
+def _priority_class(family: Family, grouping: Grouping, defaults: Sequence[str], otherwise: str) -> Said:
+    """Return the first class that is named and exists; the last resort need not."""
+    if grouping.priority_class:
+        return Said(grouping.priority_class, is_by_owner=True)
+    for said in (*_named_classes(family), *map(Said, defaults)):
+        if said.text and family.view.find(PRIORITY, "", said.text) is not None:
+            return said
+    return Said(otherwise)
+
+
+def _named_classes(family: Family) -> Iterator[Said]:
+    for owner in family.owners or (family.head,):
+        yield Said(labels_of(owner).get(PRIORITY_LABEL, ""), is_by_owner=True)
+    yield Said(labels_of(family.pod).get(PRIORITY_LABEL, ""))
+    yield Said(str(family.pod.get("spec", {}).get("priorityClassName") or ""))
+
+
+# --- whether it may be evicted -------------------------------------------------------------------------------------------
+
+
+def _preemptibility(family: Family, defaults: Sequence[str]) -> Said:
+    for owner in family.owners or (family.head,):
+        if found := labels_of(owner).get(PREEMPTIBILITY):
+            return Said(_known(describe(owner), found), is_by_owner=True)
+    if found := labels_of(family.pod).get(PREEMPTIBILITY):
+        return Said(_known(describe(family.pod), found))
+    return Said(next((text.lower() for text in defaults if text), ""))
+
+
+def _known(where: str, text: str) -> str:
+    if text not in ("preemptible", "non-preemptible"):
+        raise SnapshotError(f"{where}: label {PREEMPTIBILITY}: {text!r} is unknown; write 'preemptible' or 'non-preemptible'")
+    return text
+
+
+# --- what it copies ------------------------------------------------------------------------------------------------------
+
+
+def _copied(texts: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in texts.items() if key not in NOT_COPIED}
+
+
+def _owner_text(head: Document) -> str:
+    """Return who the top owner is, as KAI's tools read it."""
+    group, kind = kind_pair(head)
+    version = str(head.get("apiVersion", "")).rpartition("/")[2]
+    known = {"group": group, "kind": kind, "name": meta_of(head)["name"], "uid": meta_of(head).get("uid", ""), "version": version}
+    return "".join(f"{key}: {msgspec.json.encode(str(text)).decode()}\n" for key, text in known.items())
+
+
+# --- defaults by kind ----------------------------------------------------------------------------------------------------
+
+
+def read_defaults(family: Family) -> list[KindDefaults]:
+    """Return what a ConfigMap says about kinds of owners; empty without one."""
+    place = family.settings.defaults_config_map
+    namespace, _, name = place.rpartition("/")
+    found = family.view.find(CONFIG_MAP, namespace or "default", name) if place else None
+    if found is None or TYPES not in (found.get("data") or {}):
+        return []
+    try:
+        return msgspec.json.decode(found["data"][TYPES], type=list[KindDefaults])
+    except msgspec.DecodeError as problem:
+        hint = '[{"typeName": "TrainJob", "group": "trainer.kubeflow.org", "priorityName": "train"}]'
+        raise SnapshotError(f"{describe(found)}: data.{TYPES}: {problem}; write a list such as {hint}") from problem
+
+
+def _fitting(family: Family, defaults: Sequence[KindDefaults]) -> list[KindDefaults]:
+    """Return the defaults for the owners of a pod, the nearest first; one without a group holds for a kind of any group."""
+    kinds = family.kinds or (kind_pair(family.head),)
+    return [item for group, kind in kinds for item in defaults if item.type_name == kind and item.group in ("", group)]

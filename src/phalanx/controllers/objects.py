@@ -1,0 +1,102 @@
+"""Small parts that controllers share: keys, owners, groups, merge patches."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from phalanx.controllers.controller import Key, Patch, Tell, View, Write
+from phalanx.dialects import group_references as links
+from phalanx.dialects import schema
+from phalanx.dialects.cluster import describe, readable
+from phalanx.errors import SnapshotError
+from phalanx.model.gang import Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document, Kind
+
+Struct = TypeVar("Struct")
+PROBLEM = "phalanx.dev/problem"
+"""Annotation that says why an object cannot be followed."""
+UNREADABLE = "?"
+"""In place of the group of a pod that nobody can read."""
+
+
+def meta_of(document: Document) -> Document:
+    """Return the metadata of an object; empty without any."""
+    found: Document = document.get("metadata") or {}
+    return found
+
+
+def key_of(document: Document) -> Key:
+    """Return the key of an object."""
+    meta = meta_of(document)
+    return Key(str(meta.get("namespace") or ""), str(meta.get("name") or ""))
+
+
+def is_leaving(document: Document) -> bool:
+    """Tell whether the deletion of an object was asked for."""
+    return "deletionTimestamp" in meta_of(document)
+
+
+def owner_reference(owner: Document, *, is_controller: bool = True) -> dict[str, Any]:
+    """Return what an object says that belongs to another."""
+    meta = meta_of(owner)
+    return {
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"],
+        "controller": is_controller, "blockOwnerDeletion": True,
+    }  # fmt: skip
+
+
+def controller_of(document: Document) -> Document | None:
+    """Return the reference to the owner that manages an object, or None."""
+    owners: list[Document] = meta_of(document).get("ownerReferences") or []
+    return next((owner for owner in owners if owner.get("controller")), None)
+
+
+def annotations_of(document: Document) -> dict[str, str]:
+    """Return the annotations of an object."""
+    return dict(meta_of(document).get("annotations") or {})
+
+
+def labels_of(document: Document) -> dict[str, str]:
+    """Return the labels of an object."""
+    return dict(meta_of(document).get("labels") or {})
+
+
+def inside(document: Document, *path: str) -> Any:  # Any: whatever somebody wrote there
+    """Return what stands at a path of an object that nobody has checked; None where there is nothing."""
+    found: Any = document
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def group_of(view: View, gang: Gang) -> Document | None:
+    """Return the object of a gang's group; None where pods alone make it, or where it is gone."""
+    kind = GROUP_BY_DIALECT.get(gang.dialect)
+    return None if kind is None else view.find(kind, gang.namespace, gang.name)
+
+
+def group_named(pod: Document) -> str:
+    """Return the group that a pod names, in the words of any scheduler; one that cannot be read names some."""
+    try:
+        read = msgspec.convert(pod, schema.Pod)
+    except msgspec.ValidationError:
+        return UNREADABLE
+    return next((link.group.partition("/")[2] for link in links.links_of(read.metadata, read.spec)), "")
+
+
+def read(document: Document, kind: type[Struct]) -> Struct:
+    """Return an object as a struct; a wrong one is an error that names the object and the field."""
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as problem:
+        raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
+
+
+def problem_writes(kind: Kind, document: Document, text: str) -> list[Write]:
+    """Say on an object what is wrong with it, once; an empty text takes that back."""
+    if annotations_of(document).get(PROBLEM, "") == text:
+        return []
+    key = key_of(document)
+    patch = Patch(kind, key.namespace, key.name, {"metadata": {"annotations": {PROBLEM: text or None}}})
+    return [patch, *([Tell(document, "Invalid", text, is_warning=True)] if text else [])]

@@ -1,0 +1,269 @@
+"""Objects that cannot be understood: each is set aside alone, and told what is wrong where its owner looks, and what to write.
+
+What is wrong is what the readers say that sessions use. One object is read alone, whatever else there is, with two exceptions: a
+pod that names several groups is read beside those that are there, and pods of the dialects in `BESIDE_OTHERS` beside the other pods
+of their gang. What only a session can see, such as a queue that does not exist, sessions say. Nothing is remembered: what was said
+stands on the object, and is taken back when there is nothing to say any more.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from phalanx.controllers.controller import NOTHING, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.objects import PROBLEM, annotations_of, controller_of, inside, is_leaving, key_of, meta_of
+from phalanx.controllers.pod_gangs import gang_keys, members, waits
+from phalanx.dialects.cluster import ObjectCluster, describe
+from phalanx.dialects.group_references import SIGS_GROUP, may_name_several, named_groups
+from phalanx.errors import SnapshotError
+from phalanx.model.conditions import POD_SCHEDULED, cleared
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, REPLICA_SET, STATEFUL_SET, Document, Kind
+from phalanx.model.moment import moment_of, moment_text
+
+REFUSED, INVALID, MISCONFIGURED = "Refused", "Invalid", "Misconfigured"
+DIALECT_BY_KIND = MappingProxyType({kind: dialect for dialect, kind in GROUP_BY_DIALECT.items()})
+CONDITIONS = MappingProxyType({"volcano": "conditions", "native": "conditions", "kai": "schedulingConditions"})
+"""Where groups keep conditions, by dialect; others have no place for any, and get an annotation."""
+BESIDE_OTHERS = ("koordinator", "kueue", "gates")
+"""Dialects in which it depends on the other pods of a gang whether one can be understood."""
+SIZED = (REPLICA_SET, STATEFUL_SET)
+"""Owners that say how many pods there will be."""
+MINIMA = MappingProxyType({"native": ("spec", "schedulingPolicy", "gang", "minCount")})
+MIN_MEMBER = ("spec", "minMember")
+"""Where groups say how many pods start together; that is the field of all that `MINIMA` does not name."""
+YOUNG_SECONDS = 1.0
+"""For so long the events of a group may mean that it has just come."""
+POD_ALONE, MEMBERS, CONTESTED = "pod", "members", "contested"
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Key):
+    """What to look at: a group object of a dialect, a pod, the pods of a gang, or all pods that name several groups."""
+
+    about: str
+
+
+class RefusalController:
+    """Tells groups and pods why they are set aside."""
+
+    name = "refusals"
+    watches: Sequence[Kind] = (POD, *GROUP_BY_DIALECT.values(), *SIZED)
+    brings_back: Sequence[Kind] = ()
+
+    def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
+        """Look at the object alone, unless others decide how it is understood, or it decides that for others."""
+        if kind is POD:
+            return _about_pod(view, document)
+        return _about_set(view, document) if kind in SIZED else _about_group(view, kind, document)
+
+    def reconcile(self, view: View, key: Key) -> Result:
+        """Write what is wrong on the objects with which it is wrong, once, and take back what is not wrong any more."""
+        assert isinstance(key, Question), "only our own questions come back"
+        if key.about in GROUP_BY_DIALECT:
+            return _group(view, key, key.about)
+        found = list(_pods(view, key))
+        problems = dict(_problems(view, found)) if found else {}
+        return Result([write for pod in found for write in _said_on_pod(pod, problems.get(key_of(pod), ""), view.now)])
+
+
+# --- what to look at -----------------------------------------------------------------------------------------------------
+
+
+def _about_pod(view: View, pod: Document) -> Iterator[Question]:
+    gangs = {gang_keys(pod)[dialect] for dialect in _beside_others(pod)}
+    place = key_of(pod)
+    if gangs and (waits(pod) or is_leaving(pod) or view.find(POD, place.namespace, place.name) is None):
+        yield from (Question(key.namespace, key.name, MEMBERS) for key in gangs)
+    elif not gangs and waits(pod):
+        yield Question(place.namespace, place.name, POD_ALONE)
+
+
+def _about_group(view: View, kind: Kind, group: Document) -> Iterator[Question]:
+    key, dialect = key_of(group), DIALECT_BY_KIND[kind]
+    is_there = view.find(kind, key.namespace, key.name) is not None
+    if is_there:
+        yield Question(key.namespace, key.name, dialect)
+    born = moment_of(str(meta_of(group).get("creationTimestamp") or "")) or 0.0
+    if not is_there or view.now - born <= YOUNG_SECONDS:
+        if any(view.within(other, key.namespace) for other in DIALECT_BY_KIND if other is not kind):
+            yield Question(key.namespace, "", CONTESTED)
+        if dialect in BESIDE_OTHERS:
+            yield Question(key.namespace, key.name, MEMBERS)
+
+
+def _about_set(view: View, owner: Document) -> Iterator[Question]:
+    uid = str(meta_of(owner).get("uid", ""))
+    for dialect, kind in GROUP_BY_DIALECT.items():
+        yield from (Question(*_place(group), dialect) for group in view.owned(uid, kind))
+
+
+def _place(document: Document) -> tuple[str, str]:
+    key = key_of(document)
+    return key.namespace, key.name
+
+
+# --- groups --------------------------------------------------------------------------------------------------------------
+
+
+def _group(view: View, key: Key, dialect: str) -> Result:
+    group = view.find(GROUP_BY_DIALECT[dialect], key.namespace, key.name)
+    if group is None:
+        return NOTHING
+    text = _alone(group) or _more_than_there_will_be(view, group, dialect)
+    write = _conditions if dialect in CONDITIONS else _annotation
+    return Result([*write(group, dialect, text, view.now)])
+
+
+def _alone(document: Document) -> str:
+    """Return why an object cannot be understood by itself; empty if it can."""
+    try:
+        ObjectCluster().put(document)
+    except SnapshotError as problem:
+        return str(problem)
+    return ""
+
+
+def _more_than_there_will_be(view: View, group: Document, dialect: str) -> str:
+    """Say that a group needs more pods than its owner makes, or makes at once; empty where nobody knows how many that are."""
+    path, reference = MINIMA.get(dialect, MIN_MEMBER), controller_of(group)
+    kind = next((kind for kind in SIZED if reference is not None and reference.get("kind") == kind.kind), None)
+    if kind is None or reference is None:
+        return ""
+    owner = view.find(kind, key_of(group).namespace, str(reference.get("name", "")))
+    size, minimum = inside(owner or {}, "spec", "replicas"), inside(group, *path)
+    if not isinstance(size, int) or not isinstance(minimum, int) or not size:
+        return ""
+    need = f"{describe(group)}: {'.'.join(path)}: {minimum} pods are to start together, but {kind.kind} {reference['name']}"
+    if size < minimum:
+        return f"{need} makes {size}; write {size} or less, or let it make more"
+    if minimum > 1 and _is_in_order(owner or {}) and inside(group, "status", "phase") != "Running":
+        return f"{need} makes each when the one before is ready; make it anew with podManagementPolicy: Parallel, or write 1"
+    return ""
+
+
+def _is_in_order(owner: Document) -> bool:
+    """Tell whether somebody makes a pod only when the one before is ready."""
+    return owner.get("kind") == STATEFUL_SET.kind and inside(owner, "spec", "podManagementPolicy") != "Parallel"
+
+
+def _conditions(group: Document, dialect: str, text: str, now: float) -> Iterator[Write]:
+    """Yield the condition of a group that has a place for it, if it changes."""
+    field = CONDITIONS[dialect]
+    there = _listed(group, field)
+    if _message(there, REFUSED) == text:
+        return
+    others = [item for item in there if item.get("type") != REFUSED]
+    fresh = _condition(REFUSED, "True", INVALID, text, now)
+    if dialect == "kai":
+        fresh |= {"nodePool": "", "transitionID": str(1 + max((_transition(item) for item in others), default=0))}
+    yield _status(GROUP_BY_DIALECT[dialect], group, {field: [*others, *([fresh] if text else [])]})
+    if text:
+        yield Tell(group, MISCONFIGURED, text, is_warning=True)
+
+
+def _annotation(group: Document, dialect: str, text: str, now: float) -> Iterator[Write]:
+    """Yield the annotation of a group that has no conditions, if it changes."""
+    if annotations_of(group).get(PROBLEM, "") == text:
+        return
+    yield Patch(GROUP_BY_DIALECT[dialect], *_place(group), {"metadata": {"annotations": {PROBLEM: text or None}}})
+    if text:
+        yield Tell(group, MISCONFIGURED, text, is_warning=True)
+
+
+def _transition(item: Document) -> int:
+    text = str(item.get("transitionID") or "")
+    return int(text) if text.isdecimal() else 0
+
+
+# --- pods ----------------------------------------------------------------------------------------------------------------
+
+
+def _pods(view: View, question: Question) -> Iterable[Document]:
+    """Return the pods that a question is about, the oldest of a gang first."""
+    if question.about == MEMBERS:
+        return filter(_beside_others, members(view, Key(question.namespace, question.name), BESIDE_OTHERS))
+    if question.about == CONTESTED:
+        return _contested(view, question.namespace)
+    pod = view.find(POD, question.namespace, question.name)
+    return [] if pod is None else [pod]
+
+
+def _contested(view: View, namespace: str) -> Iterable[Document]:
+    """Return the pods that name several groups, and those beside which they must be read."""
+    likely = [pod for pod in view.within(POD, namespace) if may_name_several(pod)]
+    found = [pod for pod in likely if waits(pod) and len(named_groups(pod)) > 1]
+    gangs = {gang_keys(pod)[dialect] for pod in found for dialect in _beside_others(pod)}
+    others = (pod for key in sorted(gangs, key=repr) for pod in members(view, key, BESIDE_OTHERS) if _beside_others(pod))
+    return {key_of(pod): pod for pod in (*found, *others)}.values()
+
+
+def _problems(view: View, pods: Sequence[Document]) -> Iterator[tuple[Key, str]]:
+    """Yield the pods that cannot be understood beside each other and the groups that they name, each with the reason."""
+    if len(pods) == 1 and _is_read_alone(pods[0]):
+        yield key_of(pods[0]), _alone(pods[0])
+        return
+    cluster = ObjectCluster()
+    for document in (*_named(view, pods), *pods):
+        with suppress(SnapshotError):
+            cluster.put(document)
+    for pod in pods:
+        try:
+            cluster.put(pod)
+        except SnapshotError as problem:
+            yield key_of(pod), str(problem)
+
+
+def _is_read_alone(pod: Document) -> bool:
+    return len(named_groups(pod)) < 2 and not _beside_others(pod)
+
+
+def _beside_others(pod: Document) -> list[str]:
+    """Return the dialects in which other pods matter; those of Koordinator's that wait for a PodGroup say nothing themselves."""
+    waits_for_object = bool(inside(pod, "metadata", "labels", SIGS_GROUP))
+    found = [dialect for dialect in BESIDE_OTHERS if not (dialect == "koordinator" and waits_for_object)]
+    return [dialect for dialect in found if dialect in named_groups(pod)]
+
+
+def _named(view: View, pods: Sequence[Document]) -> list[Document]:
+    """Return the group objects that some pods name."""
+    places = {(dialect, key) for pod in pods for dialect, key in gang_keys(pod).items() if dialect in GROUP_BY_DIALECT}
+    found = (view.find(GROUP_BY_DIALECT[dialect], key.namespace, key.name) for dialect, key in sorted(places, key=repr))
+    return [group for group in found if group is not None]
+
+
+def _said_on_pod(pod: Document, text: str, now: float) -> Iterator[Write]:
+    """Yield what a pod that waits is told, if it changes."""
+    there = _listed(pod, "conditions")
+    said = next((item for item in there if (item.get("type"), item.get("reason")) == (POD_SCHEDULED, MISCONFIGURED)), None)
+    if not waits(pod) or (said or {}).get("message", "") == text:
+        return
+    instead = cleared(is_gated=bool(inside(pod, "spec", "schedulingGates")))
+    own = _condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now) if text else instead
+    yield Patch(POD, *_place(pod), {"status": {"conditions": [own]}}, is_status=True)
+    if text:
+        yield Tell(pod, MISCONFIGURED, text, is_warning=True)
+
+
+# --- conditions ----------------------------------------------------------------------------------------------------------
+
+
+def _listed(document: Document, field: str) -> list[Document]:
+    """Return the conditions of an object; those that are none are left out."""
+    found = inside(document, "status", field)
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list | tuple) else []
+
+
+def _message(conditions: Iterable[Document], kind: str) -> str:
+    return next((str(item.get("message", "")) for item in conditions if item.get("type") == kind), "")
+
+
+def _condition(kind: str, status: str, reason: str, message: str, now: float) -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": moment_text(int(now))}
+
+
+def _status(kind: Kind, document: Document, status: Document) -> Patch:
+    """Return the change of a status that is refused if somebody else was faster: it has a list in it."""
+    version = meta_of(document).get("resourceVersion")
+    meta = {"metadata": {"resourceVersion": version}} if version else {}
+    return Patch(kind, *_place(document), {**meta, "status": dict(status)}, is_status=True)

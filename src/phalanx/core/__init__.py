@@ -1,1 +1,0 @@
-"""One scheduling cycle: session, statement, hooks and how they combine."""

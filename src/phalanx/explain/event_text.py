@@ -1,0 +1,52 @@
+"""What pods and groups are told by events: that they got a node, have to go, start, or that their time is up.
+
+Groups only in the dialects that have no conditions to say it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from phalanx.explain.membership import has_minimum, is_new
+from phalanx.model.gang import Gang
+from phalanx.session.decision import Decisions, Eviction
+from phalanx.state.gang_state import GangState
+
+TOLD = frozenset({"coscheduling", "koordinator"})
+SCHEDULED, TIMEOUT = "Scheduled", "ScheduleTimeout"
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """An event about a group object."""
+
+    group: Gang
+    reason: str
+    message: str
+    is_warning: bool = False
+
+
+def bind_text(key: str, node: str) -> str:
+    """Tell that a pod got a node."""
+    return f"Successfully assigned {key} to {node}"
+
+
+def eviction_text(eviction: Eviction) -> str:
+    """Tell for whom a pod has to go, if for anybody, and why."""
+    text = f"By {eviction.action} for {eviction.preemptor}" if eviction.preemptor else f"By {eviction.action}"
+    return f"{text}: {eviction.message}" if eviction.message else text
+
+
+def news(decisions: Decisions) -> list[News]:
+    """Return the events of a session, for every group of each gang."""
+    told = [outcome.state for outcome in decisions.outcomes if outcome.state.gang.dialect in TOLD]
+    return [item for state in told for item in _about(state)]
+
+
+def _about(state: GangState) -> Iterator[News]:
+    verdict = next((verdict for verdict in state.verdicts if verdict.reason == TIMEOUT), None)
+    starts = is_new(state) and has_minimum(state)
+    for group in state.declared.pieces or (state.declared,):
+        if group.has_object and verdict is not None:
+            yield News(group, TIMEOUT, verdict.message, is_warning=True)
+        elif group.has_object and starts:
+            yield News(group, SCHEDULED, f"{state.tally.ready} members have a place, {state.declared.min_member} are needed")

@@ -1,0 +1,111 @@
+"""The gangs of a running cluster as documents: what `phalanx get gangs` and `phalanx describe gang` show.
+
+They are read from the cluster as it is now. Why one waits is what the last session that looked at it found, or, for those who run
+no session, what was written about it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from phalanx.dialects.status_writers import words_of
+from phalanx.dialects.volcano_status import condition_document
+from phalanx.explain.membership import minimum_of
+from phalanx.explain.missing_group import missing_groups
+from phalanx.explain.recorded import refusal
+from phalanx.explain.summary import Standing, standing_of
+from phalanx.explain.why import why
+from phalanx.model.gang import Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
+from phalanx.model.moment import moment_text
+from phalanx.model.status import HOLDING, Status
+from phalanx.model.task import GangKey, Task
+from phalanx.session.decision import Decisions
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
+
+API_VERSION = "phalanx.dev/v1alpha1"
+SECONDS = re.compile(r"\d+ s\b")
+
+
+class GangBook:
+    """Remembers what sessions said about gangs."""
+
+    def __init__(self) -> None:
+        """Begin with nothing heard."""
+        self._why: dict[GangKey, str] = {}
+
+    def note(self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str]) -> dict[GangKey, str]:
+        """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one."""
+        self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
+        found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
+        found |= {key: text for key, text in behind_gates.items() if key in found}
+        news = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
+        self._why |= found
+        return news
+
+    def documents(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Return all gangs, each that waits with what was heard about it."""
+        return gang_list(snapshot, lambda state: self._why.get(GangKey(state.key), "no session has looked at it yet"))
+
+
+def _timeless(text: str) -> str:
+    """Return a reason without how long it lasts: that alone is no news."""
+    return SECONDS.sub("s", text)
+
+
+def gang_list(snapshot: Snapshot, why: Callable[[GangState], str]) -> dict[str, Any]:
+    """Return all gangs as one list, by namespace and name; those that pods name and nobody describes come last.
+
+    `why` is asked about gangs that wait, and those of which a part waits.
+    """
+    items = [_document(snapshot, key, why) for key in sorted(snapshot.gangs)]
+    items += [_missing(snapshot, key, text) for key, text in missing_groups(snapshot).items()]
+    return {"apiVersion": API_VERSION, "kind": "GangList", "metadata": {}, "items": items}
+
+
+def _document(snapshot: Snapshot, key: GangKey, why: Callable[[GangState], str]) -> dict[str, Any]:
+    gang = snapshot.gangs[key]
+    members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
+    state = GangState(gang, ((task, -1) for task in members))
+    namespace, name = split_key(key)
+    refused = refusal(gang)
+    return {
+        "apiVersion": API_VERSION, "kind": "Gang",
+        "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
+        "dialect": gang.dialect, "group": _group_of(gang), "queue": gang.queue, "phase": words_of(gang).settled_phase(state),
+        "status": standing_of(state).value,
+        "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
+        "reason": refused.reason if refused is not None and _waits(state) else "",
+        "why": why(state) if _waits(state) else "",
+        "conditions": [condition_document(item) for item in gang.conditions],
+        "members": [_member(task) for task in members],
+    }  # fmt: skip
+
+
+def _missing(snapshot: Snapshot, key: GangKey, text: str) -> dict[str, Any]:
+    """Return a gang that nobody describes: its pods, and what they wait for."""
+    members = sorted(snapshot.members_of(key).values(), key=lambda task: task.key)
+    namespace, name = split_key(key)
+    return {
+        "apiVersion": API_VERSION, "kind": "Gang", "metadata": {"name": name, "namespace": namespace},
+        "dialect": members[0].dialect, "group": "", "queue": "", "phase": "Pending", "reason": "",
+        "status": Standing.WAITS.value, "minimum": 0, "placed": 0, "running": 0,
+        "why": text, "conditions": [], "members": [_member(task) for task in members],
+    }  # fmt: skip
+
+
+def _group_of(gang: Gang) -> str:
+    """Name the API of the group object; where pods alone make a gang, the dialect."""
+    kind = GROUP_BY_DIALECT.get(gang.dialect)
+    return gang.dialect if kind is None or not gang.has_object else f"{kind.group}/{gang.version or kind.version}"
+
+
+def _waits(state: GangState) -> bool:
+    """Tell whether the gang, or a part of it, has not started."""
+    return not standing_of(state).has_minimum or bool(state.tally.counts[Status.PENDING])
+
+
+def _member(task: Task) -> dict[str, str]:
+    word = "Gated" if task.is_gated and task.status is Status.PENDING else task.status.word
+    return {"pod": task.name, "status": word, "node": task.node}

@@ -1,0 +1,82 @@
+"""Why a gang waits, as those who schedule it have written it: on its group, on its pods, and in events.
+
+For whoever looks at a cluster from outside and runs no session. An event about the group is the newest word; where there is none,
+the condition of the group and those of its pods stand together, as schedulers divide between them what they have to say.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from phalanx.explain.membership import minimum_of
+from phalanx.explain.reason_text import counted
+from phalanx.model.conditions import POD_SCHEDULED
+from phalanx.model.gang import Condition, Gang
+from phalanx.model.kinds import Document
+from phalanx.model.moment import moment_of
+from phalanx.state.gang_state import GangState
+
+MOST_REASONS = 2
+"""So many different reasons of pods are told; the others are like them."""
+
+
+def refusal(gang: Gang) -> Condition | None:
+    """Return the condition of a group that says that it cannot start."""
+    said = (item for item in gang.conditions if (item.type, item.status) in (("Unschedulable", "True"), ("Scheduled", "False")))
+    return next(said, None)
+
+
+def heard(state: GangState, pods: Sequence[Document], events: Iterable[Document]) -> str:
+    """Return what was written about a gang that waits; events are warnings about it and its pods, in order of time."""
+    about_group, about_pods = _split(events, {str(pod["metadata"]["name"]) for pod in pods})
+    if about_group:
+        return str(about_group[-1].get("message", ""))
+    condition = refusal(state.gang)
+    said = dict.fromkeys([*([condition.message] if condition is not None and condition.message else ()), *_of_pods(pods)])
+    told = "; ".join(text for text in said if not any(text in other for other in said if other != text))
+    return told or next((str(event.get("message", "")) for event in reversed(about_pods)), "") or _silence(state)
+
+
+def pod_refusal(pod: Document) -> tuple[str, str]:
+    """Return the reason and the message of a pod that has no node; empty for one that has, and where nobody said any."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    found: Document = next((item for item in conditions if (item.get("type"), item.get("status")) == (POD_SCHEDULED, "False")), {})
+    return str(found.get("reason") or ""), str(found.get("message") or "")
+
+
+def event_time(event: Document) -> str:
+    """Return when an event happened last, as it says itself; events of the newer API have no lastTimestamp."""
+    series, meta = event.get("series") or {}, event.get("metadata") or {}
+    said = (event.get("lastTimestamp"), series.get("lastObservedTime"), event.get("eventTime"), meta.get("creationTimestamp"))
+    return str(next((moment for moment in said if moment), ""))
+
+
+def event_order(event: Document) -> tuple[float, int]:
+    """Return what events are sorted by: their time, and of one moment the version that the server gave them."""
+    version = str((event.get("metadata") or {}).get("resourceVersion") or "")
+    return moment_of(event_time(event)) or 0.0, int(version) if version.isdigit() else 0
+
+
+def _split(events: Iterable[Document], pods: set[str]) -> tuple[list[Document], list[Document]]:
+    """Divide events into those about the group and those about its pods."""
+    parts: tuple[list[Document], list[Document]] = ([], [])
+    for event in events:
+        involved = event.get("involvedObject") or {}
+        parts[int(involved.get("kind") == "Pod" and involved.get("name") in pods)].append(event)
+    return parts
+
+
+def _of_pods(pods: Sequence[Document]) -> list[str]:
+    """Return what is written on pods, the most frequent first; all of them alike need no count."""
+    counts = Counter(message for pod in pods if (message := pod_refusal(pod)[1]))
+    said = counts.most_common(MOST_REASONS)
+    return [text if count == len(pods) else f"{counted(count, 'pod')}: {text}" for text, count in said]
+
+
+def _silence(state: GangState) -> str:
+    """Say what can be seen where nobody has said anything."""
+    members, minimum = state.tasks, minimum_of(state)
+    if len(members) < minimum:
+        verb = "is" if len(members) == 1 else "are"
+        return f"{len(members)} of {counted(minimum, 'pod')} {verb} there; nothing starts before all are"
+    names = " or ".join(sorted({task.task.scheduler or "default-scheduler" for task in members}))
+    return f"no scheduler has said anything; is one running for schedulerName {names}?"

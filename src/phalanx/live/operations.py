@@ -1,0 +1,135 @@
+"""What people who run a scheduler see of it: metrics, logs, health, and the configuration in force."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import monotonic, time
+
+from phalanx.controllers.controller import Tell
+from phalanx.errors import ClusterError, Conflict
+from phalanx.live.app import Live
+from phalanx.live.health import Health, Heartbeat
+from phalanx.live.logs import Line, log_line, log_lines, logger_of, verbosity_of
+from phalanx.live.metrics import CONTENT_TYPE, Metrics
+from phalanx.live.reload import ConfigSource, Reload
+from phalanx.live.session_log import Narrator
+from phalanx.live.timing import Times
+from phalanx.model.kinds import Kind
+from phalanx.model.task import Task
+from phalanx.session.decision import Decisions, Eviction
+from phalanx.session.policy import Policy
+from phalanx.state.snapshot import Snapshot
+from phalanx.web.server import serving
+
+COURSE = 3
+"""From this verbosity on the course of sessions is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where health and metrics are served."""
+
+    host: str
+    port: int
+
+
+class Operations:
+    """Watches over a scheduler."""
+
+    def __init__(self, live: Live, *, config: ConfigSource | None, describe: Callable[[Policy], object]) -> None:
+        """Begin to listen; `config` is the file of the configuration, if there is one, and `describe` writes one in full."""
+        self._live, self._config, self._describe = live, config, describe
+        self.metrics, self._narrator, self._heartbeat = Metrics(time), Narrator(), Heartbeat(monotonic)
+        self._log = logger_of("scheduler")
+        level = verbosity_of(self._log)
+        live.sessions.course_level = level if level >= COURSE else 0
+        live.sessions.decided.append(self._note)
+        live.sessions.timed.append(self._time)
+        live.sessions.failed.append(self._failed)
+        live.sessions.binding.bound.append(self._bound)
+        live.sessions.binding.refused.append(self._refused)
+        live.sessions.evicting.evicted.append(self._evicted)
+        live.sessions.evicting.refused.append(self._not_evicted)
+        live.following.heard = self._heard
+        live.turned.append(self._turn)
+        if live.election is not None:
+            live.election.told = lambda text: log_line(self._log, Line(0, text))
+        self.metrics.configured()
+        if config is not None:
+            config.told.append(self._reloaded)
+
+    # --- what happens ------------------------------------------------------------------------------------------------
+
+    def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        self.metrics.note(snapshot, decisions)
+        cycle = self._live.sessions.count
+        log_lines(self._log, lambda level: self._narrator.lines(snapshot, decisions, cycle=cycle, verbosity=level))
+
+    def _time(self, seconds: float, snapshot_seconds: float, times: Times) -> None:
+        self.metrics.session_held(seconds, snapshot_seconds=snapshot_seconds, times=times)
+
+    def _failed(self, problem: Exception) -> None:
+        self._log.error("where a session failed", exc_info=problem)
+
+    def _bound(self, task: Task, node: str, seconds: float) -> None:
+        self.metrics.bind_ended(task.key, "bound", seconds=seconds)
+
+    def _refused(self, task: Task, problem: ClusterError, seconds: float) -> None:
+        self.metrics.bind_ended(task.key, "conflict" if isinstance(problem, Conflict) else "failed", seconds=seconds)
+        log_line(self._log, Line(0, f"a bind was refused: {problem}", {"pod": task.key, "gang": task.gang or ""}))
+
+    def _evicted(self, eviction: Eviction) -> None:
+        self.metrics.evicted(eviction.action)
+
+    def _not_evicted(self, eviction: Eviction, reason: str) -> None:
+        log_line(self._log, Line(2, f"an eviction for {eviction.preemptor} was refused: {reason}", {"pod": eviction.task.key}))
+
+    def _heard(self, kind: Kind, type_: str) -> None:
+        self.metrics.watch_event(kind.resource, type_)
+
+    def _turn(self) -> None:
+        self._heartbeat.beat()
+        self.metrics.leads(self._live.is_leader)
+
+    def _reloaded(self, outcome: Reload) -> None:
+        self.metrics.config_reloaded(outcome.is_applied)
+        self._log.log(20 if outcome.is_applied else 30, "%s", outcome.message)
+        if self._config is not None and outcome.is_applied:
+            self._live.sessions.mind = replace(self._live.sessions.mind, policy=self._config.policy)
+        lease = self._live.election_object()
+        if lease is not None:
+            reason = "ConfigurationReloaded" if outcome.is_applied else "ConfigurationRefused"
+            self._live.tell(Tell(lease, reason, outcome.message, is_warning=not outcome.is_applied))
+
+    # --- what is served ----------------------------------------------------------------------------------------------
+
+    def health(self) -> Health:
+        """Return what is answered over HTTP."""
+        return Health(
+            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.sessions.mind.policy),
+            live={"loop": self._heartbeat.check, "sessions": self._live.sessions.failures.check},
+            ready={"caches": self._caches, "stopping": self._stopping},
+        )  # fmt: skip
+
+    def _caches(self) -> str | None:
+        missing = [kind.resource for kind, reflector in self._live.following.reflectors.items() if not reflector.is_synced.is_set()]
+        if self._live.following.has_synced.is_set() and not missing:
+            return None
+        return f"not listed yet: {', '.join(missing) or 'which kinds there are'}"
+
+    def _stopping(self) -> str | None:
+        return "shutting down" if self._live.is_stopping else None
+
+    async def run(self, address: Address | None, is_over: asyncio.Event) -> None:
+        """Run the scheduler, and serve what it says about itself, until it is over."""
+        follower = asyncio.create_task(self._config.follow()) if self._config is not None else None
+        try:
+            if address is None:
+                await self._live.run(is_over)
+                return
+            async with serving(self.health().application(), host=address.host, port=address.port) as place:
+                log_line(self._log, Line(0, f"health and metrics at {place}"))
+                await self._live.run(is_over)
+        finally:
+            if follower is not None:
+                follower.cancel()

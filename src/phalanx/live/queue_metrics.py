@@ -1,0 +1,73 @@
+"""The amounts of queues for the metrics: in cores, bytes and devices, and for inner queues with those of all below them."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from phalanx.kai.amounts import NAMES
+from phalanx.model.queue import Queue
+from phalanx.model.resources import CPU, GPU, Resources, add, scale_of
+from phalanx.state.snapshot import Snapshot
+
+Figures = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""What plugins say of queues: by queue, kind and resource; cpu in thousandths, memory in bytes, everything else in units."""
+LONG_NAMES = {"gpu": GPU}
+"""What KAI's numbers call a resource, and what everybody else does."""
+SHARES = ("deserved", "fair_share")
+"""The kinds that only a plugin knows."""
+
+Rows = dict[tuple[str, str, str], float]
+"""By queue, resource and kind."""
+
+
+def queue_rows(snapshot: Snapshot, figures: Figures) -> Rows:
+    """Return every figure of every queue that is finite."""
+    rows: Rows = {}
+    allocated = _summed(snapshot, {name: totals.allocated for name, totals in snapshot.totals.items()})
+    requested = _summed(snapshot, {name: totals.requested for name, totals in snapshot.totals.items()})
+    for name, queue in snapshot.queue_objects.items():
+        kinds = {
+            "allocated": _in_units(allocated.get(name, {})), "requested": _in_units(requested.get(name, {})),
+            "capability": _capability(queue), **_shares(figures.get(name, {})),
+        }  # fmt: skip
+        for kind, amounts in kinds.items():
+            rows |= {(name, resource, kind): amount for resource, amount in amounts.items()}
+    return rows
+
+
+def _summed(snapshot: Snapshot, own: Mapping[str, Resources]) -> dict[str, Resources]:
+    """Return the amounts of each queue and of all queues below it."""
+    total: dict[str, Resources] = {}
+    for name, amounts in own.items():
+        for ancestor in _line(snapshot.queue_objects, name):
+            total[ancestor] = add(total.get(ancestor, {}), amounts)
+    return total
+
+
+def _line(queues: Mapping[str, Queue], name: str) -> Iterator[str]:
+    """Yield a queue and those above it; parents that go round in a circle end it."""
+    seen = set()
+    while name in queues and name not in seen:
+        seen.add(name)
+        yield name
+        name = queues[name].parent
+
+
+def _in_units(amounts: Resources) -> dict[str, float]:
+    return {name: amount / scale_of(name) for name, amount in amounts.items()}
+
+
+def _capability(queue: Queue) -> dict[str, float]:
+    """Return what the queue may have at most; without a bound it is left out."""
+    if queue.capability is None and queue.bounds is not None:
+        return _finite(dict(zip(NAMES, queue.bounds.limit, strict=True)))
+    return _in_units(queue.capability or {})
+
+
+def _shares(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    return {kind: _finite(figures[kind]) for kind in SHARES if kind in figures}
+
+
+def _finite(amounts: Mapping[str, float]) -> dict[str, float]:
+    """Return amounts in cores, bytes and devices; what has no bound, -1 in KAI's numbers, is left out."""
+    known = {name: amount for name, amount in amounts.items() if amount >= 0 and math.isfinite(amount)}
+    return {LONG_NAMES.get(name, name): amount / scale_of(CPU) if name == CPU else amount for name, amount in known.items()}

@@ -1,0 +1,112 @@
+"""What a session decided, as lines of the log. Nothing is put into words that nobody wants to read.
+
+    1  one line for a session that decided something
+    2  what becomes of gangs: started, grown, promised room, evicted for whom; that one waits, when the reason is new
+    3  every gang that waits, in every session; and from here on the course of the session, as far as it was recorded:
+       queues and gangs in order, tasks placed, commit and discard
+    4  orders and votes, victims, tasks tried, and how many nodes refused one
+    5  actions entered and left; which nodes were refused by what, and scores
+
+The course is recorded by `run_cycle` itself, if it is given the verbosity as `course_level`.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from phalanx.explain.reason_text import counted
+from phalanx.explain.summary import Standing, standing_of
+from phalanx.explain.why import why
+from phalanx.live.logs import Line
+from phalanx.model.status import HOLDING
+from phalanx.model.task import GangKey
+from phalanx.session.decision import Decisions, Eviction, Outcome
+from phalanx.session.trace import CourseEvent, listed
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
+
+SESSIONS, GANGS, EVERY_GANG = 1, 2, 3
+_ALSO = {"task": "pod"}
+"""What the log calls a field of the course."""
+
+
+class Narrator:
+    """Tells sessions; remembers why gangs waited, so as not to repeat itself."""
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        self._said: dict[GangKey, str] = {}
+
+    def lines(self, snapshot: Snapshot, decisions: Decisions, *, cycle: int, verbosity: int) -> Iterator[Line]:
+        """Yield what is to be said about a session, up to a verbosity."""
+        if verbosity < SESSIONS:
+            return
+        found = self._lines(snapshot, decisions, verbosity)
+        yield from (Line(line.verbosity, line.text, {**line.fields, "cycle": cycle}) for line in found)
+
+    def _lines(self, snapshot: Snapshot, decisions: Decisions, verbosity: int) -> Iterator[Line]:
+        if verbosity >= EVERY_GANG:
+            yield from map(_step, decisions.course)
+        if verbosity >= GANGS:
+            yield from _evictions(decisions)
+            yield from self._gangs(snapshot, decisions, verbosity)
+        if decisions.binds or decisions.evictions or decisions.pipelined:
+            yield Line(SESSIONS, _summary(decisions))
+
+    def _gangs(self, snapshot: Snapshot, decisions: Decisions, verbosity: int) -> Iterator[Line]:
+        self._said = {key: text for key, text in self._said.items() if key in snapshot.gangs}
+        for outcome in decisions.outcomes:
+            yield from self._gang(outcome, snapshot, verbosity)
+
+    def _gang(self, outcome: Outcome, snapshot: Snapshot, verbosity: int) -> Iterator[Line]:
+        gang = outcome.state
+        key, standing, fields = GangKey(gang.key), standing_of(gang), {"gang": gang.key, "queue": gang.gang.queue}
+        if standing in (Standing.STARTS, Standing.GROWS):
+            yield Line(GANGS, _start(gang, standing), fields)
+        before, text = self._said.pop(key, ""), why(outcome, snapshot)
+        if not text:
+            return
+        self._said[key] = text
+        level = GANGS if text != before else EVERY_GANG
+        if level <= verbosity:
+            waits = " waits" if standing in (Standing.WAITS, Standing.PROMISED) else ""
+            yield Line(level, f"gang {gang.key}{waits}: {text}", fields)
+
+
+def _start(gang: GangState, standing: Standing) -> str:
+    placed = counted(gang.tally.total(HOLDING), "pod")
+    return f"gang {gang.key} {'starts' if standing is Standing.STARTS else 'grows'}: {placed} of {len(gang.tasks)} with a place"
+
+
+def _evictions(decisions: Decisions) -> Iterator[Line]:
+    """Yield a line for each gang and whoever its pods go for, and by which action."""
+    evictions = sorted(decisions.evictions.values(), key=_cause)
+    for (_, preemptor, action), group in groupby(evictions, _cause):
+        victims = list(group)
+        yield Line(GANGS, _eviction(victims, preemptor, action), _about(victims))
+
+
+def _cause(eviction: Eviction) -> tuple[str, str, str]:
+    return eviction.task.gang or "", eviction.preemptor, eviction.action
+
+
+def _eviction(victims: list[Eviction], preemptor: str, action: str) -> str:
+    names = listed([victim.task.key for victim in victims])
+    whose = f" of gang {victims[0].task.gang}" if victims[0].task.gang else ""
+    whom = f" for {preemptor}" if preemptor else ""
+    return f"{counted(len(victims), 'pod')}{whose} evicted by {action}{whom}: {names}"
+
+
+def _about(victims: list[Eviction]) -> Mapping[str, object]:
+    gang = victims[0].task.gang
+    return {**({"gang": gang} if gang else {}), "pods": [victim.task.key for victim in victims]}
+
+
+def _step(step: CourseEvent) -> Line:
+    return Line(step.level, step.text, {_ALSO.get(key, key): value for key, value in step.fields.items()})
+
+
+def _summary(decisions: Decisions) -> str:
+    standings = [standing_of(outcome.state) for outcome in decisions.outcomes]
+    starts, waits = standings.count(Standing.STARTS), sum(not standing.has_minimum for standing in standings)
+    pods = f"{counted(len(decisions.binds), 'pod')} to bind, {len(decisions.pipelined)} promised a place"
+    return f"session: {counted(starts, 'gang')} started, {waits} waiting, {pods}, {len(decisions.evictions)} to evict"

@@ -1,0 +1,59 @@
+"""Which gangs wait for what, counted over all of them: a session tells only of those it looked at."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from phalanx.explain.reason_code import cause_of
+from phalanx.explain.summary import Standing, Stood
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    queue: str
+    cause: str
+    """Why it lacks its minimum; empty when only more than that waits."""
+    pods: int
+
+
+@dataclass(slots=True)
+class WaitingRoom:
+    """Remembers what sessions said, and keeps the counts right."""
+
+    gangs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Gangs without their minimum, by queue and cause."""
+    pods: int = 0
+    """Members of all gangs that have no place."""
+    _entries: dict[GangKey, _Entry] = field(default_factory=dict)
+
+    def note(self, snapshot: Snapshot, found: Iterable[Stood]) -> None:
+        """Take over what a session found, and forget gangs that are gone."""
+        for key in [key for key in self._entries if key not in snapshot.gangs]:
+            self._leave(key)
+        for gang, standing in found:
+            self._note_gang(gang, standing)
+
+    def _note_gang(self, gang: GangState, standing: Standing) -> None:
+        key = GangKey(gang.key)
+        self._leave(key)
+        entry = _Entry(gang.gang.queue, cause_of(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.waiting)
+        if entry.cause or entry.pods:
+            self._entries[key] = entry
+            self._count(entry, 1)
+
+    def _leave(self, key: GangKey) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._count(entry, -1)
+
+    def _count(self, entry: _Entry, sign: int) -> None:
+        self.pods += sign * entry.pods
+        place = entry.queue, entry.cause
+        if entry.cause:
+            self.gangs[place] += sign
+            if not self.gangs[place]:
+                del self.gangs[place]

@@ -1,0 +1,155 @@
+"""Who does what with which kind of object: the one table from which roles are made.
+
+Sessions have a row, and so has every controller, under its own name. What a controller hears of, it may read; what it writes stands
+here once more, kind by kind. Nobody may do anything that stands in no row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from phalanx.controllers.binder.controller import Binder
+from phalanx.controllers.binder.gpu_reservations import GpuReservations
+from phalanx.controllers.cronjob import CronJobController
+from phalanx.controllers.gates import GateLifter, GateTimeouts
+from phalanx.controllers.grouper.controller import PodGrouper
+from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
+from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.kueue import KueueGateController
+from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
+from phalanx.controllers.podgroup_protection import PodGroupProtection
+from phalanx.controllers.quarantine import RefusalController
+from phalanx.controllers.queue import QueueController
+from phalanx.controllers.queue_status import QueueStatusController
+from phalanx.controllers.volcano_job.controller import HOSTS, SECRET, SERVICE, VolcanoJobs
+from phalanx.controllers.yunikorn import YuniKornController
+from phalanx.dialects.cluster import kinds_read
+from phalanx.model.kinds import (
+    BIND_REQUEST,
+    COMMAND,
+    EVENT,
+    GROUP_BY_DIALECT,
+    HYPERNODE,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    NAMESPACE,
+    POD,
+    PRIORITY,
+    QUEUE,
+    RESOURCE_CLAIM,
+    RESOURCE_SLICE,
+    STORAGE_CLASS,
+    VOLCANO_CRON_JOB,
+    VOLCANO_JOB,
+    VOLUME,
+    VOLUME_CLAIM,
+    Kind,
+    kind_of,
+)
+
+READ = ("get", "list", "watch")
+SESSIONS = "sessions"
+"""The row of the scheduler itself."""
+SSH = "ssh"
+"""What only the plugin `ssh` of Volcano's Jobs needs; it can be left out."""
+NETWORK_POLICY = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"})
+NODE_METRICS = kind_of({"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics"})
+LEASE = kind_of({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"})
+NEW_EVENT = Kind("events.k8s.io", "v1", "Event", "events", has_status=False)
+_READ_OTHERWISE = {NODE_METRICS: ("get", "list"), SECRET: ()}
+"""What is measured cannot be watched, and who may list secrets reads all of them."""
+_GROUPS = tuple(GROUP_BY_DIALECT.values())
+_VOLCANO, _NATIVE = GROUP_BY_DIALECT["volcano"], GROUP_BY_DIALECT["native"]
+_OWNERS = (*owner_kinds(), VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
+"""Whose pods are grouped, and who stands above those."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What somebody may do with all objects of a kind, or with a part of them such as their status."""
+
+    kind: Kind
+    verbs: tuple[str, ...]
+    part: str = ""
+    option: str = ""
+    """What it is for, if it can be left out."""
+
+    @property
+    def resource(self) -> str:
+        """As a role names it."""
+        return f"{self.kind.plural}/{self.part}" if self.part else self.kind.plural
+
+
+def _reads(*kinds: Kind) -> tuple[Access, ...]:
+    return tuple(Access(kind, verbs) for kind in kinds if (verbs := _READ_OTHERWISE.get(kind, READ)))
+
+
+def _may(verbs: str, *kinds: Kind, part: str = "", option: str = "") -> tuple[Access, ...]:
+    return tuple(Access(kind, tuple(verbs.split()), part, option) for kind in kinds)
+
+
+def _reports(*kinds: Kind) -> tuple[Access, ...]:
+    return _may("patch", *kinds, part="status")
+
+
+def _owns(*kinds: Kind) -> tuple[Access, ...]:
+    """Return what is asked of those who make objects that keep their owner from going first, where an admission plugin asks."""
+    return _may("update", *kinds, part="finalizers")
+
+
+TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
+    SESSIONS: (
+        *_reads(*kinds_read()), *_may("patch", POD, *_GROUPS), *_reports(POD, *_GROUPS),
+        *_may("create", POD, part="binding"), *_may("create", POD, part="eviction"), *_may("create delete", BIND_REQUEST),
+        *_may("create patch", EVENT, NEW_EVENT),
+    ),
+    VolcanoJobs.name: (
+        *_reads(*VolcanoJobs.watches, PRIORITY, NETWORK_POLICY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
+        *_reports(VOLCANO_JOB), *_owns(VOLCANO_JOB), *_may("create delete", POD), *_may("create patch delete", _VOLCANO),
+        *_may("delete", COMMAND), *_may("create patch", HOSTS), *_may("create", SERVICE, NETWORK_POLICY, VOLUME_CLAIM),
+        *_may("get create", SECRET, option=SSH),
+    ),
+    CronJobController.name: (
+        *_reads(*CronJobController.watches), *_may("patch", VOLCANO_CRON_JOB), *_reports(VOLCANO_CRON_JOB),
+        *_owns(VOLCANO_CRON_JOB), *_may("create delete", VOLCANO_JOB),
+    ),
+    JobFlowController.name: (
+        *_reads(*JobFlowController.watches), *_may("patch", JOB_FLOW), *_reports(JOB_FLOW), *_owns(JOB_FLOW),
+        *_may("create delete", VOLCANO_JOB),
+    ),
+    JobTemplateController.name: (*_reads(*JobTemplateController.watches), *_reports(JOB_TEMPLATE)),
+    Binder.name: (
+        *_reads(*Binder.watches, *_GROUPS, STORAGE_CLASS, RESOURCE_SLICE, VOLUME),
+        *_may("patch", BIND_REQUEST, POD, VOLUME, VOLUME_CLAIM, RESOURCE_CLAIM), *_reports(BIND_REQUEST, POD, RESOURCE_CLAIM),
+        *_may("patch", RESOURCE_CLAIM, part="binding"), *_may("create", POD, part="binding"),
+        *_may("create", POD, part="eviction"), *_may("create", POD),
+    ),
+    GpuReservations.name: (*_reads(*GpuReservations.watches), *_may("delete", POD)),
+    PodGrouper.name: (*_reads(*read_kinds(), *_OWNERS, *_GROUPS), *_may("create patch", *_GROUPS), *_may("patch", POD)),
+    PodGroupController.name: (
+        *_reads(*PodGroupController.watches, *_OWNERS, _VOLCANO, NAMESPACE), *_may("create", _VOLCANO), *_may("patch", POD),
+        *_owns(POD, *_OWNERS),
+    ),
+    OwnedGroupController.name: (*_reads(*OwnedGroupController.watches, _VOLCANO, POD), *_may("patch delete", _VOLCANO)),
+    QueueController.name: (
+        *_reads(*QueueController.watches), *_may("create patch", QUEUE), *_reports(QUEUE), *_may("delete", COMMAND),
+    ),
+    QueueStatusController.name: (*_reads(*QueueStatusController.watches), *_reports(QUEUE)),
+    PodGroupProtection.name: (*_reads(*PodGroupProtection.watches), *_may("patch", _NATIVE)),
+    GateLifter.name: (*_reads(*GateLifter.watches), *_may("patch delete", POD)),
+    GateTimeouts.name: (*_reads(*GateTimeouts.watches), *_may("delete", POD)),
+    YuniKornController.name: (
+        *_reads(*YuniKornController.watches), *_may("create patch delete", POD), *_owns(POD), *_reports(POD),
+    ),
+    RefusalController.name: (*_reads(*RefusalController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
+    HyperNodeController.name: (*_reads(*HyperNodeController.watches), *_may("create patch delete", HYPERNODE)),
+    KueueGateController.name: (*_reads(*KueueGateController.watches, *kinds_read()), *_may("patch", POD)),
+})  # fmt: skip
+"""By the name of a controller."""
+
+
+def accesses(option: str = "") -> tuple[Access, ...]:
+    """Return what has to be allowed, whoever needs it: all that is always needed, or what one option needs."""
+    return tuple(access for row in TABLE.values() for access in row if access.option == option)

@@ -1,1 +1,0 @@
-"""The process: what connects decisions with the world around them."""

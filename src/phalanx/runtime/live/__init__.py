@@ -1,1 +1,0 @@
-"""Phalanx on a real cluster: watches in, sessions and controllers, writes out."""

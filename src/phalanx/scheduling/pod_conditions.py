@@ -1,0 +1,97 @@
+"""The condition PodScheduled of pods that wait: written when it changes; a message that only counts anew, now and then."""
+
+from collections.abc import Iterator, Mapping
+
+from phalanx.controllers.controller import Patch, View, Write
+from phalanx.dialects.status_writers import words_of
+from phalanx.dialects.volcano_status import PodCondition
+from phalanx.explain.blocked import aside
+from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
+from phalanx.model.kinds import POD, Document, split_key
+from phalanx.model.moment import moment_text
+from phalanx.model.status import Status
+from phalanx.model.task import TaskKey
+from phalanx.session.decision import Decisions, Outcome
+from phalanx.state.gang_state import TaskState
+from phalanx.state.snapshot import Snapshot
+
+BETWEEN_MESSAGES_SECONDS = 30.0
+BETWEEN_GATED_SECONDS = 10.0
+
+
+class PodConditions:
+    """Says why pods wait."""
+
+    def __init__(self, view: View) -> None:
+        """Know nothing of what was said before."""
+        self._view = view
+        self._said: dict[str, tuple[PodCondition, float]] = {}
+        """What pods were told last and when, by uid."""
+
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Write]:
+        """Yield the conditions that a session changes."""
+        names = snapshot.nodes.names
+        waiting = {}
+        for outcome, state in _waiting(snapshot, decisions):
+            condition = words_of(outcome.state.gang).pod_condition(state, names)
+            waiting[state.task.uid] = self._said.get(state.task.uid)
+            if condition.message and self._is_news(state.task.uid, condition, outcome.now):
+                waiting[state.task.uid] = (condition, outcome.now)
+                yield from self._write(state, condition, outcome.now)
+        self._said = {uid: said for uid, said in waiting.items() if said is not None}
+
+    def _is_news(self, uid: str, condition: PodCondition, now: float) -> bool:
+        said = self._said.get(uid)
+        if said is None or said[0].reason != condition.reason:
+            return True
+        return said[0].message != condition.message and now - said[1] >= BETWEEN_MESSAGES_SECONDS
+
+    def _write(self, state: TaskState, condition: PodCondition, now: float) -> Iterator[Write]:
+        task = state.task
+        pod = self._view.find(POD, task.namespace, task.name)
+        old = _scheduled(pod) if pod is not None else {}
+        if pod is None or (old.get("reason"), old.get("message")) == (condition.reason, condition.message):
+            return
+        since = old.get("lastTransitionTime") if old.get("status") == "False" else None
+        new = {
+            "type": POD_SCHEDULED, "status": "False", "reason": condition.reason, "message": condition.message,
+            "lastTransitionTime": since or moment_text(int(now)),
+        }  # fmt: skip
+        yield Patch(POD, task.namespace, task.name, {"status": {"conditions": [new]}}, is_status=True)
+
+
+class GatedConditions:
+    """Says on pods that our gate holds back why their gang has no room; the API server only says that there is a gate."""
+
+    def __init__(self, view: View) -> None:
+        """Know nothing of what was said before."""
+        self._view = view
+        self._said: dict[TaskKey, float] = {}
+        """When pods were told last."""
+
+    def writes(self, waits: Mapping[TaskKey, str], now: float) -> Iterator[Write]:
+        """Yield the conditions of pods that have not heard lately what they wait for."""
+        self._said = {key: said for key, said in self._said.items() if key in waits}
+        for key, text in waits.items():
+            pod = self._view.find(POD, *split_key(key))
+            old = _scheduled(pod) if pod is not None else {}
+            is_news = old.get("reason") == IS_GATED["reason"] and old.get("message") != text
+            if is_news and now - self._said.get(key, 0.0) >= BETWEEN_GATED_SECONDS:
+                self._said[key] = now
+                yield Patch(POD, *split_key(key), {"status": {"conditions": [{**old, "message": text}]}}, is_status=True)
+
+
+def _waiting(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Outcome, TaskState]]:
+    """Yield the pods that wait; not those behind a gate, whom the API server tells, nor those that are told what to mend."""
+    for outcome in decisions.outcomes:
+        if not outcome.state.gang.has_object and aside(outcome, snapshot) is not None:
+            continue
+        for state in outcome.state.tasks:
+            is_waiting = state.task.status is Status.PENDING and state.status is not Status.BINDING
+            if is_waiting and not state.task.is_gated:
+                yield outcome, state
+
+
+def _scheduled(pod: Document) -> Document:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((item for item in conditions if item.get("type") == POD_SCHEDULED), {})

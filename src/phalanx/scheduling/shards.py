@@ -1,0 +1,81 @@
+"""Sessions of one input: one for the whole cluster, or one for each SchedulingShard in it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from phalanx.config.policies import policy_of_pool_shard, says_more_than
+from phalanx.errors import ConfigError
+from phalanx.explain.reason_text import counted
+from phalanx.model.shard import DEFAULT_POOL, NODE_POOL, PoolShard
+from phalanx.session.cycle import Mind, run_cycle
+from phalanx.session.policy import Policy
+from phalanx.session.shard_decisions import Part, unseen
+from phalanx.session.shards import seen_by
+from phalanx.state.snapshot import Snapshot
+
+MOST_SHOWN = 5
+"""Names in one sentence."""
+
+
+def decide(snapshot: Snapshot, mind: Mind, *, course_level: int = 0) -> list[Part]:
+    """Decide for every scheduler that the policy and the SchedulingShards of the input ask for."""
+    parts = []
+    for name, own in _schedulers(snapshot, mind.policy):
+        seen = seen_by(own, snapshot)
+        parts.append(Part(name, seen, run_cycle(seen, own, mind.catalogue, course_level=course_level)))
+    rest = unseen(snapshot, _pools(snapshot)) if _is_by_shards(snapshot, mind.policy) else None
+    return [*parts, rest] if rest is not None else parts
+
+
+def policies_of(snapshot: Snapshot, policy: Policy) -> list[Policy]:
+    """Return the policy of every scheduler that the policy and the SchedulingShards ask for."""
+    return [own for _, own in _schedulers(snapshot, policy)]
+
+
+def notes_on_pools(snapshot: Snapshot, policy: Policy) -> Iterator[str]:
+    """Say which nodes nobody uses, where every shard decides."""
+    if not _is_by_shards(snapshot, policy):
+        return
+    idle = [node.name for node in snapshot.nodes.nodes if node.labels.get(NODE_POOL, "") not in _pools(snapshot)]
+    if idle:
+        names = ", ".join(idle[:MOST_SHOWN]) + (" and others" if len(idle) > MOST_SHOWN else "")
+        yield f"no SchedulingShard takes the node pool of {counted(len(idle), 'node')}: {names}"
+
+
+def _is_by_shards(snapshot: Snapshot, policy: Policy) -> bool:
+    """Tell whether every shard of the input decides."""
+    return policy.family == "kai" and bool(_shards(snapshot)) and not policy.flags.shard_name
+
+
+def _pools(snapshot: Snapshot) -> set[str]:
+    return {shard.node_pool for shard in _shards(snapshot).values()}
+
+
+def _shards(snapshot: Snapshot) -> dict[str, PoolShard]:
+    return dict(sorted(snapshot.surroundings.pool_shards.items()))
+
+
+def _schedulers(snapshot: Snapshot, policy: Policy) -> Iterator[tuple[str, Policy]]:
+    """Return the name of each scheduler, empty for the only one, and its policy."""
+    shards, wanted = _shards(snapshot), policy.flags.shard_name if policy.family == "kai" else ""
+    if policy.family != "kai" or not (shards or wanted):
+        yield "", policy
+        return
+    if wanted and wanted not in shards:
+        known = ", ".join(shards) or "none; add what 'kubectl get schedulingshards -o yaml' prints"
+        raise ConfigError(f"shard {wanted!r}: no such SchedulingShard in the input; there are: {known}")
+    _refuse_overlap(shards)
+    for shard in [shards[wanted]] if wanted else shards.values():
+        own = replace(policy, node_pool=shard.node_pool) if says_more_than("kai", policy) else policy_of_pool_shard(shard)
+        yield shard.name, own
+
+
+def _refuse_overlap(shards: dict[str, PoolShard]) -> None:
+    by_pool: dict[str, str] = {}
+    for shard in shards.values():
+        other = by_pool.setdefault(shard.node_pool, shard.name)
+        if other != shard.name:
+            pool = shard.node_pool or DEFAULT_POOL
+            raise ConfigError(
+                f"SchedulingShard {shard.name}: {other} takes node pool {pool!r} too; give each its own partitionLabelValue"
+            )

@@ -1,0 +1,147 @@
+"""What a session leaves on objects: phase, conditions and stamps of groups, promises on pods; written only when they change."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil
+
+from phalanx.controllers.controller import Patch, Tell, View, Write
+from phalanx.dialects.status_writers import words_of
+from phalanx.dialects.volcano_status import GroupStatus
+from phalanx.explain.answer import group_status
+from phalanx.explain.blocked import SET_ASIDE, aside
+from phalanx.model.conditions import POD_SCHEDULED, cleared
+from phalanx.model.gang import Condition, Gang
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
+from phalanx.model.moment import moment_text
+from phalanx.model.status import Status
+from phalanx.session.decision import Decisions, Outcome
+from phalanx.state.snapshot import Snapshot
+
+SET_ASIDE_NOTE = "phalanx.dev/set-aside"
+"""Annotation that stands for the condition `SetAside` on groups that have no conditions."""
+WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
+UNSCHEDULABLE = "Unschedulable"
+TAKES_PART = Condition(SET_ASIDE, "False")
+
+
+class StatusWriter:
+    """Says which statuses a session leaves."""
+
+    def __init__(self, view: View) -> None:
+        """Know nothing of what was written before."""
+        self._view = view
+        self._written: dict[str, GroupStatus] = {}
+        self._said: dict[str, Condition] = {}
+        """What pods of gangs without an object were told, by key."""
+        self.has_admitted = False
+        """Whether the last session admitted a group, which the next one builds on."""
+
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Write]:
+        """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
+        self.has_admitted = False
+        for outcome in decisions.outcomes:
+            yield from self._group(snapshot, outcome)
+            yield from _promises(snapshot, outcome)
+            yield from _stamps(outcome.state.gang, decisions)
+
+    def forget(self) -> None:
+        """Know nothing of what was written before: somebody else may have written since."""
+        self._written, self._said = {}, {}
+
+    def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
+        gang, found = outcome.state.gang, aside(outcome, snapshot)
+        status = _with(group_status(snapshot, outcome), found, outcome)
+        if not gang.has_object:
+            yield from self._on_pods(outcome, found)
+        before = self._written.get(gang.uid)
+        if before == status:
+            return
+        self._written[gang.uid] = status
+        self.has_admitted |= status.phase == "Inqueue" != gang.phase
+        note = _note(gang, found, before)
+        for item in words_of(gang).writes(gang, status, outcome):
+            place, texts = (item.namespace, item.name), {**item.annotations, **note}
+            yield Patch(item.kind, *place, {"status": item.status}, is_status=True)
+            if texts:
+                yield Patch(item.kind, *place, {"metadata": {"annotations": texts}})
+            if found is not None and found.message not in _messages(gang, before):
+                yield from _told(self._view.find(item.kind, *place), found)
+
+    def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Write]:
+        """Let the pods that make a gang say that it is set aside, or not any more."""
+        now = found or TAKES_PART
+        for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
+            before = self._said.get(task.key, TAKES_PART)
+            if before == now:
+                continue
+            self._said[task.key] = now
+            pod = self._view.find(POD, *split_key(task.key))
+            if pod is not None and _said(pod) != now.message:
+                condition = _condition(pod, now.message, outcome.now)
+                yield Patch(POD, *split_key(task.key), {"status": {"conditions": [condition]}}, is_status=True)
+                if before.reason != now.reason:  # that there are fewer or more of them is not worth an event on each
+                    yield from _told(pod, found)
+
+
+def _told(about: Document | None, found: Condition | None) -> Iterator[Write]:
+    """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
+    if about is not None and found is not None:
+        yield Tell(about, SET_ASIDE, found.message, is_warning=True, is_expected=True)
+
+
+def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
+    for state in outcome.state.tasks:
+        task = state.task
+        node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
+        if task.status is Status.PENDING and state.status is not Status.BINDING and node != task.nominated_node:
+            yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
+
+
+def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Write]:
+    texts = decisions.stamps.get(gang.key)
+    if texts and gang.dialect in GROUP_BY_DIALECT:
+        yield Patch(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name, {"metadata": {"annotations": texts}})
+
+
+def _with(status: GroupStatus, found: Condition | None, outcome: Outcome) -> GroupStatus:
+    """Return a status that also says whether the gang is set aside, and since when."""
+    others = tuple(item for item in status.conditions if item.type != SET_ASIDE)
+    if found is None:
+        return replace(status, conditions=others)
+    old = next((item for item in outcome.state.gang.conditions if item.type == SET_ASIDE), None)
+    since = old.since if old is not None and old.reason == found.reason else float(ceil(outcome.now))
+    return replace(status, conditions=(*others, replace(found, since=since)))
+
+
+def _note(gang: Gang, found: Condition | None, before: GroupStatus | None) -> dict[str, str | None]:
+    """Return the annotation of a group that has no conditions, if it may change."""
+    if gang.dialect not in WITHOUT_CONDITIONS or (found is None and not any(_messages(gang, before))):
+        return {}
+    return {SET_ASIDE_NOTE: None if found is None else found.message}
+
+
+def _messages(gang: Gang, before: GroupStatus | None) -> set[str]:
+    """Return why a gang was said to be set aside, on the object or in an earlier session."""
+    conditions = (*gang.conditions, *(before.conditions if before is not None else ()))
+    found = {item.message for item in conditions if item.type == SET_ASIDE}
+    return found | ({gang.annotations[SET_ASIDE_NOTE]} if SET_ASIDE_NOTE in gang.annotations else set())
+
+
+def _said(pod: Document) -> str:
+    """Return what a pod says of its gang that is set aside."""
+    return next((item.get("message", "") for item in _listed(pod) if _is_ours(item)), "")
+
+
+def _listed(pod: Document) -> Iterator[Document]:
+    yield from (pod.get("status") or {}).get("conditions") or ()
+
+
+def _is_ours(item: Document) -> bool:
+    return (item.get("type"), item.get("reason")) == (POD_SCHEDULED, UNSCHEDULABLE)
+
+
+def _condition(pod: Document, text: str, now: float) -> Document:
+    if not text:
+        return cleared(is_gated=bool(pod["spec"].get("schedulingGates")))
+    own = {"type": POD_SCHEDULED, "status": "False", "reason": UNSCHEDULABLE, "message": text}
+    return {**own, "lastTransitionTime": moment_text(int(now))}

@@ -1,0 +1,145 @@
+"""One cycle: open a session on a snapshot, run the actions, close it, return the decisions.
+
+Pure: the same input gives the same output.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey
+from phalanx.session.decision import Decisions, Outcome
+from phalanx.session.policy import Policy
+from phalanx.session.session import PluginFactory, Session
+from phalanx.session.trace import Course
+from phalanx.state.gang_state import GangState
+from phalanx.state.quorum import MINIMA, minima_text
+from phalanx.state.snapshot import Snapshot
+from phalanx.state.staleness import is_stale
+
+
+class Action(Protocol):
+    """One step of a session."""
+
+    name: str
+
+    def run(self, session: Session) -> None: ...
+
+
+ActionFactory = Callable[[Mapping[str, object]], Action]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The actions and plugins that exist."""
+
+    actions: Mapping[str, ActionFactory] = field(default_factory=dict)
+    plugins: Mapping[str, PluginFactory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """Who decides: a policy, and what it chooses from."""
+
+    policy: Policy
+    catalogue: Catalogue
+
+
+def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Decisions:
+    """Decide what to do with the snapshot."""
+    session = open_session(snapshot, policy, catalogue, course_level=course_level)
+    for name in policy.actions:
+        session.course.note(5, "enter", f"enter action {name}", action=name)
+        catalogue.actions[name](policy.arguments_by_action.get(name, {})).run(session)
+        session.course.note(5, "leave", f"leave action {name}", action=name)
+    return close_session(session)
+
+
+class Decider:
+    """Runs cycles one after the other, and spares those that would decide nothing.
+
+    Whether a plugin says at the end if gangs are whole is known from the first cycle that had any.
+    """
+
+    def __init__(self) -> None:
+        """Know of no cycle yet."""
+        self._is_guarded: bool | None = None
+
+    def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Decisions:
+        """Decide what to do with the snapshot."""
+        quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
+        if quiet is not None:
+            return quiet
+        decisions = run_cycle(snapshot, policy, catalogue, course_level=course_level)
+        if decisions.outcomes:
+            self._is_guarded = decisions.outcomes[0].is_guarded
+        return decisions
+
+
+def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Decisions | None:
+    """Return the gangs as they are where no session would decide anything for them; None if one might.
+
+    Nobody waits for a place or for admission, no gang lost members, and no action moves what runs, so none has anything to do;
+    figures of queues are not counted anew.
+    """
+    if policy.family == "kai" or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
+        return None
+    states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
+    if any(map(is_stale, states)):
+        return None
+    decisions = Decisions(family=policy.family, options=policy.options)
+    decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
+    return decisions
+
+
+def _waits(key: GangKey, snapshot: Snapshot) -> bool:
+    """Tell whether a gang waits for places or for admission.
+
+    Without an action `enqueue` it is admitted by the first session that sees it, and for that there has to be one: owners such as
+    Volcano's job controller make pods only then.
+    """
+    if snapshot.gangs[key].phase in ("", "Pending"):
+        return True
+    return any(task.status is Status.PENDING for task in snapshot.members_of(key).values())
+
+
+def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Session:
+    """Return a session ready for its actions."""
+    return Session(_seen_by(policy, snapshot), policy, catalogue.plugins, Course(course_level))
+
+
+def _seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with every gang in it for KAI's rules: they count shares and victims over settled gangs too."""
+    if policy.family != "kai" or len(snapshot.active) == len(snapshot.gangs):
+        return snapshot
+    return replace(snapshot, active=tuple(sorted(snapshot.gangs)))
+
+
+def close_session(session: Session) -> Decisions:
+    """Close a session and return what it decided."""
+    session.close()
+    decisions = session.decisions
+    if session.policy.heals:
+        _note_minima(session)
+    decisions.course = session.course.events
+    active = set(session.snapshot.active)
+    for key, state in session.gangs.items():
+        if key not in active and all(task.status is task.task.status for task in state.tasks):
+            continue  # somebody only looked at it
+        for task in state.tasks:
+            if task.status is Status.PIPELINED:
+                decisions.pipelined[task.task.key] = session.node_name(task.node)
+        decisions.outcomes.append(Outcome(state, session.is_guarded, session.now))
+    decisions.outcomes.extend(Outcome(state, False, session.now) for state in session.left_out)
+    return decisions
+
+
+def _note_minima(session: Session) -> None:
+    """Let every pod that is bound say what its gang needs now: the owner may want more or fewer later, which breaks nothing."""
+    decisions = session.decisions
+    for gang in (gang for gang in session.gangs.values() if gang.tally.counts[Status.BINDING]):
+        bound = [state.task.key for state in gang.tasks if state.status is Status.BINDING and state.task.key in decisions.binds]
+        text = minima_text(gang.gang)
+        for key in bound if text else ():
+            decisions.annotations[key] = {**decisions.annotations.get(key, {}), MINIMA: text}

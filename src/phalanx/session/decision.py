@@ -1,0 +1,74 @@
+"""What a cycle decides, as data. Sinks carry it out, dialects write it down, `explain` tells it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from phalanx.model.storage import GrantedDevice
+from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.session.trace import CourseEvent
+from phalanx.state.gang_state import GangState
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A running task that has to go, for whom and why."""
+
+    task: Task
+    action: str
+    preemptor: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimGrant:
+    """What becomes of a resource claim: its devices and users; without either it is free once those who were evicted have left."""
+
+    devices: tuple[GrantedDevice, ...] = ()
+    users: tuple[Task, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a session leaves for one gang: its state, and whether somebody guards the gang's minimum."""
+
+    state: GangState
+    is_guarded: bool
+    """A plugin closed the session by saying whether the gang is whole."""
+    now: float = 0.0
+    """When the session took place, in seconds since 1970."""
+
+
+@dataclass(slots=True)
+class Decisions:
+    """The result of one cycle."""
+
+    binds: dict[TaskKey, str] = field(default_factory=dict)
+    pipelined: dict[TaskKey, str] = field(default_factory=dict)
+    evictions: dict[TaskKey, Eviction] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+    queues: dict[str, dict[str, Mapping[str, float]]] = field(default_factory=dict)
+    course: list[CourseEvent] = field(default_factory=list)
+    annotations: dict[TaskKey, dict[str, str]] = field(default_factory=dict)
+    """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
+    stamps: dict[GangKey, dict[str, str | None]] = field(default_factory=dict)
+    """Annotations of groups to write, and with None to remove."""
+    family: str = "volcano"
+    """Whose words the answer speaks besides its own: volcano or kai."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Options of the policy that whoever carries the decisions out has to know."""
+    counts_unplaced: bool = False
+    """Members without requests count before they have a place, also for whoever asks whether a gang was bound whole."""
+    claims: dict[str, ClaimGrant] = field(default_factory=dict)
+    """Resource claims whose allocation changes."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Gangs that could not be considered because of a fault, with the sentence."""
+    again: float | None = None
+    """When something is due because of time alone, in seconds since 1970; another session should be held then."""
+
+    def look_again(self, moment: float) -> None:
+        """Ask for a session at a moment, unless one is asked for before."""
+        self.again = moment if self.again is None else min(self.again, moment)
+
+    def stamp(self, gang: GangKey, key: str, text: str | None) -> None:
+        """Write an annotation of a group, or remove it."""
+        self.stamps.setdefault(gang, {})[key] = text

@@ -1,0 +1,313 @@
+"""How the nodes look to one class of tasks: which may take one, how many, and what they score.
+
+An outlook is made once per shape and session and kept up to date: when nodes changed, only those are looked at again. That
+holds for shapes whose placement matters to the next one only on the node that took it; for all others (affinity, spread,
+ports, volumes, claims) everything is looked at again after every change.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phalanx.model.shape import Shape
+from phalanx.placement import Counts, Index, Mask, Scores
+from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
+from phalanx.placement.fit import copies, first_short
+from phalanx.session.hooks import Layer, Site, Term
+from phalanx.state.verdict import FitError
+
+if TYPE_CHECKING:
+    from phalanx.session.session import Session
+
+EVERYWHERE = slice(None)
+
+
+@dataclass(slots=True)
+class Valuation:
+    """Scores of some nodes, the parts that do not depend on the candidates."""
+
+    floats: Scores
+    whole: Counts
+
+    def total(self, relative: Counts | int = 0) -> Scores:
+        """Add the parts up: whole numbers first, so that equal totals are equal to the last bit."""
+        return self.floats + (self.whole + relative).astype(np.float64)
+
+
+class Outlook:
+    """Feasibility and scores of all nodes for one shape."""
+
+    def __init__(self, session: "Session", shape: Shape) -> None:
+        """Look at every node."""
+        self._session, self.shape = session, shape
+        self.request = session.request_of(shape)
+        self.is_local = session.is_local(shape)
+        self._look_everywhere()
+
+    def _look_everywhere(self) -> None:
+        count = len(self._session.snapshot.nodes)
+        self._allowed: Mask = np.ones(count, dtype=np.bool_)
+        self._idle_room = np.zeros(count, dtype=np.int64)
+        self._future_room = np.zeros(count, dtype=np.int64)
+        self._now: Valuation | None = None
+        self._after_one: Valuation | None = None
+        self._after_position = -1
+        self._relative: list[Term] = []
+        self.scoring_failed = False
+        self._look_at(EVERYWHERE)
+        self._position = self._session.ledger.position
+
+    @property
+    def feasible(self) -> Mask:
+        """Mark the nodes that can take a task, now or later."""
+        return self._future_room > 0
+
+    @property
+    def allowed(self) -> Mask:
+        """Mark the nodes that the filters let a task onto, room aside."""
+        return self._allowed
+
+    def room_in(self, nodes: Mask) -> int:
+        """Return how many tasks these nodes can take together, now or later."""
+        return int(self._future_room[nodes].sum())
+
+    def allows(self, node: int) -> bool:
+        """Tell whether the filters let a task onto the node, room aside."""
+        return bool(self._allowed[node])
+
+    def refresh(self) -> None:
+        """Bring the outlook in line with the books."""
+        ledger = self._session.ledger
+        if ledger.position == self._position:
+            return
+        if not self.is_local or ledger.changes_since(self._position) > len(self._allowed):
+            self._look_everywhere()
+            return
+        touched = ledger.touched_since(self._position)
+        self._look_at(touched)
+        if self._now is not None:
+            self._value_again(touched)
+        self._position = ledger.position
+
+    def _value_again(self, touched: Index) -> None:
+        """Score nodes again; the scores after one more task too, if they are in use, in the same pass."""
+        assert self._now is not None
+        if self._after_one is None or self._after_position != self._position:
+            fresh = self.value_at(Site(touched))
+            self._now.floats[touched], self._now.whole[touched] = fresh.floats, fresh.whole
+            return
+        more = np.repeat(np.array([0, 1], dtype=np.int64), len(touched))
+        both = self.value_at(Site(np.tile(touched, 2), more, more if self._session.books_are_live else 0))
+        half = len(touched)
+        self._now.floats[touched], self._now.whole[touched] = both.floats[:half], both.whole[:half]
+        self._after_one.floats[touched], self._after_one.whole[touched] = both.floats[half:], both.whole[half:]
+        self._after_position = self._session.ledger.position
+
+    def _look_at(self, nodes: Index | slice) -> None:
+        session, ledger = self._session, self._session.ledger
+        allowed = np.ones(self._allowed[nodes].shape, dtype=np.bool_)
+        for _, layers in session.screen(self.shape, nodes):
+            for layer in layers:
+                allowed &= ~layer.refused
+        room = np.minimum(copies(ledger.future, self.request, nodes), session.node_room(self.shape, nodes))
+        room[~allowed] = 0
+        self._allowed[nodes] = allowed
+        self._future_room[nodes] = room
+        self._idle_room[nodes] = np.minimum(room, copies(ledger.idle, self.request, nodes))
+        for waits in session.node_waits(self.shape):
+            self._idle_room[waits] = 0
+
+    def groups(self, *, within: Mask | None = None) -> list[tuple[bool, Mask]]:
+        """Return the nodes that can take a task as groups, best first; true beside a group means: now, not once others left.
+
+        Nodes with room now come before nodes with room later, the own shard before others in soft sharding.
+        """
+        idle, future = self._idle_room > 0, self._future_room > 0
+        if within is not None:
+            idle, future = idle & within, future & within
+        return [(now, mask & part) for now, mask in ((True, idle), (False, future)) for part in self._session.shard_parts]
+
+    def place(self, count: int, *, within: Mask | None = None) -> tuple[list[int], list[int]]:
+        """Choose nodes for up to `count` tasks, one after the other: those with room now first, then those with room later."""
+        run = _Run(self, len(self._allowed))
+        for is_now, mask in self.groups(within=within):
+            missing = count - len(run.now) - len(run.later)
+            if missing:
+                room = self._idle_room if is_now else self._future_room - run.taken
+                self._place_in(mask & (room > 0), room.copy(), missing, is_now, run)
+        return run.now, run.later
+
+    def _place_in(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> None:
+        while count > 0 and mask.any():
+            if count == 1 and not run.taken.any():
+                node = self.best(mask)
+                part = np.array([] if node is None else [node], dtype=np.int64)
+            else:
+                part = self._fill(mask, room, count, is_now, run)
+            if not part.size:
+                return
+            run.take(part, is_now)
+            count -= len(part)
+            np.subtract.at(room, part, 1)
+            mask &= room > 0
+
+    def _fill(self, mask: Mask, room: Counts, count: int, is_now: bool, run: "_Run") -> Index:
+        """Place a run; a relative score ends it when a node drops out of the candidates."""
+        if int(mask.sum()) == 1:
+            return np.full(min(count, int(room[mask][0])), int(np.flatnonzero(mask)[0]), dtype=np.int64)
+        valuation = self._valuation()
+        if valuation is None:
+            return np.zeros(0, dtype=np.int64)
+        relative = self._relative_scores(mask)
+        touched = np.flatnonzero(run.taken)
+        scores = run.overlay(valuation.total(relative), touched, 0, is_now, relative)
+        after_one = run.overlay(self._next_valuation(is_now).total(relative), touched, 1, is_now, relative)
+        candidates = Candidates(
+            np.where(mask, scores, NOT_A_CANDIDATE), after_one, room,
+            lambda node, last: run.ahead(node, last, is_now, int(relative[node])),
+        )  # fmt: skip
+        return fill(candidates, count, stops_when_full=bool(self._relative))
+
+    def _next_valuation(self, is_now: bool) -> Valuation:
+        if not is_now:
+            return self.value_at(Site(EVERYWHERE, 0, int(self._session.books_are_live)))
+        if self._after_one is None or self._after_position != self._position:
+            self._after_one = self.value_at(Site(EVERYWHERE, 1, int(self._session.books_are_live)))
+            self._after_position = self._position
+        return self._after_one
+
+    def value_at(self, site: Site) -> Valuation:
+        """Return the scores of a site; scoring is known to work."""
+        valuation, _ = self._session.value(self.shape, site)
+        assert valuation is not None
+        return valuation
+
+    @property
+    def books_are_live(self) -> bool:
+        """Tell whether placements count in the book of Kubernetes' scores."""
+        return self._session.books_are_live
+
+    def _valuation(self) -> Valuation | None:
+        if self._now is None and not self.scoring_failed:
+            self._now, self._relative = self._session.value(self.shape, Site(EVERYWHERE))
+            self.scoring_failed = self._now is None
+        return self._now
+
+    def _relative_scores(self, mask: Mask) -> Counts:
+        scores = np.zeros(len(mask), dtype=np.int64)
+        if self._relative:
+            candidates = np.flatnonzero(mask)
+            for term in self._relative:
+                assert term.among is not None
+                scores[candidates] += term.among(candidates) * term.weight
+        return scores
+
+    def best(self, mask: Mask, *, extra: Scores | None = None) -> int | None:
+        """Return the best node of the mask: the only one unscored, else the highest score, the lower number among equals.
+
+        None when scoring failed.
+        """
+        candidates = np.flatnonzero(mask)
+        if len(candidates) == 1:
+            return int(candidates[0])
+        scores = self.scores(mask)
+        if scores is None:
+            return None
+        if extra is not None:
+            scores = scores + extra
+        return int(np.where(mask, scores, NOT_A_CANDIDATE).argmax())
+
+    def scores(self, mask: Mask) -> Scores | None:
+        """Return the total score of each node among the candidates of the mask; None when scoring failed."""
+        valuation = self._valuation()
+        return None if valuation is None else valuation.total(self._relative_scores(mask))
+
+    def best_scores(self, count: int) -> list[tuple[int, float]]:
+        """Return the best nodes with their scores, for a record of the session."""
+        mask = self.feasible
+        scores = self.scores(mask) if mask.any() else None
+        if scores is None:
+            return []
+        nodes = np.flatnonzero(mask)
+        return [(int(node), float(scores[node])) for node in nodes[np.argsort(-scores[nodes], kind="stable")][:count]]
+
+    def layers(self) -> list[Sequence[Layer]]:
+        """Return what each plugin's filters say about every node."""
+        return [layers for _, layers in self._session.screen(self.shape, EVERYWHERE)]
+
+    def error(
+        self, *, within: Mask | None = None, prefix: str = "", ignores_room: bool = False, own: Sequence[Sequence[Layer]] = ()
+    ) -> FitError:
+        """Say why no node fits: resources first, then the filters of each plugin, first refusing plugin only.
+
+        `own` are the filters of one task alone; they come last.
+        """
+        counts: Counter[str] = Counter()
+        final = np.zeros(len(self._allowed), dtype=np.bool_)
+        for reason, refused, is_final in self._refusals(within, ignores_room=ignores_room, own=own):
+            counts[reason] += int(refused.sum())
+            final |= refused & is_final
+        return FitError(len(final) if within is None else int(within.sum()), counts, prefix, final)
+
+    def refused_nodes(self, *, within: Mask | None = None) -> dict[str, list[int]]:
+        """Return the nodes that `error` counts, by reason, for a record of the session."""
+        found: dict[str, list[int]] = {}
+        for reason, refused, _ in self._refusals(within):
+            found.setdefault(reason, []).extend(np.flatnonzero(refused).tolist())
+        return found
+
+    def _refusals(
+        self, within: Mask | None, *, ignores_room: bool = False, own: Sequence[Sequence[Layer]] = ()
+    ) -> Iterator[tuple[str, Mask, bool]]:
+        """Yield each reason with the nodes that give it, and whether no eviction helps there."""
+        asked = np.ones(len(self._allowed), dtype=np.bool_) if within is None else within.copy()
+        short = np.where(asked & (not ignores_room), first_short(self._session.ledger.future, self.request), -1)
+        for row in np.unique(short[short >= 0]):
+            yield f"Insufficient {self._session.snapshot.space.names[row]}", short == row, False
+        asked &= short < 0
+        for layers in (*self.layers(), *own):
+            refused = np.zeros(len(asked), dtype=np.bool_)
+            for layer in layers:
+                hits = layer.refused & asked
+                refused |= hits
+                if layer.is_final:
+                    asked = asked & ~hits  # the later filters of this plugin are not asked about them
+                if hits.any():
+                    yield layer.reason, hits, layer.is_final
+            asked &= ~refused
+
+
+class _Run:
+    """The places chosen so far in one call, which the books do not know yet."""
+
+    def __init__(self, outlook: Outlook, nodes: int) -> None:
+        self._outlook = outlook
+        self.now: list[int] = []
+        self.later: list[int] = []
+        self._held = np.zeros(nodes, dtype=np.int64)
+        self.taken = np.zeros(nodes, dtype=np.int64)
+
+    def take(self, nodes: Index, is_now: bool) -> None:
+        (self.now if is_now else self.later).extend(nodes.tolist())
+        np.add.at(self.taken, nodes, 1)
+        if is_now:
+            np.add.at(self._held, nodes, 1)
+
+    def overlay(self, scores: Scores, touched: Index, more: int, is_now: bool, relative: Counts) -> Scores:
+        """Correct scores where places were chosen already, as if `more` tasks came on top."""
+        if touched.size:
+            scores[touched] = self._outlook.value_at(self._site(touched, more, is_now)).total(relative[touched])
+        return scores
+
+    def ahead(self, node: int, last: int, is_now: bool, relative: int) -> Scores:
+        """Return the scores of a node after 2 to `last` more tasks."""
+        extra = np.arange(2, last + 1, dtype=np.int64)
+        site = self._site(np.full(len(extra), node, dtype=np.int64), extra, is_now)
+        return self._outlook.value_at(site).total(relative)
+
+    def _site(self, nodes: Index, more: Counts | int, is_now: bool) -> Site:
+        booked = self.taken[nodes] + more if self._outlook.books_are_live else 0
+        return Site(nodes, self._held[nodes] + (more if is_now else 0), booked)

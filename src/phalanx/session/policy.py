@@ -1,0 +1,79 @@
+"""How to decide: which actions run, which plugins are asked in which tier, with which settings. `config/` reads it from files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+FLAGS = (
+    "enableJobOrder", "enableJobReady", "enableJobPipelined", "enableJobStarving", "enableJobEnqueued", "enableTaskOrder",
+    "enableQueueOrder", "enablePreemptable", "enableReclaimable", "enablePreemptive", "enablePredicate", "enableNodeOrder",
+    "enableBestNode", "enableTargetJob", "enableReservedNodes", "enableHierarchy", "enabledVictim", "enabledOverused",
+    "enabledAllocatable", "enabledHyperNodeOrder", "enabledHyperNodeGradient", "enabledSubJobReady", "enabledSubJobPipelined",
+    "enabledSubJobOrder", "enabledClusterOrder",
+)  # fmt: skip
+OFF_UNLESS_SET = frozenset({"enableHierarchy", "enabledClusterOrder"})
+
+
+@dataclass(frozen=True, slots=True)
+class PluginPolicy:
+    """One plugin in a tier: its switches and arguments."""
+
+    name: str
+    enabled: frozenset[str] = frozenset(FLAGS) - OFF_UNLESS_SET
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFlags:
+    """Options of the scheduler process rather than of a plugin."""
+
+    sharding_mode: str = "none"
+    shard_name: str = ""
+    ignored_provisioners: frozenset[str] = frozenset()
+    lifts_kueue_gate: bool = False
+    """Nobody else lifts the gate that keeps Kueue's pod groups waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A whole configuration."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[PluginPolicy, ...], ...]
+    arguments_by_action: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    flags: ProcessFlags = ProcessFlags()
+    family: str = "volcano"
+    """Whose actions and plugins the names mean: volcano or kai."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Options that the actions of the family kai read."""
+    node_pool: str | None = None
+    """Which nodes and gangs a scheduler of the family kai sees, by their label; empty for those without, None for all."""
+    victim_rule: str = "first-tier"
+    """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
+    best_effort_members: str = "after-gang"
+    """When members without requests are placed: `after-gang` as in Volcano, where they count towards the minimum before `backfill`
+    has found a place for them, if it ever does; or `with-gang`, where a gang starts only if they have a place too.
+    """
+
+    @property
+    def has_admission(self) -> bool:
+        """Tell whether groups are admitted before their pods are placed."""
+        return "enqueue" in self.actions
+
+    @property
+    def moves_running(self) -> bool:
+        """Tell whether pods that run may have to go although nobody waits for their places."""
+        return "shuffle" in self.actions
+
+    @property
+    def heals(self) -> bool:
+        """Tell whether gangs that lost members are given a fresh start."""
+        return "heal" in self.actions
+
+    @property
+    def counts_unplaced(self) -> bool:
+        """Tell whether members without requests count before they have a place."""
+        return self.best_effort_members == "after-gang"
+
+    def plugins(self) -> list[PluginPolicy]:
+        """Return every plugin in the order in which it is opened."""
+        return [plugin for tier in self.tiers for plugin in tier]

@@ -1,0 +1,56 @@
+"""Several schedulers on one cluster: what each of them sees and decides, and all of it together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phalanx.session.decision import Decisions, Outcome
+from phalanx.session.shards import in_pools
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
+from phalanx.state.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one scheduler saw, and what it decided."""
+
+    shard: str
+    """Its name; empty where one scheduler looks after everything."""
+    snapshot: Snapshot
+    decisions: Decisions
+
+
+def together(parts: Sequence[Part]) -> Decisions:
+    """Return all decisions as one. Where there are several schedulers, each has its own figures of a queue: ``shard/queue``."""
+    whole = Decisions(family=parts[0].decisions.family, options=parts[0].decisions.options)
+    for part in parts:
+        own = part.decisions
+        whole.binds |= own.binds
+        whole.pipelined |= own.pipelined
+        whole.evictions |= own.evictions
+        whole.annotations |= own.annotations
+        whole.stamps |= own.stamps
+        whole.claims |= own.claims
+        whole.errors |= own.errors
+        whole.outcomes += own.outcomes
+        whole.course += own.course
+        if own.again is not None:
+            whole.look_again(own.again)
+        prefix = f"{part.shard}/" if len(parts) > 1 else ""
+        whole.queues |= {prefix + name: figures for name, figures in own.queues.items()}
+    return whole
+
+
+def unseen(snapshot: Snapshot, pools: set[str]) -> Part | None:
+    """Return the gangs whose pool is none of these, each told so; None when there are none."""
+    others = {gang.node_pool for gang in snapshot.gangs.values()} - pools
+    if not others:
+        return None
+    seen = in_pools(snapshot, others)
+    numbers, outcomes = seen.nodes.number_by_name, []
+    for key, gang in seen.gangs.items():
+        state = GangState(gang, ((task, numbers.get(task.node, -1)) for task in seen.members_of(key).values()))
+        pool = gang.pool
+        state.verdicts.append(Verdict.refuse("", "NoShard", f"no SchedulingShard takes node pool {pool!r}", pool=pool))
+        outcomes.append(Outcome(state, False))
+    return Part("", seen, Decisions(outcomes=outcomes, family="kai"))

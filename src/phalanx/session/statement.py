@@ -1,0 +1,191 @@
+"""A transaction over the session. Operations take effect at once, so that later questions see them; `commit` makes them
+decisions, `discard` undoes them in reverse order and leaves every book as it was.
+
+A run of identical tasks is one operation: its books change once per node, not once per task.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from phalanx.model.shape import Shape
+from phalanx.model.status import Status
+from phalanx.placement import Counts, Index
+from phalanx.session.decision import Eviction
+from phalanx.state.gang_state import GangState, TaskState
+
+if TYPE_CHECKING:
+    from phalanx.session.session import Session
+
+
+class Kind(Enum):
+    """What an operation does to its tasks."""
+
+    ALLOCATE = Status.ALLOCATED
+    PIPELINE = Status.PIPELINED
+    EVICT = Status.RELEASING
+    RESTORE = None
+    """An eviction taken back."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """One kind of change to tasks of one shape and gang; the node of each task beside it."""
+
+    kind: Kind
+    tasks: Sequence[TaskState]
+    nodes: Sequence[int]
+    before: Sequence[Status]
+    reason: str = ""
+    preemptor: str = ""
+    action: str = ""
+    version_before: int = 0
+    version_after: int = 0
+    undoes: "Operation | None" = None
+    """The eviction that a restoration takes back."""
+    places: Sequence[int] = field(init=False)
+    """Where the tasks were before."""
+
+    def __post_init__(self) -> None:
+        """Note where the tasks are."""
+        self.places = [task.node for task in self.tasks]
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that all its tasks have."""
+        return self.tasks[0].task.shape
+
+    @property
+    def gang(self) -> GangState:
+        """The gang that all its tasks belong to."""
+        return self.tasks[0].gang
+
+    def tally(self) -> tuple[Index | int, Counts | int]:
+        """Return each node once with its number of tasks."""
+        if len(self.nodes) == 1:
+            return self.nodes[0], 1
+        nodes, counts = np.unique(np.array(self.nodes, dtype=np.int64), return_counts=True)
+        return nodes, counts.astype(np.int64)
+
+
+class Statement:
+    """A list of operations that stand or fall together. Leaving the `with` block without `commit` or `keep` discards.
+
+    A trial, which looks whether something would fit, leaves no trace when it is discarded: its tasks do not remember it.
+    """
+
+    __slots__ = ("_is_open", "_is_trial", "_session", "operations")
+
+    def __init__(self, session: "Session", *, is_trial: bool = False) -> None:
+        """Start empty."""
+        self._session, self._is_trial = session, is_trial
+        self._is_open = True
+        self.operations: list[Operation] = []
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Discard unless somebody decided otherwise."""
+        if self._is_open:
+            self.discard()
+
+    def allocate(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
+        """Give tasks of one shape a place now."""
+        self._do(Operation(Kind.ALLOCATE, tasks, nodes, [task.status for task in tasks]))
+
+    def pipeline(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
+        """Promise tasks of one shape a place once others have left."""
+        self._do(Operation(Kind.PIPELINE, tasks, nodes, [task.status for task in tasks]))
+
+    def evict(self, task: TaskState, *, action: str, preemptor: str, reason: str) -> None:
+        """Count on a running task to leave, for somebody and for a reason."""
+        self._do(Operation(Kind.EVICT, [task], [task.node], [task.status], reason, preemptor, action))
+
+    def restore(self, task: TaskState) -> bool:
+        """Take back the eviction of a task in this statement; tell whether there was one."""
+        for operation in reversed(self.operations):
+            if operation.kind is Kind.EVICT and operation.tasks[0] is task:
+                undo = Operation(Kind.RESTORE, [task], [task.node], [task.status], undoes=operation)
+                self._session.revert(operation)
+                self.operations.append(undo)
+                return True
+        return False
+
+    def _do(self, operation: Operation) -> None:
+        if operation.tasks:
+            self._session.apply(operation)
+            self.operations.append(operation)
+
+    def checkpoint(self) -> int:
+        """Return a mark to roll back to."""
+        return len(self.operations)
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything since the mark."""
+        while len(self.operations) > mark:
+            operation = self.operations.pop()
+            if operation.undoes is not None:
+                self._session.apply(operation.undoes)
+                continue
+            if not self._is_trial:
+                for task in operation.tasks:
+                    task.remember_attempt()
+            self._session.revert(operation)
+
+    def discard(self) -> None:
+        """Undo everything; each task remembers what it nearly had."""
+        if self.operations and not self._is_trial:
+            self._note("discard")
+        self.rollback(0)
+        self._is_open = False
+
+    def keep(self) -> None:
+        """Neither commit nor discard: promises and places stay taken until the session ends."""
+        self._is_open = False
+
+    def merge(self, other: "Statement") -> None:
+        """Take over the operations of another statement."""
+        self.operations.extend(other.operations)
+        other.operations = []
+        other.keep()
+
+    def commit(self) -> None:
+        """Make the operations decisions."""
+        if self.operations:
+            self._note("commit")
+        for operation in self.operations:
+            for task in operation.tasks:
+                task.attempt = None
+            if operation.kind is Kind.ALLOCATE:
+                self._bind(operation)
+            elif operation.kind is Kind.EVICT:
+                self._evict(operation)
+        self._is_open = False
+
+    def _note(self, verb: str) -> None:
+        course = self._session.course
+        if course.level >= 3:
+            kinds = Counter(operation.kind.name.lower() for operation in self.operations for _ in operation.tasks)
+            what = ", ".join(f"{count} to {kind}" for kind, count in sorted(kinds.items()))
+            course.note(3, verb, f"{verb} of tasks: {what}", operations=dict(kinds))
+
+    def _bind(self, operation: Operation) -> None:
+        names, binds = self._session.snapshot.nodes.names, self._session.decisions.binds
+        operation.gang.move_all(operation.tasks, Status.BINDING)
+        for task, node in zip(operation.tasks, operation.nodes, strict=True):
+            binds[task.task.key] = names[node]
+
+    def _evict(self, operation: Operation) -> None:
+        for task in operation.tasks:
+            if task.status not in (Status.RELEASING, Status.PIPELINED):
+                continue
+            self._session.decisions.binds.pop(task.task.key, None)
+            eviction = Eviction(task.task, operation.action, operation.preemptor, operation.reason)
+            self._session.decisions.evictions[task.task.key] = eviction

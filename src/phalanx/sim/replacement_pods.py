@@ -1,0 +1,63 @@
+"""Pods that were evicted, failed or lost their node come back and wait, as their controllers would bring them back."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from phalanx.dialects.gates import as_made
+from phalanx.dialects.group_references import relinked
+from phalanx.dialects.pods import GPU_GROUP
+from phalanx.errors import Exists, Missing
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
+from phalanx.sim.event_queue import Kernel, Rank
+from phalanx.sim.settings import Settings
+from phalanx.store.memory import MemoryStore
+from phalanx.store.watch_history import DELETED, Event
+
+_OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+class Comebacks:
+    """Brings back whom it was told to."""
+
+    def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
+        """Begin to listen; pods that are managed are left to their controllers."""
+        self._store, self._kernel, self._settings, self.is_managed = store, kernel, settings, is_managed
+        self._expected: set[str] = set()
+        store.listen(self._hear)
+
+    def expect(self, uid: str) -> None:
+        """Bring a pod back once it is gone."""
+        if self._settings.restart_after is not None:
+            self._expected.add(uid)
+
+    def _hear(self, event: Event) -> None:
+        uid = event.object["metadata"]["uid"]
+        if event.kind is not POD or uid not in self._expected:
+            return
+        if event.type != DELETED:
+            return
+        self._expected.discard(uid)
+        if event.object.get("status", {}).get("phase") != "Succeeded" and not self.is_managed(event.object):
+            pod = self._without_own_group(event.object)
+            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(pod))
+
+    def _without_own_group(self, pod: Document) -> Document:
+        """Return a pod without the link to a group that was made for it alone, and goes with it."""
+        owns_one = any(self._store.owned(pod["metadata"]["uid"], kind) for kind in GROUP_BY_DIALECT.values())
+        return relinked(pod, None) if owns_one else pod
+
+    def _create(self, pod: Document) -> None:
+        try:
+            self._store.create(fresh(pod))
+        except (Exists, Missing):
+            return  # somebody else was quicker, or its namespace is gone
+
+
+def fresh(pod: Document) -> dict[str, Any]:
+    """Return a pod as it was submitted: without a node, and nothing that happened to it."""
+    pod = as_made(pod)
+    meta = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_OLD_POD}
+    if meta.get("labels"):
+        meta["labels"] = {name: text for name, text in meta["labels"].items() if name.partition("/")[0] != GPU_GROUP}
+    spec: Mapping[str, Any] = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

@@ -1,0 +1,136 @@
+"""What running gangs do: work, as long as enough of them run together, and end.
+
+A gang makes progress only while it has its minimum; pods of a half-started gang run and achieve nothing. That is what makes a
+deadlock one. Each pod ends after its gang has worked for as long as the pod says.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import SnapshotError
+from phalanx.explain.membership import has_minimum
+from phalanx.model.status import Status
+from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.sim.event_queue import Kernel, Rank, Timer
+from phalanx.sim.settings import FOREVER, Settings, seconds_in
+from phalanx.state.gang_state import GangState
+
+Finish = Callable[[list[TaskKey]], None]
+
+DURATION = "phalanx.dev/duration"
+"""Annotation of a pod or of its group: how long it works."""
+
+
+def duration_of(text: str) -> float:
+    """Return the seconds of a duration such as 90s, 2h30m or a plain number of seconds."""
+    found = seconds_in(text)
+    if found is None:
+        raise SnapshotError(f"annotation {DURATION}: {text!r} is not a duration; write for example '90s' or '2h30m'")
+    return found
+
+
+@dataclass(slots=True)
+class Shift:
+    """The work of one gang since it last became whole."""
+
+    since: float | None = None
+    done: float = 0.0
+    """Seconds of work in earlier shifts, if progress is kept."""
+    timers: dict[float, Timer] = field(default_factory=dict)
+    tasks_by_duration: dict[float, set[TaskKey]] = field(default_factory=dict)
+
+
+class Work:
+    """Watches gangs become whole and broken, and ends their pods."""
+
+    def __init__(self, cluster: ObjectCluster, kernel: Kernel, settings: Settings, chance: Random, finish: Finish) -> None:
+        """Call `finish` with pods whose time has come."""
+        self._cluster, self._kernel, self._settings, self._chance, self._finish = cluster, kernel, settings, chance, finish
+        self._shifts: dict[GangKey, Shift] = {}
+        self._durations: dict[GangKey, float] = {}
+        self._dirty: dict[GangKey, None] = {}
+        self.listeners: list[Callable[[GangKey, bool], None]] = []
+        """Told when a gang became whole, or ceased to be."""
+
+    def touch(self, gang: GangKey) -> None:
+        """Look at a gang again at the end of this moment."""
+        if not self._dirty:
+            self._kernel.after(0, Rank.WORK, self._look)
+        self._dirty[gang] = None
+
+    def is_whole(self, gang: GangKey) -> bool:
+        """Tell whether a gang is at work."""
+        return gang in self._shifts and self._shifts[gang].since is not None
+
+    def forget(self, gang: GangKey) -> None:
+        """Take a gang out that is no longer there."""
+        shift = self._shifts.pop(gang, None)
+        self._durations.pop(gang, None)
+        if shift is not None:
+            _cancel(shift)
+
+    def _look(self) -> None:
+        dirty, self._dirty = self._dirty, {}
+        for key in dirty:
+            gang = self._cluster.state.gang(key)
+            if gang is None:
+                self.forget(key)
+                continue
+            members = self._cluster.state.members(key)
+            running = [task for task in members.values() if task.status is Status.RUNNING]
+            at_work = [task for task in members.values() if task.status in (Status.RUNNING, Status.SUCCEEDED)]
+            is_whole = bool(running) and has_minimum(GangState(gang, ((task, -1) for task in at_work)))
+            self._set(key, is_whole, running)
+
+    def _set(self, key: GangKey, is_whole: bool, running: list[Task]) -> None:
+        shift = self._shifts.setdefault(key, Shift())
+        if is_whole and shift.since is None:
+            shift.since = self._kernel.now
+            self._tell(key, is_whole=True)
+        elif not is_whole and shift.since is not None:
+            shift.done = shift.done + self._kernel.now - shift.since if self._settings.keeps_progress else 0.0
+            shift.since = None
+            _cancel(shift)
+            self._tell(key, is_whole=False)
+        if is_whole:
+            self._plan(key, shift, running)
+
+    def _tell(self, key: GangKey, *, is_whole: bool) -> None:
+        for listener in self.listeners:
+            listener(key, is_whole)
+
+    def _plan(self, key: GangKey, shift: Shift, running: list[Task]) -> None:
+        """Plan the end of each running pod: so long after now as it has not worked yet."""
+        planned = set().union(*shift.tasks_by_duration.values()) if shift.tasks_by_duration else set()
+        for task in running:
+            duration = self._duration(key, task)
+            if task.key in planned or duration == FOREVER or task.is_placeholder:
+                continue
+            end = self._kernel.now + max(duration - shift.done, 0.0)
+            shift.tasks_by_duration.setdefault(end, set()).add(task.key)
+            if end not in shift.timers:
+                shift.timers[end] = self._kernel.at(end, Rank.WORLD, lambda end=end: self._end(key, end))  # type: ignore[misc]
+
+    def _duration(self, key: GangKey, task: Task) -> float:
+        own = task.annotations.get(DURATION)
+        if own is not None:
+            return duration_of(own)
+        if key not in self._durations:
+            gang = self._cluster.state.gang(key)
+            text = None if gang is None else gang.annotations.get(DURATION)
+            self._durations[key] = self._settings.duration_of(key, self._chance) if text is None else duration_of(text)
+        return self._durations[key]
+
+    def _end(self, key: GangKey, end: float) -> None:
+        shift = self._shifts.get(key)
+        if shift is not None and end in shift.tasks_by_duration:
+            shift.timers.pop(end)
+            self._finish(sorted(shift.tasks_by_duration.pop(end)))
+
+
+def _cancel(shift: Shift) -> None:
+    for timer in shift.timers.values():
+        timer.cancel()
+    shift.timers, shift.tasks_by_duration = {}, {}

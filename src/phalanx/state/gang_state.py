@@ -1,0 +1,348 @@
+"""What one session knows of a gang and its members beyond the nouns of the snapshot: statuses, counts, attempts.
+
+The membership rules of all dialects are here and nowhere else: which members are valid, ready, waiting, starving.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from phalanx.model.gang import Gang, Quorum, SubGroup, TopologyConstraint
+from phalanx.model.status import HOLDING, READY, VALID, Status
+from phalanx.model.task import LONGEST_NAME, Task, TaskKey
+from phalanx.state.quorum import as_members_say
+from phalanx.state.verdict import FitError, Verdict
+
+
+class TaskState:
+    """A task in this session: where it stands now, and what the last attempt gave it."""
+
+    __slots__ = (
+        "attempt", "attempt_node", "error", "gang", "gpu_groups", "is_kept", "node", "refusal", "status", "subgroup", "task",
+    )  # fmt: skip
+
+    def __init__(self, task: Task, gang: "GangState", node: int) -> None:
+        """Start from the snapshot; `node` is the node's number or -1."""
+        self.task, self.gang, self.status, self.node = task, gang, task.status, node
+        self.subgroup: SubGroupState
+        self.attempt: Status | None = None
+        self.attempt_node = -1
+        self.is_kept = False
+        """Its promise is room that is free, kept until others of its gang have some too."""
+        self.gpu_groups: list[tuple[str, bool]] = []
+        """Shared devices that this session gave it, and whether each was opened for it."""
+        self.error: FitError | str | None = None
+        """Why no node took it."""
+        self.refusal: Verdict | None = None
+        """Why its queue had no room for it."""
+
+    @property
+    def is_backfilled(self) -> bool:
+        """Tell whether it is left to `backfill` and counts before it has a place: the one rule for members without requests."""
+        return self.gang.counts_unplaced and self.task.shape.is_best_effort
+
+    def remember_attempt(self) -> None:
+        """Keep what is about to be undone, for the message to the user."""
+        self.attempt, self.attempt_node = self.status, self.node
+
+
+class Tally:
+    """How many members are in which status."""
+
+    __slots__ = ("counts", "pending_best_effort")
+
+    def __init__(self) -> None:
+        """Start with nobody."""
+        self.counts = [0] * len(Status)
+        self.pending_best_effort = 0
+        """Members that wait and count all the same, because `backfill` places them later; none where all are placed together."""
+
+    def add(self, status: Status, is_backfilled: bool, amount: int = 1) -> None:
+        """Count `amount` more members in this status."""
+        self.counts[status] += amount
+        if is_backfilled and status is Status.PENDING:
+            self.pending_best_effort += amount
+
+    def total(self, statuses: Iterable[Status]) -> int:
+        """Count the members in any of these statuses."""
+        return sum(self.counts[status] for status in statuses)
+
+    @property
+    def ready(self) -> int:
+        """Members that count towards the minimum for good."""
+        return self.total(READY)
+
+    @property
+    def waiting(self) -> int:
+        """Members that are promised a place."""
+        return self.counts[Status.PIPELINED]
+
+    def is_ready(self, minimum: int) -> bool:
+        """Tell whether the minimum is met now."""
+        return self.ready + self.pending_best_effort >= minimum
+
+    def is_pipelined(self, minimum: int) -> bool:
+        """Tell whether the minimum is met once promises are kept."""
+        return self.waiting + self.ready + self.pending_best_effort >= minimum
+
+
+class SubGroupState:
+    """A sub-group in this session. A gang without sub-groups has exactly one, for all its tasks."""
+
+    __slots__ = (
+        "allocated_hypernode", "allowed_tier", "gang", "id", "is_default", "min_member", "nominated_hypernode", "ordinal", "policy",
+        "tally", "tasks", "topology",
+    )  # fmt: skip
+
+    def __init__(self, gang: "GangState", identity: str, policy: SubGroup | None, values: Sequence[str] = ()) -> None:
+        """Make the sub-group of a policy and its label values, or the default one."""
+        noun = gang.gang
+        self.gang, self.id, self.policy = gang, identity, policy
+        self.is_default = policy is None
+        self.min_member = policy.min_member if policy else (1 if noun.subgroups else noun.min_member)
+        self.topology: TopologyConstraint | None = policy.topology if policy else noun.topology
+        self.ordinal = int(values[0]) if values and values[0].isdecimal() and len(values[0]) <= LONGEST_NAME else 0
+        self.tally = Tally() if noun.subgroups else gang.tally
+        self.tasks: list[TaskState] = []
+        self.allowed_tier: int | None = None
+        """The widest network tier its tasks may span; None without a constraint."""
+        self.allocated_hypernode = ""
+        self.nominated_hypernode = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether its own minimum is met now."""
+        return self.tally.is_ready(self.min_member)
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Tell whether its own minimum is met once promises are kept."""
+        return self.tally.is_pipelined(self.min_member)
+
+    def shortfall(self) -> int:
+        """Return how many more tasks it needs to be ready."""
+        return max(self.min_member - self.tally.ready - self.tally.pending_best_effort, 0)
+
+
+class GangState:
+    """A gang in this session."""
+
+    __slots__ = (
+        "_by_key", "allocated_hypernode", "allowed_tier", "counts_unplaced", "declared", "error", "gang", "phase", "role_tallies",
+        "subgroups", "tally", "tasks", "topology", "verdicts",
+    )  # fmt: skip
+
+    def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]], *, counts_unplaced: bool = False) -> None:
+        """Count the members of the snapshot; each comes with the number of its node or -1.
+
+        With `counts_unplaced` members without requests count before they have a place (`Policy.best_effort_members`).
+        """
+        members = list(tasks)
+        self.counts_unplaced = counts_unplaced
+        self.declared = gang
+        """As its objects say; what depends on its members is settled in `gang`."""
+        self.gang = gang = as_members_say(gang, (task for task, _ in members))
+        self.phase = gang.phase
+        self.topology = gang.topology
+        self.allowed_tier: int | None = None
+        """The widest network tier the gang may span; None without a constraint."""
+        self.allocated_hypernode = gang.allocated_hypernode
+        self.tally = Tally()
+        self.role_tallies: dict[str, Tally] = {role: Tally() for role in gang.role_minima}
+        self.subgroups: dict[str, SubGroupState] = {}
+        self.tasks: list[TaskState] = []
+        self._by_key: dict[TaskKey, TaskState] | None = None
+        self.error = ""
+        self.verdicts: list[Verdict] = []
+        if gang.subgroups or gang.role_minima:
+            for task, node in members:
+                self._join(TaskState(task, self, node))
+        elif members:
+            self._join_all(members)
+
+    def _join_all(self, members: list[tuple[Task, int]]) -> None:
+        """Enter members that all count alike: there are no roles and no sub-groups."""
+        self.tasks = [TaskState(task, self, node) for task, node in members]
+        subgroup, counts = self._subgroup(self.gang.key, None), self.tally.counts
+        subgroup.tasks = list(self.tasks)
+        for state in self.tasks:
+            state.subgroup = subgroup
+            counts[state.status] += 1
+            if state.status is Status.PENDING and state.task.shape.is_best_effort:
+                self.tally.pending_best_effort += self.counts_unplaced
+
+    def _join(self, state: TaskState) -> None:
+        self.tasks.append(state)
+        subgroup = self._subgroup_of(state.task)
+        subgroup.tasks.append(state)
+        state.subgroup = subgroup
+        self._count(state, 1)
+
+    def _subgroup_of(self, task: Task) -> SubGroupState:
+        for policy in self.gang.subgroups:
+            values = policy.instance(task.shape.labels)
+            if values is not None:
+                return self._subgroup(f"{self.gang.key}/{policy.name}-{'-'.join(values)}", policy, values)
+        return self._subgroup(self.gang.key, None)
+
+    def _subgroup(self, identity: str, policy: SubGroup | None, values: Sequence[str] = ()) -> SubGroupState:
+        if identity not in self.subgroups:
+            self.subgroups[identity] = SubGroupState(self, identity, policy, values)
+        return self.subgroups[identity]
+
+    def move(self, state: TaskState, status: Status) -> None:
+        """Change the status of a member, keeping every count right."""
+        self._count(state, -1)
+        state.status = status
+        self._count(state, 1)
+
+    def move_all(self, states: Sequence[TaskState], status: Status) -> None:
+        """Change the status of members of one shape, all at once where one count covers them."""
+        before = states[0].status
+        if self.role_tallies or self.has_subgroups or any(state.status is not before for state in states):
+            for state in states:
+                self.move(state, status)
+            return
+        is_backfilled = states[0].is_backfilled
+        self.tally.add(before, is_backfilled, -len(states))
+        self.tally.add(status, is_backfilled, len(states))
+        for state in states:
+            state.status = status
+
+    def _count(self, state: TaskState, amount: int) -> None:
+        is_backfilled = state.is_backfilled
+        self.tally.add(state.status, is_backfilled, amount)
+        if state.subgroup.tally is not self.tally:
+            state.subgroup.tally.add(state.status, is_backfilled, amount)
+        role = self.role_tallies.get(state.task.role)
+        if role is not None:
+            role.add(state.status, is_backfilled, amount)
+
+    def task(self, key: TaskKey) -> TaskState | None:
+        """Return the member of this key."""
+        if self._by_key is None:
+            self._by_key = {state.task.key: state for state in self.tasks}
+        return self._by_key.get(key)
+
+    @property
+    def key(self) -> str:
+        """The key of the gang."""
+        return self.gang.key
+
+    @property
+    def has_subgroups(self) -> bool:
+        """Tell whether the group object names sub-groups."""
+        return bool(self.gang.subgroups)
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether the gang's own minimum is met now."""
+        return self.tally.is_ready(self.gang.min_member)
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Tell whether the gang's own minimum is met once promises are kept."""
+        return self.tally.is_pipelined(self.gang.min_member)
+
+    @property
+    def is_starving(self) -> bool:
+        """Tell whether promises included the minimum is not met; members that `backfill` places later do not count here."""
+        return self.tally.waiting + self.tally.ready < self.gang.min_member
+
+    @property
+    def valid(self) -> int:
+        """How many members could still make the gang whole."""
+        return self.tally.total(VALID)
+
+    def roles_are_valid(self) -> bool:
+        """Tell whether each role has enough members that could start."""
+        return self._roles_have(lambda tally: tally.total(VALID))
+
+    def roles_are_ready(self) -> bool:
+        """Tell whether each role's minimum is met now."""
+        return self._roles_have(lambda tally: tally.total(READY) + tally.pending_best_effort)
+
+    def roles_are_pipelined(self) -> bool:
+        """Tell whether each role's minimum is met once promises are kept."""
+        return self._roles_have(lambda tally: tally.total(READY) + tally.waiting + tally.pending_best_effort)
+
+    def _roles_have(self, count: Callable[[Tally], int]) -> bool:
+        if not self.gang.roles_count:
+            return True
+        return all(count(self.role_tallies[role]) >= minimum for role, minimum in self.gang.role_minima.items())
+
+    def gap(self) -> int:
+        """Count the members of its minima that have neither a place nor a promise."""
+        roles = self.gang.role_minima if self.gang.roles_count else {}
+        parts = sum(max(minimum - _expected(self.role_tallies[role]), 0) for role, minimum in roles.items())
+        return max(self.gang.min_member - _expected(self.tally), parts, 0)
+
+    def starts_enough(self, statuses: Iterable[Status]) -> bool:
+        """Tell whether enough members that had no place before are in these statuses; asked only where no others count."""
+        if self.gang.quorum is not Quorum.FRESH:
+            return True
+        fresh = Counter(state.task.role for state in self.tasks if _is_fresh(state, statuses))
+        roles = self.gang.role_minima if self.gang.roles_count else {}
+        return fresh.total() >= self.gang.min_member and all(fresh[role] >= minimum for role, minimum in roles.items())
+
+    def subgroups_are_valid(self) -> bool:
+        """Tell whether each template has enough sub-groups with a task that could start; how many tasks is not asked here."""
+        return self._templates_have(lambda subgroup: subgroup.tally.total(VALID) > 0)
+
+    def subgroups_are_ready(self) -> bool:
+        """Tell whether each template has enough sub-groups that are ready."""
+        return self._templates_have(lambda subgroup: subgroup.is_ready)
+
+    def subgroups_are_pipelined(self) -> bool:
+        """Tell whether each template has enough sub-groups that are ready once promises are kept."""
+        return self._templates_have(lambda subgroup: subgroup.is_pipelined)
+
+    def _templates_have(self, test: Callable[[SubGroupState], bool]) -> bool:
+        for policy in self.gang.subgroups:
+            if policy.min_subgroups <= 0:
+                continue
+            count = sum(1 for subgroup in self.subgroups.values() if subgroup.policy is policy and test(subgroup))
+            if count < policy.min_subgroups:
+                return False
+        return True
+
+    def shortfall(self, role: str) -> int:
+        """Return how many more tasks of this role must be placed, at the least, before the gang can be ready.
+
+        Zero means it may be ready already. The answer is a lower bound: other roles or sub-groups may need more.
+        """
+        missing = self.gang.min_member - self.tally.ready - self.tally.pending_best_effort
+        if self.gang.roles_count:
+            tallies = self.role_tallies
+            for name, minimum in self.gang.role_minima.items():
+                short = minimum - tallies[name].total(READY) - tallies[name].pending_best_effort
+                if short > 0 and name != role:
+                    return max(missing, len(self.tasks))
+                missing = max(missing, short)
+        return max(missing, 0)
+
+    def may_continue_without(self, failed_roles: set[str], subgroup: SubGroupState) -> bool:
+        """Tell whether the gang can still be ready although a task found no node, so that going on makes sense."""
+        gang = self.gang
+        if gang.min_member == len(self.tasks) or subgroup.min_member >= len(subgroup.tasks):
+            return False
+        if self.has_subgroups:
+            return True
+        if gang.min_member < sum(gang.role_minima.values()):
+            hopeful = sum(1 for state in self.tasks if state.status is Status.PENDING and state.task.role not in failed_roles)
+            return self.tally.ready + hopeful >= gang.min_member
+        return all(
+            self.role_tallies[role].total(HOLDING) >= gang.role_minima.get(role, 0)
+            for role in failed_roles
+            if role in self.role_tallies
+        )
+
+
+def _expected(tally: Tally) -> int:
+    return tally.ready + tally.waiting + tally.pending_best_effort
+
+
+def _is_fresh(state: TaskState, statuses: Iterable[Status]) -> bool:
+    """Tell whether a member began the session without a place and has one of these statuses, or counts without."""
+    if state.task.status is not Status.PENDING:
+        return False
+    return state.status in statuses or (state.is_backfilled and not state.task.is_gated)

@@ -1,0 +1,218 @@
+"""Files that a command is given, folders and stdin among them: manifests with the cluster that they describe, configurations,
+and how much queues used in the past.
+
+A file may hold several documents, and a list as `kubectl get -o yaml` or `-o json` prints it counts as its items.
+
+Nothing here is fatal before everything was read: broken objects are gathered and refused together, each with its place.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from phalanx.config.policies import policy_of_text
+from phalanx.dialects.cluster import ObjectCluster, describe
+from phalanx.dialects.documents import Located, documents_in
+from phalanx.dialects.queue_usage import history
+from phalanx.errors import ConfigError, PhalanxError, SnapshotError
+from phalanx.model.queue_usage import QueueHistory
+from phalanx.model.status import Status
+from phalanx.session.policy import Policy
+from phalanx.state.snapshot import Snapshot
+
+STDIN = "-"
+SUFFIXES = (".yaml", ".yml", ".json")
+OWN_GROUP = "phalanx.dev"
+"""Documents of this API group, such as what an example expects, are not objects of a cluster."""
+MOST_SHOWN = 5
+
+
+def read_documents(path: str) -> list[Located]:
+    """Return the documents of one file, or of stdin for "-"; empty ones are left out, but counted."""
+    return documents_in(read_bytes(path), "stdin" if path == STDIN else path)
+
+
+def read_bytes(path: str) -> bytes:
+    """Return what a file holds, or stdin for "-"."""
+    if path == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise SnapshotError(f"{path}: no such file or folder") from None
+    except OSError as problem:
+        raise SnapshotError(f"{path}: cannot be read: {problem.strerror}") from problem
+
+
+def read_objects(path: str) -> Iterator[Located]:
+    """Return the objects of a file, of the files of a folder or of stdin; lists are taken apart."""
+    found_any = False
+    for file in files_of(path):
+        for document in read_documents(file):
+            found_any = True
+            yield from _items(document)
+    if not found_any:
+        hint = "; pipe for example 'kubectl get nodes,pods,podgroups,queues -A -o yaml' into it" if path == STDIN else ""
+        raise SnapshotError(f"{'stdin' if path == STDIN else path}: no objects in it{hint}")
+
+
+def files_of(path: str) -> list[str]:
+    """Return the files that a path stands for: itself, or those of a folder."""
+    folder = Path(path)
+    if path == STDIN or not folder.is_dir():
+        return [path]
+    files = sorted(str(file) for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    if not files:
+        raise SnapshotError(f"{path}: no {', '.join(SUFFIXES)} files in this folder; folders inside it are not read")
+    return files
+
+
+def _items(document: Located) -> Iterator[Located]:
+    value = document.value
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(kind, str) or not kind.endswith("List") or "items" not in value:
+        yield document
+        return
+    items = value["items"] or []
+    if not isinstance(items, list):
+        yield Located(document.place, SnapshotError(f"items: expected a list, got {_type_name(items)}"))
+        return
+    own = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for number, item in enumerate(items):
+        whole = {**own, **item} if isinstance(item, dict) else item
+        yield from _items(Located(f"{document.place}, items[{number}]", whole))
+
+
+@dataclass(slots=True)
+class Intake:
+    """A cluster made of what was read, and what was left out."""
+
+    cluster: ObjectCluster
+    skipped: Counter[str] = field(default_factory=Counter)
+    """How many objects of each kind no session reads, as "Deployment.apps"."""
+    problems: list[str] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
+    documents: list[tuple[str, dict[str, Any]]] | None = None
+    """Every object with its place, for those who want them; None: nobody does."""
+
+    def take(self, path: str) -> None:
+        """Read everything at a path; what is broken is kept as a problem."""
+        try:
+            for found in read_objects(path):
+                self._put(found)
+        except SnapshotError as problem:
+            self.problems.append(str(problem))
+
+    def _put(self, found: Located) -> None:
+        try:
+            document = _checked(found.value)
+        except PhalanxError as problem:
+            self.problems.append(f"{found.place}: {problem}")
+            return
+        try:
+            self._enter(found.place, document)
+        except PhalanxError as problem:
+            self.refused.append((describe(document), f"{found.place}: {problem}"))
+
+    def _enter(self, place: str, document: dict[str, Any]) -> None:
+        group = document["apiVersion"].rpartition("/")[0]
+        if group == OWN_GROUP:
+            return
+        try:
+            is_known = self.cluster.put(document)
+        except (TypeError, AttributeError, KeyError) as problem:
+            raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
+        if not is_known:
+            self.skipped[f"{document['kind']}.{group}".rstrip(".")] += 1
+        if self.documents is not None:
+            self.documents.append((place, document))
+
+    def refuse_problems(self) -> None:
+        """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
+        problems = [*self.problems, *(text for _, text in self.refused)]
+        if len(problems) == 1:
+            raise SnapshotError(problems[0])
+        if problems:
+            lines = [f"{len(problems)} objects or files cannot be read:", *problems[:MOST_SHOWN]]
+            more = len(problems) - MOST_SHOWN
+            raise SnapshotError("\n  ".join([*lines, *([f"and {more} more"] if more > 0 else [])]))
+
+
+def _checked(value: object) -> dict[str, Any]:
+    """Return what looks like an object of a cluster."""
+    if isinstance(value, SnapshotError):
+        raise value
+    if isinstance(value, list):
+        raise SnapshotError("a list at the top; write 'kind: List' with 'items', or separate the objects with '---'")
+    if not isinstance(value, dict):
+        raise SnapshotError(f"expected an object with apiVersion, kind and metadata, got {_type_name(value)}")
+    for key in ("apiVersion", "kind"):
+        if not isinstance(value.get(key), str) or not value[key]:
+            raise SnapshotError(f"{describe(value)}: {key}: missing; every object needs apiVersion, kind and metadata")
+    return value
+
+
+def _type_name(value: object) -> str:
+    names = {str: "text", int: "a number", float: "a number", bool: "true or false", dict: "a mapping", list: "a list"}
+    return names.get(type(value), type(value).__name__)
+
+
+def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = frozenset(), goes_on: bool = False) -> Intake:
+    """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects."""
+    intake = Intake(ObjectCluster(ignored_provisioners=ignored_provisioners))
+    for path in paths:
+        intake.take(path)
+    if intake.problems or not goes_on:
+        intake.refuse_problems()
+    return intake
+
+
+def documents_of(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return every object at the paths with its place; refuse the whole if anything is broken."""
+    intake = Intake(ObjectCluster(), documents=[])
+    for path in paths:
+        intake.take(path)
+    intake.refuse_problems()
+    return intake.documents or []
+
+
+def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
+    """Say in a sentence each what was left out and may surprise."""
+    if intake.skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
+        yield f"skipped what a session does not read: {kinds}"
+    refused = {name for name, _ in intake.refused}
+    orphans = {
+        gang: sum(task.status is Status.PENDING for task in members.values())
+        for gang, members in snapshot.members.items()
+        if gang not in snapshot.gangs and f"PodGroup {gang}" not in refused
+    }
+    waiting = {gang: count for gang, count in sorted(orphans.items()) if count}
+    if waiting:
+        names = ", ".join(list(waiting)[:MOST_SHOWN]) + (" and others" if len(waiting) > MOST_SHOWN else "")
+        yield f"{sum(waiting.values())} pending pods name a PodGroup that is not in the input: {names}"
+
+
+def policy_of_file(path: str) -> Policy:
+    """Return the policy of a configuration file, or of stdin for "-"."""
+    try:
+        text = read_bytes(path)
+    except SnapshotError as problem:
+        raise ConfigError(str(problem)) from problem
+    return policy_of_text(text, "stdin" if path == STDIN else path)
+
+
+def read_usage(paths: Iterable[str]) -> QueueHistory | None:
+    """Return how much queues used in the past as files say it, in our own form or as answers of Prometheus; None without files."""
+    found: QueueHistory | None = None
+    for document in (document for path in paths for document in read_documents(path)):
+        try:
+            more = history(document.value)
+        except SnapshotError as problem:
+            raise SnapshotError(f"{document.place}: {problem}") from problem
+        found = more if found is None else found.plus(more)
+    return found

@@ -1,0 +1,99 @@
+"""Watches as streams: events as they happen, bookmarks now and then, an end after a while. Nobody polls."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from phalanx.errors import Gone
+from phalanx.model.kinds import Document, Kind
+from phalanx.store.memory import MemoryStore
+from phalanx.store.selection import Selection
+from phalanx.store.status_errors import status_of
+from phalanx.store.watch_history import ADDED, BOOKMARK, DELETED, MODIFIED, Watch
+
+CHANGES = (ADDED, MODIFIED, DELETED)
+LONGEST = 3600.0
+BETWEEN_BOOKMARKS = 60.0
+BEFORE_THE_END = 2.0
+"""The last bookmark comes this many seconds before the watch ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What someone wants to watch, and how."""
+
+    kind: Kind
+    chosen: Selection
+    since: str = "0"
+    """The version after which to begin; "0" begins with what is there."""
+    seconds: float = LONGEST
+    has_bookmarks: bool = False
+    shows_first: bool = False
+    """Ends the objects that were there at first with a bookmark that says so."""
+
+
+class Stream:
+    """One watch of the store."""
+
+    def __init__(self, store: MemoryStore, wish: Wish) -> None:
+        """Nothing is followed before it is read."""
+        self._store, self._wish = store, wish
+        self._bell = asyncio.Event()
+        self._is_over = False
+
+    def end(self) -> None:
+        """End the stream soon."""
+        self._is_over = True
+        self._bell.set()
+
+    async def events(self) -> AsyncIterator[Document]:
+        """Yield what happened and what happens, as the wire has it."""
+        since = self._wish.since
+        if since == "0":
+            page = self._store.page(self._wish.kind, self._wish.chosen)
+            since = page.version
+            for item in page.items:
+                yield {"type": ADDED, "object": item}
+            if self._wish.shows_first:
+                yield self._bookmark({"annotations": {"k8s.io/initial-events-end": "true"}})
+        try:
+            watch = self._store.watch(self._wish.kind, self._wish.chosen, since=since)
+        except Gone as problem:
+            yield {"type": "ERROR", "object": status_of(problem)}
+            return
+        async for event in self._followed(watch):
+            yield event
+
+    async def _followed(self, watch: Watch) -> AsyncIterator[Document]:
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._wish.seconds
+        mark = self._next_mark(clock(), end)
+        watch.wake = self._bell.set
+        try:
+            while not self._is_over and clock() < end:
+                self._bell.clear()
+                for event in watch.take():
+                    yield {"type": event.type, "object": event.object}
+                if clock() >= mark:
+                    mark = self._next_mark(clock(), end)
+                    yield self._bookmark()
+                await self._rest(min(mark, end) - clock())
+        finally:
+            self._store.history.leave(watch)
+
+    def _next_mark(self, now: float, end: float) -> float:
+        last = end - BEFORE_THE_END
+        return min(now + BETWEEN_BOOKMARKS, last) if self._wish.has_bookmarks and now < last else math.inf
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for the bell, but not longer than that."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._bell.wait()
+
+    def _bookmark(self, more: Document | None = None) -> Document:
+        kind, version = self._wish.kind, str(self._store.history.version)
+        mark = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"resourceVersion": version, **(more or {})}}
+        return {"type": BOOKMARK, "object": mark}

@@ -1,0 +1,123 @@
+"""The condition PodScheduled of pods that wait: what is written, and when it is not worth it."""
+
+from typing import Any
+
+from phalanx.config.builtin import CATALOGUE
+from phalanx.controllers.controller import Patch
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.kinds import POD, Document
+from phalanx.scheduling.pod_conditions import BETWEEN_MESSAGES_SECONDS, PodConditions
+from phalanx.session.cycle import run_cycle
+from phalanx.store.kube.mirror import Mirror
+from phalanx.testing import build
+from tests.support import same_gang as speech
+
+POLICY = build.policy([["gang"], ["predicates"]], "allocate")
+NOW = 1_767_225_600.0
+
+
+class Scene:
+    """A gang of three on nodes that have no room for it, and what its pods are told."""
+
+    def __init__(self, *, tasks: int = 3, **pod: Any) -> None:
+        self.cluster, self.mirror = ObjectCluster(), Mirror(lambda: NOW)
+        self.conditions = PodConditions(self.mirror)
+        self._versions = 0
+        self.put(build.queue("default"), build.node("n0", cpu=1))
+        group, *pods = build.gang("train", tasks=tasks, cpu=1)
+        for document in pods:
+            document["spec"].update(pod)
+        self.put(group, *pods)
+
+    def put(self, *documents: Document) -> None:
+        for document in documents:
+            self.cluster.put(document)
+            self._versions += 1
+            if document["kind"] == "Pod":
+                self.mirror.put(POD, {**document, "metadata": {**document["metadata"], "resourceVersion": str(self._versions)}})
+
+    def writes(self, seconds: float = 0.0) -> list[tuple[str, dict[str, str]]]:
+        """Hold a session so many seconds after the start; return the pods that are written to, and what."""
+        snapshot = self.cluster.snapshot(NOW + seconds)
+        found = list(self.conditions.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE)))
+        patches = [write for write in found if isinstance(write, Patch) and write.is_status]
+        assert len(patches) == len(found)
+        return [(write.name, write.patch["status"]["conditions"][0]) for write in patches]
+
+    def names(self, seconds: float = 0.0) -> list[str]:
+        return [name for name, _ in self.writes(seconds)]
+
+    def told(self, name: str, **condition: str) -> None:
+        """Let a pod bear a condition already."""
+        document = self.mirror.find(POD, "default", name)
+        assert document is not None
+        self.put({**document, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", **condition}]}})
+
+
+def test_pods_that_wait_are_told_once_why() -> None:
+    scene = Scene()
+    writes = dict(scene.writes())
+    assert sorted(writes) == ["train-0", "train-1"]  # of the last one there is nothing to say: it was not tried
+    condition = writes["train-1"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")
+    assert condition["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    assert "Insufficient cpu" in condition["message"]
+    assert scene.writes(seconds=5.0) == []
+
+
+def test_a_message_that_only_counts_anew_waits_a_while() -> None:
+    scene = Scene()
+    scene.writes()
+    scene.put(build.node("n1", cpu=0))
+    assert scene.writes(seconds=BETWEEN_MESSAGES_SECONDS - 1) == []
+    assert scene.names(seconds=BETWEEN_MESSAGES_SECONDS)
+
+
+def test_another_reason_is_told_at_once() -> None:
+    scene = Scene()
+    before = {name: condition["reason"] for name, condition in scene.writes()}
+    scene.put(build.node("n1", cpu=1))
+    changed = {name: condition["reason"] for name, condition in scene.writes(seconds=1.0)}
+    assert changed
+    assert all(before.get(name) != reason for name, reason in changed.items())
+
+
+def test_what_a_pod_bears_already_is_not_written_again() -> None:
+    scene = Scene()
+    (name, condition), *_ = scene.writes()
+    scene.told(name, **{key: value for key, value in condition.items() if key != "type"})
+    after_a_restart = PodConditions(scene.mirror)
+    snapshot = scene.cluster.snapshot(NOW)
+    writes = after_a_restart.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE))
+    assert name not in [write.name for write in writes if isinstance(write, Patch)]
+
+
+def test_since_when_it_waits_stays_while_only_the_reason_changes() -> None:
+    scene = Scene()
+    scene.told("train-0", status="False", reason="SchedulingGated", lastTransitionTime="2025-12-31T00:00:00Z")
+    scene.told("train-1", status="True", lastTransitionTime="2025-12-31T00:00:00Z")
+    writes = dict(scene.writes())
+    assert writes["train-0"]["lastTransitionTime"] == "2025-12-31T00:00:00Z"
+    assert writes["train-1"]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_pods_that_are_bound_or_held_back_by_a_gate_are_left_alone() -> None:
+    assert Scene(tasks=1).writes() == []
+    assert Scene(schedulingGates=[{"name": "later"}]).writes() == []
+
+
+def test_pods_that_nobody_knows_any_more_are_left_alone() -> None:
+    scene = Scene()
+    document = scene.mirror.find(POD, "default", "train-0")
+    assert document is not None
+    scene.mirror.remove(POD, document)
+    assert scene.names() == ["train-1"]
+
+
+def test_pods_of_a_gang_that_is_set_aside_are_left_to_those_who_say_what_to_mend() -> None:
+    scene = Scene(tasks=0)
+    first, *others = speech.gang("yunikorn", "train", tasks=3, cpu=1)
+    scene.put(first, *others[:-1])
+    assert scene.writes() == []
+    scene.put(others[-1])
+    assert sorted(scene.names()) == ["train-0", "train-1", "train-2"]

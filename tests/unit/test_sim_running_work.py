@@ -1,0 +1,72 @@
+"""Work: gangs make progress while they are whole, and end."""
+
+import pytest
+
+from phalanx.errors import SnapshotError
+from phalanx.model.task import GangKey
+from phalanx.sim.running_work import DURATION, duration_of
+from phalanx.sim.settings import Duration, Settings, Span
+from phalanx.testing import build
+from tests.support import sim_worlds as worlds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90.0), ("2h30m", 9000.0), ("7d", 604_800.0), ("1.5d2h", 136_800.0), ("12.5", 12.5)]
+)
+def test_durations_are_read(text: str, seconds: float) -> None:
+    assert duration_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "1.2.3", "-5", "d", "1d2d", "1dx", "2h1d"])
+def test_a_wrong_duration_says_what_to_write(text: str) -> None:
+    with pytest.raises(SnapshotError, match="is not a duration; write for example '90s' or '2h30m'"):
+        duration_of(text)
+
+
+def test_a_gang_ends_after_its_duration_from_when_it_was_whole() -> None:
+    world = worlds.world(nodes=2, gpus=1)
+    worlds.submit(world, worlds.gang("a", tasks=2, duration="60s", gpus=1))
+    worlds.run(world, 200)
+    assert worlds.record(world, "a").spans == [(1.0, 61.0)]
+    assert worlds.phases(world.store) == {"a-0": "Succeeded", "a-1": "Succeeded"}
+
+
+def test_a_half_started_gang_makes_no_progress() -> None:
+    world = worlds.world(nodes=1, gpus=1, policy=build.policy((("predicates",),), "allocate"), is_solo=True)
+    worlds.submit(world, worlds.gang("a", tasks=2, duration="60s", gpus=1))
+    worlds.run(world, 1000)
+    assert worlds.record(world, "a").spans == []
+    assert sorted(worlds.phases(world.store).values()) == ["Pending", "Running"]
+    assert not world.work.is_whole(GangKey("default/a"))
+
+
+@pytest.mark.parametrize("keeps_progress", [False, True])
+def test_an_interrupted_gang_begins_anew_unless_progress_is_kept(keeps_progress: bool) -> None:
+    world = worlds.world(nodes=2, gpus=1, settings=Settings(keeps_progress=keeps_progress))
+    worlds.submit(world, worlds.gang("a", tasks=2, duration="60s", gpus=1))
+    world.plan(31, lambda: world.faults.fail("default", "a-0"))
+    worlds.run(world, 200)
+    first, second = worlds.record(world, "a").spans
+    assert first == (1.0, 31.0)
+    assert second[1] == pytest.approx(second[0] + (30 if keeps_progress else 60))
+    assert worlds.record(world, "a").finished == second[1]
+
+
+def test_a_pod_may_have_a_duration_of_its_own() -> None:
+    world = worlds.world(nodes=2, gpus=1)
+    group, first, second = worlds.gang("a", tasks=2, duration="60s", gpus=1)
+    first["metadata"]["annotations"][DURATION] = "10s"
+    worlds.submit(world, [group, first, second])
+    worlds.run(world, 30)
+    assert worlds.phases(world.store) == {"a-0": "Succeeded", "a-1": "Running"}
+    worlds.run(world, 100)
+    assert worlds.record(world, "a").finished == 61.0
+
+
+def test_durations_by_name_stand_in_for_annotations_and_others_run_forever() -> None:
+    durations = (Duration("default/short-*", Span(5, 5)), Duration("default/s*", Span(50, 50)))
+    world = worlds.world(nodes=3, gpus=1, settings=Settings(durations=durations))
+    worlds.submit(world, *(worlds.gang(name, tasks=1, gpus=1) for name in ("short-x", "slow", "other")))
+    worlds.run(world, 10_000)
+    finished = {key: record.finished for key, record in world.recorder.gangs.items()}
+    assert finished == {"default/short-x": 6.0, "default/slow": 51.0, "default/other": None}
