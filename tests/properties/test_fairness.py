@@ -58,7 +58,7 @@ class Estate:
 
 
 @dataclass(slots=True)
-class Course:
+class Trace:
     """A cluster over some sessions: who was promised a place runs, who was evicted comes back and waits."""
 
     cluster: Cluster
@@ -67,11 +67,11 @@ class Course:
     deserved: dict[str, float]
 
     @classmethod
-    def of(cls, estate: Estate, chance: Random) -> "Course":
-        course = cls(estate.cluster(chance), {}, {}, {})
+    def of(cls, estate: Estate, chance: Random) -> "Trace":
+        trace = cls(estate.cluster(chance), {}, {}, {})
         for _ in range(SESSIONS):
-            course.step()
-        return course
+            trace.step()
+        return trace
 
     def step(self) -> None:
         answer = self.cluster.run_cycle().answer
@@ -94,9 +94,9 @@ class Course:
 @given(SEEDS)
 def test_no_queue_waits_below_its_share_while_another_has_a_task_more_than_its_own(seed: int) -> None:
     chance = Random(seed)
-    course = Course.of(Estate.drawn(chance), chance)
-    held, deserved = course.held(), course.deserved
-    poor = [name for name in course.waiting() if held[name] + 1 <= deserved[name]]
+    trace = Trace.of(Estate.drawn(chance), chance)
+    held, deserved = trace.held(), trace.deserved
+    poor = [name for name in trace.waiting() if held[name] + 1 <= deserved[name]]
     rich = [name for name in deserved if held[name] >= deserved[name] + 1]
     assert not (poor and rich), (held, deserved)
 
@@ -106,7 +106,7 @@ def test_no_queue_waits_below_its_share_while_another_has_a_task_more_than_its_o
 def test_names_ages_and_order_do_not_change_who_has_how_much(seed: int) -> None:
     chance = Random(seed)
     estate = Estate.drawn(chance)
-    shares = [Course.of(estate, chance).held() for _ in range(3)]
+    shares = [Trace.of(estate, chance).held() for _ in range(3)]
     assert shares[0] == shares[1] == shares[2]
 
 
@@ -114,9 +114,9 @@ def test_names_ages_and_order_do_not_change_who_has_how_much(seed: int) -> None:
 @given(SEEDS)
 def test_shares_that_are_fair_stay_as_they_are(seed: int) -> None:
     chance = Random(seed)
-    course = Course.of(Estate.drawn(chance), chance)
-    before = course.held()
+    trace = Trace.of(Estate.drawn(chance), chance)
+    before = trace.held()
     for _ in range(5):
-        assert course.cluster.run_cycle().decisions.evictions == {}
-        course.step()
-    assert course.held() == before
+        assert trace.cluster.run_cycle().decisions.evictions == {}
+        trace.step()
+    assert trace.held() == before

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.controllers.controller import Create, Key, Patch, Tell
+from phalanx.controllers.controller import Create, Key, Patch, RecordEvent
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.rules import RULES
 from phalanx.controllers.grouper.settings import GrouperSettings
@@ -55,7 +55,7 @@ def test_whatever_an_owner_says_the_grouper_answers_and_comes_to_rest(
     store = workloads.store(top, member)
     writes = workloads.asked(store, settings=chosen).writes
     assert writes or dialect == "native"
-    if all(isinstance(write, Tell) for write in writes):
+    if all(isinstance(write, RecordEvent) for write in writes):
         return
     assert isinstance(writes[0], Create)
     workloads.carry_out(store, writes)
@@ -105,7 +105,7 @@ def test_parts_of_a_leader_worker_set_hold_every_pod_once(size: int, segment: in
     results = [workloads.asked(store, member["metadata"]["name"]) for member in pods]
     created = [write.document for write in results[0].writes if isinstance(write, Create)]
     if not created:
-        assert all(isinstance(write, Tell) for result in results for write in result.writes)
+        assert all(isinstance(write, RecordEvent) for result in results for write in result.writes)
         return
     parts = created[0]["spec"]["subGroups"]
     parents = {part.get("parent") for part in parts}
@@ -134,5 +134,5 @@ def test_a_strange_pod_is_told_about_and_stops_nobody(strange: dict[str, Any]) -
     store = workloads.store(found)
     assert list(PodGrouper().concerns(store, POD, found)) == [Key("default", "train-0")]
     [event] = workloads.asked(store).writes
-    assert isinstance(event, Tell)
+    assert isinstance(event, RecordEvent)
     assert event.message.startswith("Pod default/train-0: ")

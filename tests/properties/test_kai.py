@@ -221,7 +221,7 @@ def change_something(random: Random, session: Session, statement: Statement) -> 
     elif jobs:
         gang = random.choice(jobs)
         chunk = next_tasks(session, gang, counts_evicted=random.random() < 0.5)
-        Placer(session, promises_only=random.random() < 0.5).place(gang, chunk, statement)
+        Placer(session, pipelines_only=random.random() < 0.5).place(gang, chunk, statement)
 
 
 def books(session: Session) -> list[Any]:

@@ -38,7 +38,7 @@ class Crashing(YuniKornController):
 
 
 @dataclass(frozen=True)
-class Course:
+class Trace:
     """An application, when its pods come and go, and what else there is."""
 
     minimum: int
@@ -51,22 +51,22 @@ class Course:
 
 
 courses = st.builds(
-    Course, minimum=st.integers(1, 6), style=st.sampled_from(["Soft", "Hard"]), busy_nodes=st.integers(0, 2),
+    Trace, minimum=st.integers(1, 6), style=st.sampled_from(["Soft", "Hard"]), busy_nodes=st.integers(0, 2),
     executors=st.lists(st.integers(0, 100), max_size=7).map(tuple), leaves=st.none() | st.integers(1, 150),
 )  # fmt: skip
 
 
-def played(course: Course, controller: Controller) -> World:
+def played(trace: Trace, controller: Controller) -> World:
     found = worlds.world(nodes=NODES, cpu=CPUS, policy=POLICY, controllers=(controller,))
-    busy = [build.pod(f"busy-{number}", on=f"node-{number}", cpu=CPUS) for number in range(course.busy_nodes)]
+    busy = [build.pod(f"busy-{number}", on=f"node-{number}", cpu=CPUS) for number in range(trace.busy_nodes)]
     found.load(busy)
-    policy = f"placeholderTimeoutInSeconds=60 gangSchedulingStyle={course.style}"
-    worlds.submit(found, made.application("spark", {"driver": 1, "executor": course.minimum}, policy=policy, cpu=1)[:1])
-    for number, moment in enumerate(course.executors):
+    policy = f"placeholderTimeoutInSeconds=60 gangSchedulingStyle={trace.style}"
+    worlds.submit(found, made.application("spark", {"driver": 1, "executor": trace.minimum}, policy=policy, cpu=1)[:1])
+    for number, moment in enumerate(trace.executors):
         worlds.submit(found, [made.application_pod(f"exec-{number}", "spark", "executor", cpu=1)], at=moment)
     worlds.submit(found, [made.application_pod(f"greedy-{number}", "greedy", "", cpu=1) for number in range(6)], at=200)
-    if course.leaves is not None:
-        found.plan(course.leaves, lambda: found.store.delete(POD, "default", "spark-driver-0"))
+    if trace.leaves is not None:
+        found.plan(trace.leaves, lambda: found.store.delete(POD, "default", "spark-driver-0"))
     return found
 
 
@@ -80,8 +80,8 @@ def placeholders(found: World) -> list[Document]:
 
 @settings(deadline=None, max_examples=25)
 @given(courses, st.lists(st.integers(0, 3), max_size=6))
-def test_a_crash_between_two_writes_changes_nothing_in_the_end(course: Course, cuts: list[int]) -> None:
-    crashed, usual = played(course, Crashing(cuts)), played(course, YuniKornController())
+def test_a_crash_between_two_writes_changes_nothing_in_the_end(trace: Trace, cuts: list[int]) -> None:
+    crashed, usual = played(trace, Crashing(cuts)), played(trace, YuniKornController())
     for found in (crashed, usual):
         worlds.run(found, END)
         assert found.problems == []
@@ -92,8 +92,8 @@ def test_a_crash_between_two_writes_changes_nothing_in_the_end(course: Course, c
 
 @settings(deadline=None, max_examples=25)
 @given(courses, st.lists(st.integers(0, 3), max_size=6))
-def test_nodes_are_never_too_full_and_no_placeholder_is_replaced_twice(course: Course, cuts: list[int]) -> None:
-    found = played(course, Crashing(cuts))
+def test_nodes_are_never_too_full_and_no_placeholder_is_replaced_twice(trace: Trace, cuts: list[int]) -> None:
+    found = played(trace, Crashing(cuts))
     found.store.listen(lambda event: the_books_are_right(event, found))
     worlds.run(found, END)
     assert found.problems == []

@@ -17,7 +17,7 @@ from phalanx.explain.answer import answer
 from phalanx.model.status import EVICTABLE, READY, Status
 from phalanx.session.cycle import close_session, open_session, run_cycle
 from phalanx.session.decision import Decisions
-from phalanx.session.node_view import Outlook
+from phalanx.session.node_view import NodeView
 from phalanx.session.policy import Policy
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
@@ -219,11 +219,11 @@ def test_discard_restores_every_book(seed: int) -> None:
     assert not session.decisions.evictions
 
 
-def view(outlook: Outlook) -> list[Any]:
-    """Return what an outlook says: which nodes fit, now and later, and what they score."""
+def view(node_view: NodeView) -> list[Any]:
+    """Return what an node_view says: which nodes fit, now and later, and what they score."""
     found: list[Any] = []
-    for is_now, mask in outlook.groups():
-        scores = outlook.scores(mask) if mask.sum() > 1 else None
+    for is_now, mask in node_view.groups():
+        scores = node_view.scores(mask) if mask.sum() > 1 else None
         found.append((is_now, mask.tolist(), None if scores is None else scores[mask].tolist()))
     return found
 
@@ -237,11 +237,11 @@ def test_an_outlook_that_is_kept_up_to_date_equals_a_new_one(seed: int) -> None:
     statement = session.statement()
     for _ in range(random.randint(1, 6)):
         for shape in shapes.values():
-            assert view(session.outlook(shape)) == view(Outlook(session, shape))
+            assert view(session.node_view(shape)) == view(NodeView(session, shape))
         mark = statement.checkpoint()
         change_something(random, session, statement)
         if random.random() < 0.3:
             statement.rollback(mark)
     statement.discard()
     for shape in shapes.values():
-        assert view(session.outlook(shape)) == view(Outlook(session, shape))
+        assert view(session.node_view(shape)) == view(NodeView(session, shape))

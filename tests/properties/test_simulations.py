@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.model.kinds import POD
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.sim.playback import play
 from phalanx.sim.recorder import Recorder
 from phalanx.sim.result import Run, result
@@ -87,7 +87,7 @@ def objects(case: Case) -> list[Any]:
 def world_of(case: Case, profile: str) -> World:
     policy = policy_of_profile(profile)
     world = World(
-        Mind(policy, catalogue_of(policy.family)), settings=case.settings, seed=case.seed, is_solo=profile == "default-scheduler"
+        Profile(policy, catalogue_of(policy.family)), settings=case.settings, seed=case.seed, is_solo=profile == "default-scheduler"
     )
     set_stage(world, cast(objects(case)), Scenario(nodes=case.nodes, failures=case.failures))
     return world

@@ -12,7 +12,7 @@ from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.job import JOB, Action, Phase
 from phalanx.errors import ClusterError, Invalid
 from phalanx.model.kinds import POD, Document, Kind
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
 from phalanx.testing import build
@@ -100,7 +100,7 @@ def settled(
 ) -> tuple[World, VolcanoJobs]:
     policy = build.policy(actions=actions)
     controller = VolcanoJobs(pair_for, has_admission=policy.has_admission)
-    world = World(Mind(policy, catalogue_of(policy.family)), controllers=[Crashing(controller, crashes)])
+    world = World(Profile(policy, catalogue_of(policy.family)), controllers=[Crashing(controller, crashes)])
     world.load([*(build.node(f"node-{number}", cpu=4) for number in range(3)), build.queue("default")])
     try:
         world.store.create(job)

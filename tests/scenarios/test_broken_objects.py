@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.controller import Tell
+from phalanx.controllers.controller import RecordEvent
 from phalanx.dialects import gates, koordinator, kueue, native, yunikorn
 from phalanx.dialects import group_references as links
 from phalanx.dialects.fields import STALENESS_GRACE
@@ -211,7 +211,7 @@ def mend(found: World, fault: Fault) -> None:
 @pytest.mark.parametrize("fault", MANY, ids=str)
 def test_it_is_told_what_to_write_and_everybody_else_runs_and_mended_it_starts(fault: Fault) -> None:
     found = speech.cluster(nodes=2, gpus=8)
-    told: list[Tell] = []
+    told: list[RecordEvent] = []
     found.controllers.pen.told.append(told.append)
     stranger = "native" if fault.dialect == "volcano" else "volcano"
     healthy = [*speech.gang(fault.dialect, "fine", tasks=2, gpus=1), *speech.gang(stranger, "other", tasks=2, gpus=1)]
@@ -236,7 +236,7 @@ def test_it_is_told_what_to_write_and_everybody_else_runs_and_mended_it_starts(f
 
 def test_a_volcano_job_that_needs_more_pods_than_it_has_replicas_is_refused_alone_and_starts_when_it_is_mended() -> None:
     found = speech.cluster(nodes=2, gpus=8)
-    told: list[Tell] = []
+    told: list[RecordEvent] = []
     found.controllers.pen.told.append(told.append)
     found.load([jobs.job("train", jobs.task("worker", 3, gpus=1), minAvailable=4)])
     found.submit([[jobs.job("fine", jobs.task("worker", 2, gpus=1))]])

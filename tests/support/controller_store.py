@@ -8,7 +8,7 @@ assert stage.unsettled() == []
 
 from typing import Any
 
-from phalanx.controllers.controller import Controller, Key, Patient, Tell, Write
+from phalanx.controllers.controller import Controller, Key, Patient, RecordEvent, Write
 from phalanx.model.kinds import Document, Kind
 from phalanx.sim.controlling import Controllers
 from phalanx.sim.event_queue import Kernel
@@ -26,7 +26,7 @@ class Stage:
         self.kernel, self.start, self._asked = Kernel(start), start, controllers
         self.store = MemoryStore(lambda: self.kernel.now)
         self.problems: list[str] = []
-        self.told: list[Tell] = []
+        self.told: list[RecordEvent] = []
         Controllers(self.store, self.kernel, controllers, self.problems).pen.told.append(self.told.append)
 
     def make(self, *documents: Document) -> Document:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phalanx.controllers.controller import Tell
+from phalanx.controllers.controller import RecordEvent
 from phalanx.dialects import gates, koordinator, kueue, yunikorn
-from phalanx.explain.event_text import news
+from phalanx.explain.event_text import gang_events
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.sim.world import World
 from phalanx.store.patches import MERGE, patched
@@ -216,7 +216,7 @@ def _listened_to(**more: Any) -> tuple[World, list[str]]:
     """Return a world, and the reasons of all events that are told in it."""
     world, told = speech.cluster(**more), list[str]()
     world.controllers.pen.told.append(lambda event: told.append(event.reason))
-    world.scheduling.decided.append(lambda _, decisions: told.extend(item.reason for item in news(decisions)))
+    world.scheduling.decided.append(lambda _, decisions: told.extend(item.reason for item in gang_events(decisions)))
     return world, told
 
 
@@ -282,8 +282,8 @@ def writes_events(dialect: str) -> bool:
     return bool(_short_of_pods(dialect)[1])
 
 
-def _short_of_pods(dialect: str) -> tuple[World, list[Tell]]:
-    world, told = speech.cluster(nodes=1, gpus=4), list[Tell]()
+def _short_of_pods(dialect: str) -> tuple[World, list[RecordEvent]]:
+    world, told = speech.cluster(nodes=1, gpus=4), list[RecordEvent]()
     world.controllers.pen.told.append(told.append)
     worlds.submit(world, speech.gang(dialect, "train", tasks=2, min_member=3, gpus=1))
     worlds.run(world, 1)

@@ -8,7 +8,7 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.dialects.gates import GATE, MIN_MEMBER
 from phalanx.dialects.group_references import GATES_GANG
 from phalanx.model.kinds import POD
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 from phalanx.sim.world import World
 from phalanx.testing import build
@@ -23,7 +23,7 @@ GATED: Document = {"schedulingGates": [{"name": GATE}]}
 def world(*, policy: Policy | None = None, **more: Any) -> World:
     """Return a world in which gates are watched; pods are placed one by one unless a policy says otherwise."""
     controllers: list[Controller] = [GateLifter(), GateTimeouts()]
-    own = {"controllers": controllers, "gates": Mind(PLANNING, CATALOGUE), **more}
+    own = {"controllers": controllers, "gates": Profile(PLANNING, CATALOGUE), **more}
     return worlds.world(policy=policy or ONE_BY_ONE, is_solo=policy is None, **own)
 
 

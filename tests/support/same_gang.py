@@ -19,7 +19,7 @@ from phalanx.dialects.convert import DIALECTS, converted
 from phalanx.dialects.gates import foreseen
 from phalanx.dialects.pods import ROLE
 from phalanx.model.kinds import POD
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
@@ -41,7 +41,7 @@ def cluster(**more: Any) -> World:
     """Return a cluster with all controllers under the profile phalanx; `more` is what nodes offer, and what worlds take."""
     chosen = ControllerSettings(scheduler=(policy(), CATALOGUE))
     controllers = standard_controllers(pair_for, chosen, has_admission=policy().has_admission)
-    behind_gates = Mind(replace(policy(), actions=("allocate", "backfill")), CATALOGUE)
+    behind_gates = Profile(replace(policy(), actions=("allocate", "backfill")), CATALOGUE)
     return worlds.world(policy=policy(), controllers=controllers, gates=behind_gates, **more)
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.config.builtin import catalogue_of
-from phalanx.controllers.controller import Create, Delete, Key, Patch, Tell
+from phalanx.controllers.controller import Create, Delete, Key, Patch, RecordEvent
 from phalanx.controllers.volcano_job.controller import VolcanoJobs
 from phalanx.controllers.volcano_job.job import COMMAND, JOB, Job
 from phalanx.controllers.volcano_job.parse import read_job
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.sshkeys import pair_for
@@ -65,7 +65,7 @@ class Ward:
 
     world: World
     controller: VolcanoJobs
-    told: list[Tell] = field(default_factory=list)
+    told: list[RecordEvent] = field(default_factory=list)
 
     def submit(self, *documents: Document) -> None:
         """Create objects now."""
@@ -117,9 +117,9 @@ class Ward:
 
 def ward(chosen: Policy | None = None, *, nodes: int = 4, make_pair: MakePair = pair_for, **offers: Any) -> Ward:
     """Return a world with equal nodes and a queue, in which Jobs are kept."""
-    mind = chosen or build.policy()
-    controller = VolcanoJobs(make_pair, has_admission=mind.has_admission)
-    world = World(Mind(mind, catalogue_of(mind.family)), controllers=[controller])
+    profile = chosen or build.policy()
+    controller = VolcanoJobs(make_pair, has_admission=profile.has_admission)
+    world = World(Profile(profile, catalogue_of(profile.family)), controllers=[controller])
     world.load([*(build.node(f"node-{number}", **offers) for number in range(nodes)), build.queue("default")])
     found = Ward(world, controller)
     world.controllers.pen.told.append(found.told.append)

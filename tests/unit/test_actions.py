@@ -34,9 +34,9 @@ def leaving(pod: Document) -> Document:
 
 
 def events(cluster: Cluster, *words: str, level: int = 4) -> list[str]:
-    """Return the course of a cycle, as far as its texts hold one of these words."""
-    decisions = run_cycle(cluster.objects.snapshot(0.0), cluster.policy, CATALOGUE, course_level=level)
-    return [event.text for event in decisions.course if any(word in event.text for word in words)]
+    """Return the trace of a cycle, as far as its texts hold one of these words."""
+    decisions = run_cycle(cluster.objects.snapshot(0.0), cluster.policy, CATALOGUE, trace_level=level)
+    return [event.text for event in decisions.trace if any(word in event.text for word in words)]
 
 
 # --- enqueue -----------------------------------------------------------------------------------------------------------

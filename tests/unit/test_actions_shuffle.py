@@ -7,7 +7,7 @@ from phalanx.session.cycle import close_session
 from phalanx.session.decision import Decisions
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.session.session import Session
-from phalanx.session.trace import Course
+from phalanx.session.trace import Trace
 from phalanx.state.gang_state import TaskState
 from phalanx.testing import build
 
@@ -35,7 +35,7 @@ def shuffled(cluster: build.Cluster, *tiers: Sequence[Chooser], enabled: bool = 
     policies = tuple(tuple(PluginPolicy(chooser.name, flags) for chooser in tier) for tier in tiers)
     choosers = {chooser.name: chooser for tier in tiers for chooser in tier}
     factories = {name: lambda _, chooser=chooser: chooser for name, chooser in choosers.items()}
-    session = Session(cluster.objects.snapshot(0.0), Policy(("shuffle",), policies), factories, Course())
+    session = Session(cluster.objects.snapshot(0.0), Policy(("shuffle",), policies), factories, Trace())
     ShuffleAction({}).run(session)
     return close_session(session)
 

@@ -6,17 +6,17 @@ from typing import Any
 import click
 import pytest
 
-from phalanx.cli.output import Screen, columns, lines_of
+from phalanx.cli.output import Terminal, columns, lines_of
 from phalanx.config.builtin import CATALOGUE
 from phalanx.session.cycle import run_cycle
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import Part
 from phalanx.testing import build
 
-PIPE = Screen()
+PIPE = Terminal()
 
 
-def lines(*objects: Any, screen: Screen = PIPE, policy: Policy | None = None, nodes: int = 1, **offers: Any) -> list[str]:
+def lines(*objects: Any, screen: Terminal = PIPE, policy: Policy | None = None, nodes: int = 1, **offers: Any) -> list[str]:
     cluster = build.cluster(nodes=nodes, policy=policy, **offers).submit(*objects)
     snapshot = cluster.objects.snapshot(0.0)
     return list(lines_of([Part("", snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE))], screen))
@@ -100,7 +100,7 @@ def test_columns_stay_aligned() -> None:
 
 
 def test_a_reason_is_wrapped_in_its_column_on_a_terminal() -> None:
-    found = lines(build.gang("a", tasks=2, gpus=1), screen=Screen(width=100), gpus=1)
+    found = lines(build.gang("a", tasks=2, gpus=1), screen=Terminal(width=100), gpus=1)
     offset = found[0].index("WHY")
     wrapped = found[1 : found.index("")]
     assert len(wrapped) > 1
@@ -109,7 +109,7 @@ def test_a_reason_is_wrapped_in_its_column_on_a_terminal() -> None:
 
 
 def test_a_reason_goes_below_the_columns_where_they_leave_no_room() -> None:
-    found = lines(build.gang("a", tasks=2, gpus=1), screen=Screen(width=60), gpus=1)
+    found = lines(build.gang("a", tasks=2, gpus=1), screen=Terminal(width=60), gpus=1)
     assert found[1].endswith("0")
     assert found[2].startswith("    1 of 2 tasks fit")
 
@@ -121,13 +121,13 @@ def test_a_pipe_gets_one_line_for_each_gang() -> None:
 
 def test_colours_only_add_to_the_words() -> None:
     objects = (build.gang("a", tasks=1, gpus=1), build.gang("b", tasks=2, gpus=1))
-    plain, coloured = lines(*objects, gpus=1), lines(*objects, screen=Screen(has_colour=True), gpus=1)
+    plain, coloured = lines(*objects, gpus=1), lines(*objects, screen=Terminal(has_colour=True), gpus=1)
     assert coloured != plain
     assert [click.unstyle(line) for line in coloured] == plain
 
 
 def test_a_pipe_has_neither_width_nor_colours() -> None:
-    screen = Screen.of_stdout()
+    screen = Terminal.of_stdout()
     assert (screen.width, screen.has_colour) == (None, False)
 
 

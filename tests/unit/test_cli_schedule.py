@@ -204,12 +204,12 @@ def test_a_pattern_that_re2_does_not_read_is_refused_with_what_to_write(pattern:
     assert "default/train  a ×1" in result.stdout
 
 
-# --- the course ----------------------------------------------------------------------------------------------------------
+# --- the trace ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_course_is_silent_unless_asked_for() -> None:
     assert stdin(ONE).stderr == ""
-    assert "course" not in json.loads(stdin(ONE, "-o", "json").stdout)
+    assert "trace" not in json.loads(stdin(ONE, "-o", "json").stdout)
 
 
 def test_the_course_goes_to_stderr_beside_a_table() -> None:
@@ -220,10 +220,10 @@ def test_the_course_goes_to_stderr_beside_a_table() -> None:
 
 def test_the_course_is_a_list_in_an_answer_for_programs() -> None:
     result = stdin(ONE, "-v", "5", "-o", "json")
-    course = json.loads(result.stdout)["course"]
+    trace = json.loads(result.stdout)["trace"]
     assert result.stderr == ""
-    assert course[0] == {"level": 5, "event": "enter", "text": "enter action allocate", "action": "allocate"}
-    assert {step["level"] for step in course} == {3, 4, 5}
+    assert trace[0] == {"level": 5, "event": "enter", "text": "enter action allocate", "action": "allocate"}
+    assert {step["level"] for step in trace} == {3, 4, 5}
 
 
 # --- endings -------------------------------------------------------------------------------------------------------------

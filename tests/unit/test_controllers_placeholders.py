@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from phalanx.config.policies import policy_of_profile
-from phalanx.controllers.controller import Key, Tell
+from phalanx.controllers.controller import Key, RecordEvent
 from phalanx.controllers.placeholders import IMAGE, is_placeholder
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.group_references import YUNIKORN_APP
@@ -51,8 +51,8 @@ def nodes_of(pods: Sequence[Kept]) -> list[str]:
     return sorted(pod["spec"].get("nodeName", "") for pod in pods)
 
 
-def listen(found: World) -> list[Tell]:
-    told: list[Tell] = []
+def listen(found: World) -> list[RecordEvent]:
+    told: list[RecordEvent] = []
     found.controllers.pen.told.append(told.append)
     return told
 
@@ -61,7 +61,7 @@ def phases(found: World) -> dict[str, str]:
     return {name: pod["status"]["phase"] for name, pod in pods(found).items()}
 
 
-# --- the course of an application ----------------------------------------------------------------------------------------
+# --- the trace of an application ----------------------------------------------------------------------------------------
 
 
 def test_a_driver_starts_with_room_for_its_executors_and_they_take_it_when_they_come() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
-from phalanx.controllers.controller import Controller, Key, Tell
+from phalanx.controllers.controller import Controller, Key, RecordEvent
 from phalanx.controllers.kueue import ALL_GROUPS, KueueGateController
 from phalanx.controllers.quarantine import MEMBERS, POD_ALONE, Question, RefusalController
 from phalanx.controllers.yunikorn import YuniKornController
@@ -37,8 +37,8 @@ def pods(found: World) -> dict[str, Document]:
     return {pod["metadata"]["name"]: pod for pod in found.store.items(POD)}
 
 
-def listen(found: World) -> list[Tell]:
-    told: list[Tell] = []
+def listen(found: World) -> list[RecordEvent]:
+    told: list[RecordEvent] = []
     found.controllers.pen.told.append(told.append)
     return told
 

@@ -9,7 +9,7 @@ from phalanx.controllers.builtin import standard_controllers
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.dialects.group_references import GROUP as GROUP_NAME
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
 from phalanx.testing import build
@@ -189,7 +189,7 @@ def test_our_own_group_is_made_again_when_somebody_deletes_it() -> None:
 
 
 def test_a_bare_pod_runs_in_the_embedded_cluster_and_comes_back_when_it_fails() -> None:
-    world = World(Mind(build.policy(), CATALOGUE), controllers=standard_controllers(pair_for, has_admission=True))
+    world = World(Profile(build.policy(), CATALOGUE), controllers=standard_controllers(pair_for, has_admission=True))
     world.load([build.node("node-0", gpus=1), bare("a", gpus=1)])
     worlds.run(world, 5)
     assert worlds.phases(world.store) == {"a": "Running"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, Tell
+from phalanx.controllers.controller import NOTHING, Create, Key, Patch, RecordEvent, Result
 from phalanx.controllers.grouper.controller import WARNING, PodGrouper
 from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
 from phalanx.controllers.grouper.settings import GrouperSettings, read_settings
@@ -41,7 +41,7 @@ def stateful(**more: Any) -> dict[str, Any]:
 def told(store: MemoryStore, name: str = "train-0", settings: GrouperSettings | None = None) -> list[tuple[str, str]]:
     """Return about whom something was told, and what; there must be no other write."""
     writes = workloads.asked(store, name, settings).writes
-    events = [write for write in writes if isinstance(write, Tell)]
+    events = [write for write in writes if isinstance(write, RecordEvent)]
     assert len(events) == len(writes)
     assert all(event.is_warning and event.reason == WARNING for event in events)
     return [(event.about["kind"], event.message) for event in events]
@@ -148,7 +148,7 @@ def test_an_owner_of_a_kind_that_nobody_watches_counts_by_its_reference() -> Non
 def said(store: MemoryStore) -> list[tuple[str, str]]:
     """Return about whom something was told, and what."""
     writes = workloads.asked(store).writes
-    return [(write.about["kind"], write.message) for write in writes if isinstance(write, Tell)]
+    return [(write.about["kind"], write.message) for write in writes if isinstance(write, RecordEvent)]
 
 
 # --- owners that are not shown -------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_a_broken_config_map_is_told_about_and_pods_are_grouped_without_it() -> 
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kinds", "namespace": "kai"}, "data": {"types": "{"}}
     result = workloads.asked(workloads.store(config, pod()), settings=GrouperSettings(defaults_config_map="kai/kinds"))
     first = result.writes[0]
-    assert isinstance(first, Tell)
+    assert isinstance(first, RecordEvent)
     assert first.message.startswith("ConfigMap kai/kinds: data.types: ")
     assert len(result.writes) == 3
 

@@ -10,7 +10,7 @@ from phalanx.controllers.builtin import ControllerSettings, standard_controllers
 from phalanx.controllers.controller import Controller, Write
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, kind_of
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.sim.settings import Settings
 from phalanx.sim.sshkeys import pair_for
 from phalanx.sim.world import World
@@ -29,7 +29,7 @@ GANG = "default/pg-bert-pytorchjob-bert"
 def world_of(profile: str, *, gpus: int, settings: Settings | None = None) -> World:
     policy = policy_of_profile(profile)
     world = World(
-        Mind(policy, catalogue_of(policy.family)),
+        Profile(policy, catalogue_of(policy.family)),
         settings=settings,
         controllers=standard_controllers(pair_for, has_admission=False),
     )

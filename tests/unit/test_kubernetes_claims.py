@@ -20,7 +20,7 @@ from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.session.policy import Policy
 from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Operation
-from phalanx.session.trace import Course
+from phalanx.session.trace import Trace
 from phalanx.state.cluster import ClusterState
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Surroundings
@@ -57,7 +57,7 @@ def book_with(*things: ResourceClaim | ResourceSlice | DeviceClass, nodes: str =
         device_classes={each.name: each for each in (ANY, GPU, *things) if isinstance(each, DeviceClass)},
         resource_slices={each.name: each for each in things if isinstance(each, ResourceSlice)},
     )
-    return ClaimBook(Session(state.snapshot(0.0), Policy(actions=(), tiers=()), {}, Course()))
+    return ClaimBook(Session(state.snapshot(0.0), Policy(actions=(), tiers=()), {}, Trace()))
 
 
 def using(*claims: str) -> Shape:

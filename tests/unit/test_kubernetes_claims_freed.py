@@ -66,7 +66,7 @@ def task(session: Session, gang: str) -> TaskState:
 
 
 def has_room(session: Session, gang: str) -> bool:
-    return bool(session.outlook(task(session, gang).task.shape).allowed[0])
+    return bool(session.node_view(task(session, gang).task.shape).allowed[0])
 
 
 def waits(session: Session, gang: str) -> bool:

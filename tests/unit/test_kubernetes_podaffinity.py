@@ -60,12 +60,12 @@ def task(session: Session, name: str) -> TaskState:
 
 
 def open_nodes(session: Session, name: str = "new") -> list[str]:
-    mask = session.outlook(task(session, name).task.shape).feasible
+    mask = session.node_view(task(session, name).task.shape).feasible
     return [session.node_name(int(number)) for number in np.flatnonzero(mask)]
 
 
 def scores(session: Session, name: str = "new") -> list[float]:
-    found = session.outlook(task(session, name).task.shape).scores(np.ones(4, dtype=np.bool_))
+    found = session.node_view(task(session, name).task.shape).scores(np.ones(4, dtype=np.bool_))
     assert found is not None
     return [float(score) for score in found]
 

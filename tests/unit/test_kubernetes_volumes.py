@@ -20,7 +20,7 @@ from phalanx.session.hooks import Layer
 from phalanx.session.policy import Policy
 from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Operation
-from phalanx.session.trace import Course
+from phalanx.session.trace import Trace
 from phalanx.state.cluster import ClusterState
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Surroundings
@@ -68,7 +68,7 @@ def book_on(world: Surroundings, nodes: Mapping[str, Labels] | Sequence[str] = "
     for task in tasks:
         state.put_task(task)
     state.surroundings = world
-    return VolumeBook(Session(state.snapshot(0.0), Policy(actions=(), tiers=()), {}, Course()))
+    return VolumeBook(Session(state.snapshot(0.0), Policy(actions=(), tiers=()), {}, Trace()))
 
 
 def wanting(*claims: str) -> Shape:

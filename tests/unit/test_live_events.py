@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from phalanx.controllers.controller import Tell
+from phalanx.controllers.controller import RecordEvent
 from phalanx.errors import Busy, ClusterError, Forbidden
 from phalanx.live import events as module
 from phalanx.live.events import EventSender
@@ -30,7 +30,7 @@ class Desk:
         self.sender = EventSender(client, self.outbox, Mirror(lambda: self.now), instance="phalanx-0")
 
     def tell(self, message: str = "no room", *, about: Document | None = None, reason: str = "FailedScheduling") -> None:
-        self.sender.tell(Tell(about or build.pod("a"), reason, message, is_warning=True))
+        self.sender.tell(RecordEvent(about or build.pod("a"), reason, message, is_warning=True))
 
     async def events(self) -> list[Document]:
         await until(lambda: not self.outbox.waiting())

@@ -101,7 +101,7 @@ def test_an_exception_comes_with_where_it_happened(form: Form) -> None:
             SCHEDULER.exception("a session failed")
     text = found.getvalue()
     assert "ValueError: no such node" in text
-    assert "test_runtime_logs.py" in text
+    assert "test_live_logs.py" in text
     if form == "json":
         assert len(text.splitlines()) == 1
     else:

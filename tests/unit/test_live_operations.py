@@ -21,7 +21,7 @@ from phalanx.live.election import LEASE, Terms
 from phalanx.live.operations import Address, Operations
 from phalanx.live.reload import ConfigSource
 from phalanx.model.kinds import EVENT, POD, Document
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import Client
@@ -38,9 +38,9 @@ class Scene:
         self.server, self._log = server, log
         self.file = file
         self.source = ConfigSource(file, lambda text: policy_of_text(text, str(file)))
-        mind = Mind(self.source.policy, CATALOGUE)
+        profile = Profile(self.source.policy, CATALOGUE)
         terms = Terms("phalanx", "default", "me", 3.0, 2.0, 0.02)
-        setup = Setup(mind=mind, gates=mind, controllers=(), schedulers=frozenset(), terms=terms)
+        setup = Setup(profile=profile, gates=profile, controllers=(), schedulers=frozenset(), terms=terms)
         self.live = Live(client, setup, report=lambda text: None)
         self.operations = Operations(self.live, config=self.source, describe=in_full)
 
@@ -114,10 +114,10 @@ def test_a_changed_configuration_is_in_force_and_told_of(tmp_path: Path, caplog:
     async def question(scene: Scene) -> None:
         scene.file.write_text(CONFIG.replace("allocate", '"allocate, backfill"'))
         scene.source.poll()
-        assert scene.live.sessions.mind.policy.actions == ("allocate", "backfill")
+        assert scene.live.sessions.profile.policy.actions == ("allocate", "backfill")
         scene.file.write_text("actions: dance\n")
         scene.source.poll()
-        assert scene.live.sessions.mind.policy.actions == ("allocate", "backfill")
+        assert scene.live.sessions.profile.policy.actions == ("allocate", "backfill")
         assert scene.said("the configuration of before stays in force")
         await until(lambda: len(scene.server.store.items(EVENT)) >= 2)
         reasons = {item["reason"]: item["involvedObject"]["kind"] for item in scene.server.store.items(EVENT)}

@@ -20,7 +20,7 @@ SIMPLE, PREEMPTING = build.policy(TIERS, "allocate"), build.policy(TIERS, "alloc
 
 def decided(cluster: build.Cluster, verbosity: int) -> tuple[Snapshot, Decisions]:
     snapshot = cluster.objects.snapshot(0.0)
-    return snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE, course_level=verbosity)
+    return snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE, trace_level=verbosity)
 
 
 def told(cluster: build.Cluster, verbosity: int, narrator: Narrator | None = None) -> list[Line]:

@@ -21,7 +21,7 @@ from phalanx.live.election import LEASE, Terms
 from phalanx.model.kinds import BIND_REQUEST, EVENT, POD, Document, kind_at
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
-from phalanx.session.cycle import Mind, run_cycle
+from phalanx.session.cycle import Profile, run_cycle
 from phalanx.session.policy import Policy
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import Discovery, served_kinds
@@ -61,9 +61,9 @@ class Scene:
     def __init__(self, server: Server, client: Client, *, policy: Policy = PLAIN, identity: str = "", **setup: Any) -> None:
         self.server, self.store, self.client = server, server.store, client
         self.reports: list[str] = []
-        mind = Mind(policy, KAI_CATALOGUE if policy.family == "kai" else CATALOGUE)
+        profile = Profile(policy, KAI_CATALOGUE if policy.family == "kai" else CATALOGUE)
         terms = replace(TERMS, identity=identity) if identity else None
-        whole = Setup(mind=mind, gates=mind, controllers=(), schedulers=frozenset(), terms=terms, **setup)
+        whole = Setup(profile=profile, gates=profile, controllers=(), schedulers=frozenset(), terms=terms, **setup)
         self.live = Live(client, whole, report=self.reports.append)
         self.is_over = asyncio.Event()
 

@@ -35,10 +35,10 @@ def test_a_session_that_is_timed_decides_the_same(profile: str) -> None:
     cluster = crowd(profile)
     catalogue, snapshot = catalogue_of(cluster.policy.family), cluster.objects.snapshot(0.0)
     timed, times = Stopwatch(ticking().__next__).begin(catalogue)
-    plain = run_cycle(snapshot, cluster.policy, catalogue, course_level=5)
-    watched = run_cycle(snapshot, cluster.policy, timed, course_level=5)
+    plain = run_cycle(snapshot, cluster.policy, catalogue, trace_level=5)
+    watched = run_cycle(snapshot, cluster.policy, timed, trace_level=5)
     assert answer(snapshot, watched) == answer(snapshot, plain)
-    assert watched.course == plain.course
+    assert watched.trace == plain.trace
     assert set(times.by_action) == set(cluster.policy.actions)
     assert {plugin for plugin, _ in times.by_hook} <= {plugin.name for plugin in cluster.policy.plugins()}
     assert times.by_hook

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, Tell, Try
+from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, RecordEvent, Try
 from phalanx.errors import Conflict, Exists, Invalid, Missing, ServerError
 from phalanx.live import outbox as outbox_module
 from phalanx.live.outbox import Outbox, Rank
@@ -28,7 +28,7 @@ class Desk:
     def __init__(self, server: Server, client: Client) -> None:
         self.server, self.store = server, server.store
         self.complaints: list[str] = []
-        self.told: list[Tell] = []
+        self.told: list[RecordEvent] = []
         self.mirror = Mirror(lambda: 0.0)
         self.outbox = Outbox(report=self.complaints.append)
         self.writer = Writer(client, self.outbox, self.mirror, self.told.append)
@@ -81,7 +81,7 @@ def shown(document: Document) -> dict[str, str]:
 
 def test_every_write_does_what_it_says() -> None:
     async def question(desk: Desk) -> None:
-        event = Tell(pod("a"), "Reason", "words")
+        event = RecordEvent(pod("a"), "Reason", "words")
         await desk.writer.write_all([Create(pod("a")), labels(x="y"), Bind("default", "a", "n0"), event])
         assert (desk.pod()["metadata"]["labels"], desk.pod()["spec"]["nodeName"], desk.told) == ({"x": "y"}, "n0", [event])
         await desk.writer.write(Evict("default", "a"))
@@ -234,7 +234,7 @@ def test_a_patch_that_comes_while_one_is_under_way_is_sent_after_it(monkeypatch:
 
 def test_what_is_left_to_be_written_need_not_find_its_object() -> None:
     async def question(desk: Desk) -> None:
-        for write in (labels(x="y"), Delete(POD, "default", "a"), Tell(pod("a"), "Reason", "words")):
+        for write in (labels(x="y"), Delete(POD, "default", "a"), RecordEvent(pod("a"), "Reason", "words")):
             desk.writer.leave(write)
         desk.writer.leave(Create(build.queue("q")), Rank.NOTE)
         await desk.finish()

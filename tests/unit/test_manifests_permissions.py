@@ -14,7 +14,20 @@ from phalanx.cli import simulate_run as simulating
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
-from phalanx.controllers.controller import Bind, Controller, Create, Delete, Evict, Key, Patch, Result, Tell, Try, View, Write
+from phalanx.controllers.controller import (
+    Bind,
+    Controller,
+    Create,
+    Delete,
+    Evict,
+    Key,
+    Patch,
+    RecordEvent,
+    Result,
+    Try,
+    View,
+    Write,
+)
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.group_writers import WORDS
 from phalanx.controllers.volcano_job.controller import SECRET
@@ -118,7 +131,7 @@ def verbs_of(write: Write) -> Iterator[tuple[str, Kind, str]]:
             yield "create", POD, "binding"
         case Try(tried, refused):
             yield from (found for each in (tried, *refused("no")) for found in verbs_of(each))
-        case Tell():
+        case RecordEvent():
             return
 
 

@@ -47,7 +47,7 @@ def test_taking_a_place_uses_it_now_and_later() -> None:
 
 def test_a_promise_takes_only_from_later() -> None:
     books = ledger()
-    books.promise(request(2, 0), 2, 1)
+    books.pipeline(request(2, 0), 2, 1)
     assert books.idle[:, 2].tolist() == [5, 3]
     assert books.future[:, 2].tolist() == [6, 4]
 
@@ -70,7 +70,7 @@ def test_the_second_book_counts_requests_defaults_and_pods() -> None:
 def test_the_opposite_change_leaves_no_trace_but_the_log() -> None:
     books = ledger()
     before = books.copy()
-    for change in (books.take, books.promise, books.release, books.book):
+    for change in (books.take, books.pipeline, books.release, books.book):
         change(request(2, 1, scored=(1, 1)), index(0, 2), index(2, 1))
         assert not books.same_as(before)
         change(request(2, 1, scored=(1, 1)), index(0, 2), index(-2, -1))
@@ -82,7 +82,7 @@ def test_the_ledger_names_the_nodes_that_changed_since_a_mark() -> None:
     books.take(request(1, 0), 1, 1)
     mark = books.position
     books.take(request(1, 0), index(2, 0), index(1, 1))
-    books.promise(request(1, 0), 2, 1)
+    books.pipeline(request(1, 0), 2, 1)
     assert books.touched_since(mark).tolist() == [0, 2]
     assert books.changes_since(mark) == 3
     assert books.touched_since(books.position).tolist() == []

@@ -28,14 +28,14 @@ def session_of(plugins: Iterable[str | Mapping[str, Any]], *parts: Parts) -> Ses
 
 def scores(session: Session, name: str = "train") -> list[float]:
     """Return the total score of each node for the first task of the gang, all nodes being candidates."""
-    outlook = session.outlook(gang_in(session, name).tasks[0].task.shape)
-    found = outlook.scores(np.ones(len(session.snapshot.nodes), dtype=np.bool_))
+    node_view = session.node_view(gang_in(session, name).tasks[0].task.shape)
+    found = node_view.scores(np.ones(len(session.snapshot.nodes), dtype=np.bool_))
     assert found is not None
     return [float(score) for score in found]
 
 
 def reason(session: Session, name: str = "train") -> str:
-    return session.outlook(gang_in(session, name).tasks[0].task.shape).error().text
+    return session.node_view(gang_in(session, name).tasks[0].task.shape).error().text
 
 
 def with_spec(spec: Document, **asks: str | int) -> list[Document]:
@@ -424,16 +424,16 @@ def test_an_uneven_spread_closes_the_fuller_zone() -> None:
     documents = with_spec({"topologySpreadConstraints": [SPREAD]}, cpu=1)
     documents[1]["metadata"]["labels"] = {"app": "web"}
     session = session_of(["predicates"], nodes, web("n0"), documents)
-    outlook = session.outlook(gang_in(session).tasks[0].task.shape)
-    assert outlook.feasible.tolist() == [False, True]
-    assert outlook.error().counts["node(s) didn't match pod topology spread constraints"] == 1
+    node_view = session.node_view(gang_in(session).tasks[0].task.shape)
+    assert node_view.feasible.tolist() == [False, True]
+    assert node_view.error().counts["node(s) didn't match pod topology spread constraints"] == 1
 
 
 def test_the_first_pod_of_an_affine_group_may_go_anywhere() -> None:
     documents = with_spec(affinity("podAffinity", [WEB_ON_HOST]), cpu=1)
     documents[1]["metadata"]["labels"] = {"app": "web"}
     session = session_of(["predicates"], build.node("n"), documents)
-    assert session.outlook(gang_in(session).tasks[0].task.shape).feasible.all()
+    assert session.node_view(gang_in(session).tasks[0].task.shape).feasible.all()
 
 
 def test_one_node_may_give_several_reasons() -> None:
@@ -470,7 +470,7 @@ def test_a_filter_can_be_turned_off(switch: str, parts: list[Parts]) -> None:
     for is_on in (True, False):
         plugin = {"name": "predicates", "arguments": {f"predicate.{switch}Enable": is_on}}
         session = session_of([plugin], *parts)
-        assert session.outlook(gang_in(session).tasks[0].task.shape).feasible.any() is np.bool_(not is_on)
+        assert session.node_view(gang_in(session).tasks[0].task.shape).feasible.any() is np.bool_(not is_on)
 
 
 @pytest.mark.parametrize(
@@ -486,4 +486,4 @@ def test_a_filter_can_be_turned_off(switch: str, parts: list[Parts]) -> None:
 def test_a_toleration_opens_the_nodes_whose_taint_it_covers(toleration: Document, is_open: bool) -> None:
     node = build.node("n", spec={"taints": [{"key": "x", "value": "1", "effect": "NoSchedule"}]})
     session = session_of(["predicates"], node, with_spec({"tolerations": [toleration]}, cpu=1))
-    assert bool(session.outlook(gang_in(session).tasks[0].task.shape).feasible[0]) is is_open
+    assert bool(session.node_view(gang_in(session).tasks[0].task.shape).feasible[0]) is is_open

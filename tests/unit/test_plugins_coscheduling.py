@@ -6,7 +6,7 @@ import pytest
 
 from phalanx.config.policies import policy_of, policy_of_profile
 from phalanx.errors import ConfigError
-from phalanx.explain.event_text import News, news
+from phalanx.explain.event_text import GangEvent, gang_events
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.plugins.coscheduling import LAST_FAILURE, WAITS_SINCE
 from phalanx.session.policy import Policy
@@ -43,9 +43,9 @@ def stamps(world: World, name: str = "train") -> dict[str, str]:
     return annotations
 
 
-def told(world: World) -> list[News]:
-    found: list[News] = []
-    world.scheduling.decided.append(lambda _, decisions: found.extend(news(decisions)))
+def told(world: World) -> list[GangEvent]:
+    found: list[GangEvent] = []
+    world.scheduling.decided.append(lambda _, decisions: found.extend(gang_events(decisions)))
     return found
 
 

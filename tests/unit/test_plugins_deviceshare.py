@@ -181,11 +181,11 @@ def test_a_run_of_tasks_is_placed_as_if_one_by_one(policy: str) -> None:
     found = cluster(*nodes, way=VGPUS, policy=policy).submit(pod(f"p-{number:02}", vgpu(memory=300)) for number in range(20))
     session = session_of(found)
     tasks = next(iter(session.gangs.values())).tasks
-    together, later = session.outlook(tasks[0].task.shape).place(len(tasks))
+    together, later = session.node_view(tasks[0].task.shape).place(len(tasks))
     one_by_one = []
     with session.statement() as statement:
         for task in tasks:
-            now, _ = session.outlook(task.task.shape).place(1)
+            now, _ = session.node_view(task.task.shape).place(1)
             if now:
                 statement.allocate([task], now)
                 one_by_one += now
@@ -203,8 +203,8 @@ def test_undoing_and_evicting_give_cards_back() -> None:
     with session.statement() as statement:
         statement.evict(victim, action="preempt", preemptor="x", reason="y")
         assert session.screen(shape, np.array([0])) == session.screen(victim.task.shape, np.array([0]))
-        assert session.outlook(shape).allows(0)
-    assert not session.outlook(shape).allows(0)
+        assert session.node_view(shape).allows(0)
+    assert not session.node_view(shape).allows(0)
 
 
 def test_two_ways_of_sharing_exclude_each_other() -> None:

@@ -104,8 +104,8 @@ def test_undoing_a_placement_gives_the_cpus_back() -> None:
     first, second = next(iter(session.gangs.values())).tasks
     with session.statement() as statement:
         statement.allocate([first], [0])
-        assert not session.outlook(second.task.shape).feasible.any()
-    assert session.outlook(second.task.shape).feasible.all()
+        assert not session.node_view(second.task.shape).feasible.any()
+    assert session.node_view(second.task.shape).feasible.all()
 
 
 def read(document: Document) -> NumaTopology:

@@ -28,7 +28,7 @@ def session_of(plugins: Iterable[str | Mapping[str, Any]], *parts: Document | It
 def scores(session: Session) -> list[float]:
     """Return the total score of each node for the first waiting task, all nodes being candidates."""
     task = next(task for task in gang_in(session).tasks if not task.task.node)
-    found = session.outlook(task.task.shape).scores(np.ones(len(session.snapshot.nodes), dtype=np.bool_))
+    found = session.node_view(task.task.shape).scores(np.ones(len(session.snapshot.nodes), dtype=np.bool_))
     assert found is not None
     return [float(score) for score in found]
 
@@ -210,9 +210,9 @@ def test_cpu_is_kept_free_beside_free_gpus() -> None:
     plugin = {"name": "resource-strategy-fit", "arguments": {"proportional": proportional}}
     nodes = [build.node("n0", cpu=8, gpus=3), build.node("n1", cpu=8)]
     session = session_of([plugin], nodes, build.gang("train", tasks=1, cpu=3))
-    assert session.outlook(gang_in(session).tasks[0].task.shape).feasible.tolist() == [False, True]
+    assert session.node_view(gang_in(session).tasks[0].task.shape).feasible.tolist() == [False, True]
     session = session_of([plugin], nodes, build.gang("train", tasks=1, cpu=3, gpus=1))
-    assert session.outlook(gang_in(session).tasks[0].task.shape).feasible.tolist() == [True, False]
+    assert session.node_view(gang_in(session).tasks[0].task.shape).feasible.tolist() == [True, False]
 
 
 # --- the network -------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from phalanx.session.amounts import (
 )
 from phalanx.session.hooks import Room
 from phalanx.session.policy import FLAGS
-from phalanx.session.trace import Course
+from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import ABSTAINED, PERMITTED, YES, FitError, Verdict, Vote
 
@@ -144,12 +144,12 @@ def test_a_heap_sorts() -> None:
 
 
 def test_a_course_keeps_events_up_to_its_level() -> None:
-    silent, course = Course(), Course(3)
-    for each in (silent, course):
+    silent, trace = Trace(), Trace(3)
+    for each in (silent, trace):
         each.note(3, "begin", "try", queue="q")
         each.note(4, "detail", "more")
     assert silent.events == []
-    assert [(event.event, event.fields) for event in course.events] == [("begin", {"queue": "q"})]
+    assert [(event.event, event.fields) for event in trace.events] == [("begin", {"queue": "q"})]
 
 
 def test_a_fit_error_counts_reasons_in_the_words_users_know() -> None:

@@ -10,7 +10,7 @@ from phalanx.model.shape import Shape
 from phalanx.placement import Mask, Scores
 from phalanx.session.cycle import Catalogue
 from phalanx.session.hooks import Site, Term
-from phalanx.session.node_view import Outlook
+from phalanx.session.node_view import NodeView
 from phalanx.session.session import Session
 from phalanx.testing import build
 from phalanx.testing.build import Document
@@ -36,17 +36,17 @@ class Stub:
         return [Term(1, among=lambda candidates: 100 * raw[candidates] // raw[candidates].max())]
 
 
-def stubbed(stub: Stub, *parts: Document | Iterable[Document]) -> tuple[Session, Outlook]:
+def stubbed(stub: Stub, *parts: Document | Iterable[Document]) -> tuple[Session, NodeView]:
     """Return a session where only the stub scores, and how nodes look to the gang `train`."""
     catalogue = Catalogue(CATALOGUE.actions, {**CATALOGUE.plugins, "binpack": lambda policy: stub})
     policy = build.policy([["gang", "predicates", "binpack"]], "allocate")
     session = session_of(*parts, policy=policy, catalogue=catalogue)
-    return session, session.outlook(gang_in(session).tasks[0].task.shape)
+    return session, session.node_view(gang_in(session).tasks[0].task.shape)
 
 
 def test_a_run_follows_the_scores_as_they_change() -> None:
-    _, outlook = stubbed(Stub([2.5, 1.0]), two_nodes(), build.gang("train", tasks=5, cpu=1))
-    assert outlook.place(5) == ([0, 0, 1, 0, 1], [])
+    _, node_view = stubbed(Stub([2.5, 1.0]), two_nodes(), build.gang("train", tasks=5, cpu=1))
+    assert node_view.place(5) == ([0, 0, 1, 0, 1], [])
 
 
 def test_a_relative_score_is_taken_anew_when_a_node_drops_out_in_the_middle_of_a_run() -> None:
@@ -54,12 +54,12 @@ def test_a_relative_score_is_taken_anew_when_a_node_drops_out_in_the_middle_of_a
     # While n0 is a candidate, n1 counts 50 and n2 48, so n2 with its 4.5 more would lead by 2.5 and take three tasks. Once n0
     # is full n1 counts 100 and n2 96, so n2 leads by half a point only, and they take turns.
     stub = Stub([60.0, 0.0, 4.5], relative=[100, 50, 48])
-    _, outlook = stubbed(stub, nodes, build.gang("train", tasks=4, cpu=1))
-    assert outlook.place(4) == ([0, 2, 1, 2], [])
+    _, node_view = stubbed(stub, nodes, build.gang("train", tasks=4, cpu=1))
+    assert node_view.place(4) == ([0, 2, 1, 2], [])
     session, _ = stubbed(stub, nodes, build.gang("train", tasks=4, cpu=1))
     statement, one_by_one = session.statement(), list[int]()
     for task in gang_in(session).tasks:
-        one_by_one += session.outlook(task.task.shape).place(1)[0]
+        one_by_one += session.node_view(task.task.shape).place(1)[0]
         statement.allocate([task], one_by_one[-1:])
     assert one_by_one == [0, 2, 1, 2]
 
@@ -67,22 +67,22 @@ def test_a_relative_score_is_taken_anew_when_a_node_drops_out_in_the_middle_of_a
 def test_room_that_is_being_released_comes_after_room_that_is_free() -> None:
     leaving = build.pod("old", on="n1", cpu=4)
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    _, outlook = stubbed(Stub([0.0, 50.0]), two_nodes(), leaving, build.gang("train", tasks=7, cpu=1))
-    assert outlook.place(7) == ([0, 0, 0, 0], [1, 1, 1])
-    assert [(now, mask.tolist()) for now, mask in outlook.groups()] == [(True, [True, False]), (False, [True, True])]
+    _, node_view = stubbed(Stub([0.0, 50.0]), two_nodes(), leaving, build.gang("train", tasks=7, cpu=1))
+    assert node_view.place(7) == ([0, 0, 0, 0], [1, 1, 1])
+    assert [(now, mask.tolist()) for now, mask in node_view.groups()] == [(True, [True, False]), (False, [True, True])]
 
 
 def test_a_single_candidate_is_taken_unscored() -> None:
     nodes = [build.node("n0", cpu=1), build.node("n1", cpu=4)]
-    _, outlook = stubbed(Stub([9.0, 0.0]), nodes, build.gang("train", tasks=2, cpu=2))
-    assert outlook.place(3) == ([1, 1], [])
+    _, node_view = stubbed(Stub([9.0, 0.0]), nodes, build.gang("train", tasks=2, cpu=2))
+    assert node_view.place(3) == ([1, 1], [])
 
 
 def test_the_best_node_is_the_first_among_equals_and_extra_scores_count() -> None:
-    _, outlook = stubbed(Stub([1.0, 1.0]), two_nodes(), build.gang("train", tasks=2, cpu=1))
+    _, node_view = stubbed(Stub([1.0, 1.0]), two_nodes(), build.gang("train", tasks=2, cpu=1))
     everywhere: Mask = np.array([True, True])
-    assert outlook.best(everywhere) == 0
-    assert outlook.best(everywhere, extra=np.array([0.0, 0.5])) == 1
+    assert node_view.best(everywhere) == 0
+    assert node_view.best(everywhere, extra=np.array([0.0, 0.5])) == 1
 
 
 class Uneven(Stub):
@@ -95,8 +95,8 @@ class Uneven(Stub):
 
 def test_equal_totals_are_equal_to_the_last_bit() -> None:
     third = 63.736263736263744
-    _, outlook = stubbed(Uneven([third, third]), two_nodes(), build.gang("train", tasks=2, cpu=1))
-    found = outlook.scores(np.array([True, True]))
+    _, node_view = stubbed(Uneven([third, third]), two_nodes(), build.gang("train", tasks=2, cpu=1))
+    found = node_view.scores(np.array([True, True]))
     assert found is not None
     assert found[0] == found[1]
 
@@ -109,26 +109,26 @@ def test_an_invalid_wish_about_nodes_makes_scoring_fail_and_nobody_is_chosen() -
     for pod in pods:
         pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": 1}}
     session = session_of(two_nodes(), build.pod_group("train", min_member=2), pods, policy=policy)
-    outlook = session.outlook(gang_in(session).tasks[0].task.shape)
-    assert outlook.scores(np.array([True, True])) is None
-    assert outlook.best(np.array([True, True])) is None
-    assert outlook.place(2) == ([], [])
-    assert outlook.scoring_failed
+    node_view = session.node_view(gang_in(session).tasks[0].task.shape)
+    assert node_view.scores(np.array([True, True])) is None
+    assert node_view.best(np.array([True, True])) is None
+    assert node_view.place(2) == ([], [])
+    assert node_view.scoring_failed
 
 
 def test_a_fit_error_names_what_is_short_before_what_the_filters_say() -> None:
     nodes = [build.node("n0", cpu=1), build.node("n1", spec={"unschedulable": True}), build.node("n2", cpu=1)]
     session = session_of(nodes, build.gang("train", tasks=1, cpu=2))
-    outlook = session.outlook(gang_in(session).tasks[0].task.shape)
-    assert outlook.error().text == "0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
+    node_view = session.node_view(gang_in(session).tasks[0].task.shape)
+    assert node_view.error().text == "0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
     within: Mask = np.array([True, True, False])
-    assert outlook.error(within=within, prefix="In hyperNode s: ").text == (
+    assert node_view.error(within=within, prefix="In hyperNode s: ").text == (
         "In hyperNode s: 0/2 nodes are unavailable: 1 Insufficient cpu, 1 node(s) were unschedulable."
     )
-    final = outlook.error().final
+    final = node_view.error().final
     assert final is not None
     assert final.tolist() == [False, True, False]
-    assert outlook.error(ignores_room=True).counts == {"node(s) were unschedulable": 1}
+    assert node_view.error(ignores_room=True).counts == {"node(s) were unschedulable": 1}
 
 
 @pytest.mark.parametrize(
@@ -140,5 +140,5 @@ def test_shards_divide_the_nodes(mode: str, parts: list[list[bool]]) -> None:
     policy = build.policy([["gang", "predicates"]], "allocate", flags={"shardingMode": mode, "shardName": "mine"})
     session = session_of(two_nodes(), shard, build.gang("train", tasks=1, cpu=1), policy=policy)
     assert [part.tolist() for part in session.shard_parts] == parts
-    outlook = session.outlook(gang_in(session).tasks[0].task.shape)
-    assert outlook.feasible.tolist() == ([True, False] if mode == "hard" else [True, True])
+    node_view = session.node_view(gang_in(session).tasks[0].task.shape)
+    assert node_view.feasible.tolist() == ([True, False] if mode == "hard" else [True, True])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, Try, View, Write
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, Try, View, Write
 from phalanx.controllers.objects import key_of, owner_reference
 from phalanx.model.kinds import Document, Kind, kind_of
 from phalanx.sim.controlling import Controllers
@@ -103,8 +103,10 @@ def test_after_a_refusal_the_rest_is_left_out_and_tried_again_ever_later() -> No
 
 
 def test_what_is_gone_already_need_not_be_deleted_and_events_are_told() -> None:
-    told: list[Tell] = []
-    stage = Stage(lambda view, key: Result([Delete(SECRET, "default", "gone"), Tell({"kind": "ConfigMap"}, "Ready", "well")]))
+    told: list[RecordEvent] = []
+    stage = Stage(
+        lambda view, key: Result([Delete(SECRET, "default", "gone"), RecordEvent({"kind": "ConfigMap"}, "Ready", "well")])
+    )
     stage.controllers.pen.told.append(told.append)
     stage.make("a")
     stage.kernel.advance(100.0)

@@ -8,7 +8,7 @@ from phalanx.config.builtin import CATALOGUE, catalogue_of
 from phalanx.controllers.volcano_job.job import JOB
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.kinds import BUDGET, QUEUE, kind_at
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.settings import Settings
@@ -24,7 +24,7 @@ NODES = [build.node(f"gpu-{number}", gpus=1) for number in range(3)]
 
 
 def staged(*objects: Any, **scenario: Any) -> World:
-    world = World(Mind(build.policy(), CATALOGUE))
+    world = World(Profile(build.policy(), CATALOGUE))
     documents = [document for part in (NODES, *objects) for document in ([part] if isinstance(part, dict) else part)]
     parts = cast(document for document in documents)
     set_stage(world, parts, Scenario(**scenario))
@@ -156,7 +156,7 @@ def test_an_annotation_that_is_no_duration_is_refused_with_its_object(name: str)
 def test_a_workload_runs_in_the_words_of_its_scheduler(family: str, policy: Any) -> None:
     workload = generate(3, jobs=20, nodes=4, days=1, load=0.3)
     chosen = policy or build.policy()
-    world = World(Mind(chosen, catalogue_of(chosen.family)), settings=Settings(removes_finished=True, heartbeat=600))
+    world = World(Profile(chosen, catalogue_of(chosen.family)), settings=Settings(removes_finished=True, heartbeat=600))
     set_workload(world, workload, family)
     worlds.run(world, 10 * 86400)
     assert len(world.recorder.gangs) == 20

@@ -1,6 +1,6 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
-from phalanx.controllers.controller import Tell
+from phalanx.controllers.controller import RecordEvent
 from phalanx.explain.blocked import aside
 from phalanx.explain.event_text import eviction_text
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
@@ -159,7 +159,7 @@ def test_a_group_that_nobody_admits_is_set_aside_by_the_first_session() -> None:
 
 def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions_count_on() -> None:
     world = speech.cluster(nodes=2, gpus=8)
-    told: list[Tell] = []
+    told: list[RecordEvent] = []
     world.scheduling.pen.told.append(told.append)
     pods = speech.gang("kueue", "train", tasks=4, gpus=1)
     for number, pod in enumerate(pods[:3]):

@@ -14,8 +14,8 @@ from typing import Any
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
-from phalanx.actions.nominated import hold_places, keep_promise, promised_tasks
-from phalanx.actions.placeholders import promise_places_of_placeholders
+from phalanx.actions.nominated import hold_places, keep_nominated, nominated_tasks
+from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
@@ -36,32 +36,32 @@ class AllocateAction:
         settings = Arguments(self.name, arguments)
         enabled = settings.switch("predicateErrorCacheEnable", True)
         self.remembers_failed_roles = settings.switch("enablePredicateErrorCache", enabled)
-        self._keeps_promises = settings.switch("promisedFirst", False)
+        self._keeps_nominated = settings.switch("promisedFirst", False)
         self._completes_broken = settings.switch("brokenFirst", False)
         settings.done()
 
     def run(self, session: Session) -> None:
         """Serve queues in turn until no gang is left to try."""
-        promise_places_of_placeholders(session)
+        nominate_places_of_placeholders(session)
         gangs_by_queue = self._gangs_by_queue(session)
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(gangs_by_queue):
             queues.push(session.queues[name])
-        if session.course.level >= 3:
+        if session.trace.level >= 3:
             in_order = sorted((session.queues[name] for name in gangs_by_queue), key=cmp_to_key(session.queue_compare))
             order = [queue.name for queue in in_order]
-            session.course.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
+            session.trace.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
         turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
-        if self._keeps_promises:
+        if self._keeps_nominated:
             turn.keep_places(gangs_by_queue)
-            turn.keep_promises(gangs_by_queue)
+            turn.keep_all_nominated(gangs_by_queue)
         if self._completes_broken:
             turn.complete_broken(gangs_by_queue)
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue)
             if not overused.ok:
-                session.course.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
+                session.trace.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
                 _blame(gangs_by_queue[queue.name], overused)
                 continue
             gangs = gangs_by_queue[queue.name]
@@ -82,13 +82,13 @@ class AllocateAction:
     def _is_candidate(self, session: Session, gang: GangState) -> bool:
         if gang.phase in ("", "Pending"):
             if "enqueue" in session.policy.actions:
-                session.course.note(4, "skipped", f"gang {gang.key} skipped: not admitted yet", gang=gang.key)
+                session.trace.note(4, "skipped", f"gang {gang.key} skipped: not admitted yet", gang=gang.key)
                 return False
             gang.phase = "Inqueue"
         verdict = session.gang_valid(gang)
         if not verdict.ok:
             gang.verdicts.append(verdict)
-            session.course.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key, reason=verdict.reason)
+            session.trace.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key, reason=verdict.reason)
             return False
         return any(not task.is_backfilled for task in pending_tasks(gang.tasks))
 
@@ -107,17 +107,17 @@ class _Turn:
         self._labels = LabelSearch(session, placer)
         self._number = count(1 << 40)
 
-    def keep_promises(self, gangs_by_queue: dict[str, list[Any]]) -> None:
+    def keep_all_nominated(self, gangs_by_queue: dict[str, list[Any]]) -> None:
         """Give gangs the room that was cleared for them before anybody else can take it, be it their queue's turn or not."""
         for name, gangs in gangs_by_queue.items():
-            promised = sorted(entry for entry in gangs if promised_tasks(entry[-1]))
+            promised = sorted(entry for entry in gangs if nominated_tasks(entry[-1]))
             served = {entry[1] for entry in promised if not self._stays_in_line(entry[-1], self._session.queues[name])}
             gangs[:] = [entry for entry in gangs if entry[1] not in served]
             heapify(gangs)
 
     def keep_places(self, gangs_by_queue: dict[str, list[Any]]) -> None:
         """Let gangs that keep places although they are not whole take them again, all of them before any looks for more."""
-        entries = [entry for gangs in gangs_by_queue.values() for entry in gangs if promised_tasks(entry[-1])]
+        entries = [entry for gangs in gangs_by_queue.values() for entry in gangs if nominated_tasks(entry[-1])]
         holders = sorted(entry for entry in entries if self._session.tolerated_gap(entry[-1]) is not None)
         kept = [(entry, hold_places(self._session, entry[-1], self._queue_of(entry[-1]))) for entry in holders]
         for entry, statement in kept:
@@ -149,7 +149,7 @@ class _Turn:
 
     def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
         """Keep the promise to a gang; it stays in line if that fails or if it has more tasks to place."""
-        if not keep_promise(self._session, gang, queue):
+        if not keep_nominated(self._session, gang, queue):
             return True
         return self._session.gang_ready(gang).ok and self._placer.has_tasks_left(gang)
 
@@ -157,7 +157,7 @@ class _Turn:
         self._try(heappop(gangs)[-1], gangs, queue)
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
-        self._session.course.note(3, "gang", f"try gang {gang.key} of queue {queue.name}", gang=gang.key, queue=queue.name)
+        self._session.trace.note(3, "gang", f"try gang {gang.key} of queue {queue.name}", gang=gang.key, queue=queue.name)
         if gang.gang.label:
             committed = self._labels.allocate(gang, queue)
         elif uses_domains(gang):
@@ -176,10 +176,10 @@ class _Turn:
         """Decide what was placed if that makes the gang whole; otherwise it is only kept from others."""
         if self._session.gang_ready(gang).ok:
             statement.commit()
-            self._session.course.note(3, "ready", f"gang {gang.key} is ready", gang=gang.key)
+            self._session.trace.note(3, "ready", f"gang {gang.key} is ready", gang=gang.key)
             return True
         statement.keep()
-        self._session.course.note(3, "pipelined", f"gang {gang.key}: waits, and its places are kept from others", gang=gang.key)
+        self._session.trace.note(3, "pipelined", f"gang {gang.key}: waits, and its places are kept from others", gang=gang.key)
         return False
 
 

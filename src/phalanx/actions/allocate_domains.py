@@ -87,7 +87,7 @@ class DomainSearch:
     def _best_for_gang(self, gang: GangState, queue: Queue, gradient: list[int]) -> Solution | None:
         """Return the solution with the highest score, the first name among equals."""
         best: Solution | None = None
-        for hypernode, bound in self._by_promise(gang, gradient):
+        for hypernode, bound in self._by_likelihood(gang, gradient):
             if best is not None and not self._could_win(hypernode, bound, best):
                 break
             solution = self._try_gang(gang, queue, hypernode)
@@ -99,7 +99,7 @@ class DomainSearch:
         names = self._tree.names
         return (-score, names[hypernode]) < (-best.score, names[best.hypernode])
 
-    def _by_promise(self, gang: GangState, gradient: list[int]) -> list[tuple[int, float]]:
+    def _by_likelihood(self, gang: GangState, gradient: list[int]) -> list[tuple[int, float]]:
         """Order domains by the most they could score; that is known for a gang of one sub-group, which scores what it scores."""
         names = self._tree.names
         if len(gang.subgroups) != 1 or len(gradient) == 1:

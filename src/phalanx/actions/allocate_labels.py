@@ -43,9 +43,9 @@ class LabelSearch:
 
     def _in_order(self, gang: GangState, subgroup: SubGroupState) -> list[LabelDomain]:
         waiting = self._placer.tasks_left(subgroup)
-        outlook = self._session.outlook(waiting[-1].task.shape)
+        node_view = self._session.node_view(waiting[-1].task.shape)
         domains = label_domains(gang, self._session.snapshot.nodes)
-        room = {domain.value: outlook.room_in(domain.nodes) for domain in domains}
+        room = {domain.value: node_view.room_in(domain.nodes) for domain in domains}
 
         def rank(domain: LabelDomain) -> tuple[bool, int, str]:
             is_short = room[domain.value] < len(waiting)

@@ -13,7 +13,7 @@ from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Mask
 from phalanx.session.hooks import Room
-from phalanx.session.node_view import Outlook
+from phalanx.session.node_view import NodeView
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_filters import OwnFilters, has_own_filters, own_filters
@@ -60,10 +60,10 @@ class TaskPlacer:
             run.step(tasks, statement)
         if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
             return statement
-        reason = session.gang_ready(subgroup.gang).message if session.course.level >= 3 else ""
+        reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
         statement.discard()
-        if session.course.level >= 3:
-            session.course.note(3, "not ready", f"gang {subgroup.gang.key} gets nothing: {reason}", gang=subgroup.gang.key)
+        if session.trace.level >= 3:
+            session.trace.note(3, "not ready", f"gang {subgroup.gang.key} gets nothing: {reason}", gang=subgroup.gang.key)
         return None
 
 
@@ -125,7 +125,7 @@ class _Run:
         return session.is_local(task.task.shape) and session.task_scores(task) is None and not has_own_filters(session, task)
 
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
-        if self._session.course.level >= 4:
+        if self._session.trace.level >= 4:
             self._note_class(batch)
         now, later = self._choose(batch)
         statement.allocate(batch[: len(now)], now)
@@ -139,91 +139,91 @@ class _Run:
 
     def _note_class(self, batch: list[TaskState]) -> None:
         """Record the task that is tried and how the nodes look to its class: what the filters refuse, what the best score."""
-        course, first = self._session.course, batch[0].task
-        course.note(4, "task", f"try {len(batch)} task(s) like {first.key}", task=first.key, count=len(batch))
-        if course.level < 5:
+        trace, first = self._session.trace, batch[0].task
+        trace.note(4, "task", f"try {len(batch)} task(s) like {first.key}", task=first.key, count=len(batch))
+        if trace.level < 5:
             return
-        outlook = self._session.outlook(first.shape)
-        refused = {reason: self._names(nodes) for reason, nodes in outlook.refused_nodes(within=self._within).items()}
+        node_view = self._session.node_view(first.shape)
+        refused = {reason: self._names(nodes) for reason, nodes in node_view.refused_nodes(within=self._within).items()}
         counts = {reason: len(names) for reason, names in refused.items()}
-        course.note(5, "filters", f"{int(outlook.feasible.sum())} node(s) fit {first.key}", task=first.key, refused=counts)
+        trace.note(5, "filters", f"{int(node_view.feasible.sum())} node(s) fit {first.key}", task=first.key, refused=counts)
         for reason, names in refused.items():
             text = f"{len(names)} node(s) refuse {first.key}, {reason}: {listed(names)}"
-            course.note(5, "refused", text, task=first.key, reason=reason, nodes=names)
-        best = outlook.best_scores(5)
+            trace.note(5, "refused", text, task=first.key, reason=reason, nodes=names)
+        best = node_view.best_scores(5)
         scores = {self._session.node_name(node): score for node, score in best}
         text = ", ".join(f"{name} {score:g}" for name, score in scores.items())
-        course.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=scores)
+        trace.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=scores)
 
     def _names(self, nodes: list[int]) -> list[str]:
         return [self._session.node_name(node) for node in nodes]
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first = batch[0]
-        outlook = self._session.outlook(first.task.shape)
-        own = self._own_filters(first, outlook)
+        node_view = self._session.node_view(first.task.shape)
+        own = self._own_filters(first, node_view)
         nominated = self._nominated(first, own)
         if nominated is not None:
             return nominated
         extra = self._session.task_scores(first)
-        within = own.narrow(self._not_refused(first, outlook))
+        within = own.narrow(self._not_refused(first, node_view))
         if extra is None:
-            return outlook.place(len(batch), within=within)
-        for is_now, mask in outlook.groups(within=within):
+            return node_view.place(len(batch), within=within)
+        for is_now, mask in node_view.groups(within=within):
             if mask.any():
-                node = outlook.best(mask, extra=extra)
+                node = node_view.best(mask, extra=extra)
                 chosen = [] if node is None else [node]
                 return (chosen, []) if is_now else ([], chosen)
         return [], []
 
-    def _own_filters(self, task: TaskState, outlook: Outlook) -> OwnFilters:
-        return own_filters(self._session, task, outlook.feasible if self._within is None else outlook.feasible & self._within)
+    def _own_filters(self, task: TaskState, node_view: NodeView) -> OwnFilters:
+        return own_filters(self._session, task, node_view.feasible if self._within is None else node_view.feasible & self._within)
 
-    def _not_refused(self, task: TaskState, outlook: Outlook) -> Mask | None:
+    def _not_refused(self, task: TaskState, node_view: NodeView) -> Mask | None:
         """Leave out nodes that refused another task of the same role before, and remember those that refuse this one."""
         role = task.task.role
         if not role or not self._remembers:
             return self._within
         refusals = self._refusals.setdefault(role, _Refusals(self._within, len(self._session.snapshot.nodes)))
-        return refusals.without(outlook)
+        return refusals.without(node_view)
 
     def _nominated(self, task: TaskState, own: OwnFilters) -> tuple[list[int], list[int]] | None:
         """Return the nominated node alone if the task may go there."""
         number = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
         if number is None or (self._within is not None and not self._within[number]):
             return None
-        for is_now, mask in self._session.outlook(task.task.shape).groups(within=own.narrow(self._within)):
+        for is_now, mask in self._session.node_view(task.task.shape).groups(within=own.narrow(self._within)):
             if mask[number]:
                 return ([number], []) if is_now else ([], [number])
         return None
 
     def _no_node(self, task: TaskState) -> None:
-        outlook = self._session.outlook(task.task.shape)
-        within, own = self._not_refused(task, outlook), self._own_filters(task, outlook)
-        if outlook.scoring_failed and any(mask.any() for _, mask in outlook.groups(within=own.narrow(within))):
+        node_view = self._session.node_view(task.task.shape)
+        within, own = self._not_refused(task, node_view), self._own_filters(task, node_view)
+        if node_view.scoring_failed and any(mask.any() for _, mask in node_view.groups(within=own.narrow(within))):
             return
         refusals = self._refusals.get(task.task.role)
         if refusals:
-            self._fail(task, refusals.error(outlook, self._prefix, own))
+            self._fail(task, refusals.error(node_view, self._prefix, own))
         else:
-            self._fail(task, outlook.error(within=within, prefix=self._prefix, own=own.layers))
+            self._fail(task, node_view.error(within=within, prefix=self._prefix, own=own.layers))
 
     def _fail(self, task: TaskState, error: FitError) -> None:
         task.error = error
         self._failed_roles.add(task.task.role)
-        self._session.course.note(4, "no node", f"task {task.task.key}: {error.text}", task=task.task.key)
+        self._session.trace.note(4, "no node", f"task {task.task.key}: {error.text}", task=task.task.key)
         is_hopeful = self._subgroup.gang.may_continue_without(self._failed_roles, self._subgroup)
         self.goes_on = is_hopeful or self._tolerated_gap is not None
 
     def _skip(self, task: TaskState) -> None:
         role = task.task.role
         task.error = f"Task {task.task.name} with role spec {role} has already predicated failed, skip"
-        self._session.course.note(5, "skipped", task.error, task=task.task.key)
+        self._session.trace.note(5, "skipped", task.error, task=task.task.key)
 
     def _refuse(self, task: TaskState, verdict: Verdict) -> None:
         self._subgroup.gang.verdicts.append(verdict)
         task.refusal = verdict
-        self._session.course.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
+        self._session.trace.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
 
     def _asked_nodes(self) -> int:
         return len(self._session.snapshot.nodes) if self._within is None else int(self._within.sum())
@@ -238,28 +238,28 @@ class _Refusals:
         self._open: Mask = np.ones(nodes, dtype=np.bool_) if within is None else within.copy()
         self._nodes = int(self._open.sum())
         self._counts: Counter[str] = Counter()
-        self._latest: Outlook | None = None
+        self._latest: NodeView | None = None
 
-    def without(self, outlook: Outlook) -> Mask:
+    def without(self, node_view: NodeView) -> Mask:
         """Return the nodes still open. One shape whose nodes only fill up gets the same answer again: only then nothing is kept."""
-        latest, self._latest = self._latest, outlook
-        if latest is not None and latest is not outlook:
+        latest, self._latest = self._latest, node_view
+        if latest is not None and latest is not node_view:
             latest.refresh()
             self._close(latest)
-            self._close(outlook)
-        elif not outlook.is_local:
-            self._close(outlook)
+            self._close(node_view)
+        elif not node_view.is_local:
+            self._close(node_view)
         return self._open
 
-    def _close(self, outlook: Outlook) -> None:
-        refusing = self._open & ~outlook.feasible
+    def _close(self, node_view: NodeView) -> None:
+        refusing = self._open & ~node_view.feasible
         if refusing.any():
-            self._counts.update(outlook.error(within=refusing).counts)
+            self._counts.update(node_view.error(within=refusing).counts)
             self._open &= ~refusing
 
-    def error(self, outlook: Outlook, prefix: str, own: OwnFilters) -> FitError:
+    def error(self, node_view: NodeView, prefix: str, own: OwnFilters) -> FitError:
         """Say why no node fits, those that refused before included."""
-        rest = outlook.error(within=self._open, prefix=prefix, own=own.layers)
+        rest = node_view.error(within=self._open, prefix=prefix, own=own.layers)
         return FitError(self._nodes, self._counts + Counter(rest.counts), prefix, rest.final)
 
 

@@ -56,15 +56,15 @@ class BackfillAction:
         if not verdict.ok:
             task.error = FitError.same_everywhere(len(session.snapshot.nodes), verdict.message)
             return False
-        outlook = session.outlook(task.task.shape)
-        own = own_filters(session, task, outlook.allowed)
-        for is_now, mask in outlook.groups(within=own.narrow(None)):
+        node_view = session.node_view(task.task.shape)
+        own = own_filters(session, task, node_view.allowed)
+        for is_now, mask in node_view.groups(within=own.narrow(None)):
             if is_now and mask.any():
-                node = outlook.best(mask, extra=session.task_scores(task))
+                node = node_view.best(mask, extra=session.task_scores(task))
                 if node is not None:
                     statement.allocate([task], [node])
                 return node is not None
-        task.error = outlook.error(ignores_room=True, own=own.layers)
+        task.error = node_view.error(ignores_room=True, own=own.layers)
         return False
 
 

@@ -26,7 +26,7 @@ def _is_starving(session: Session, gang: GangState, skips_topology: bool) -> boo
         return False
     verdict = session.gang_valid(gang)
     if not verdict.ok:
-        session.course.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key)
+        session.trace.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key)
         return False
     if not session.gang_starving(gang).ok:
         return False
@@ -55,11 +55,11 @@ def why_this_one(voters: Sequence[str], victims: Sequence[TaskState], line: Sequ
     return f"let go by {', '.join(voters)}; number {len(victims) - len(line)} of {len(victims)} in the order of victims on {node}"
 
 
-class Siege:
+class DryRun:
     """The nodes as one preemptor sees them before anybody is evicted for it.
 
     Refusals that evictions can cure are tolerated. Answers that were made from counts of other pods stay as they were when
-    the siege began, even when one of those pods is evicted.
+    the dry_run began, even when one of those pods is evicted.
     """
 
     def __init__(self, session: Session, task: TaskState) -> None:
@@ -93,7 +93,7 @@ class Siege:
         """Return the nodes worth a look, best first; none when scoring fails."""
         if not self.candidates.any():
             return []
-        scores = self._session.outlook(self._task.task.shape).scores(self.candidates)
+        scores = self._session.node_view(self._task.task.shape).scores(self.candidates)
         if scores is None:
             return []
         extra = self._session.task_scores(self._task)

@@ -49,8 +49,8 @@ class EnqueueAction:
             vote = session.gang_enqueueable(gang)
             if vote.value <= 0:
                 gang.verdicts.append(vote.verdict)
-                session.course.note(4, "enqueue refused", f"gang {gang.key} is not admitted: {vote.verdict.message}", gang=gang.key)
+                session.trace.note(4, "enqueue refused", f"gang {gang.key} is not admitted: {vote.verdict.message}", gang=gang.key)
                 return
             session.gang_enqueued(gang)
         gang.phase = "Inqueue"
-        session.course.note(4, "enqueued", f"gang {gang.key} is admitted", gang=gang.key)
+        session.trace.note(4, "enqueued", f"gang {gang.key} is admitted", gang=gang.key)

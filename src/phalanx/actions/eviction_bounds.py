@@ -42,7 +42,7 @@ class _Holders(_Held):
     seconds: Counts
 
 
-class Ceiling:
+class EvictionBounds:
     """Answers for all gangs of a session. Sums are over those who ran when it was opened: nobody comes to run in a session."""
 
     def __init__(self, session: Session) -> None:

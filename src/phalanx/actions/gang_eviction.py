@@ -11,12 +11,12 @@ from math import prod
 import numpy as np
 
 from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks
-from phalanx.actions.eviction_bounds import Ceiling
+from phalanx.actions.eviction_bounds import EvictionBounds
 from phalanx.actions.gang_places import weight
-from phalanx.actions.node_costs import PriceBoard
+from phalanx.actions.node_costs import NodeCostTable
 from phalanx.actions.queue_heap import Heap
-from phalanx.actions.victim_bundles import Bundle, BundleMaker
-from phalanx.actions.victim_search import Mission, RoomMaker
+from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
+from phalanx.actions.victim_search import RoomRequest, VictimSearch
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
 from phalanx.model.status import READY
@@ -51,7 +51,7 @@ class GangEvictionAction:
 
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
-        self.board, self.ceiling = PriceBoard(), session.book(Ceiling)
+        self.cost_table, self.bounds = NodeCostTable(), session.book(EvictionBounds)
         heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
@@ -64,7 +64,7 @@ class GangEvictionAction:
             while gangs:
                 gang: GangState = heappop(gangs)[-1]
                 if session.gang_starving(gang).ok:
-                    _Campaign(session, gang, queue, self).run()
+                    _Attempt(session, gang, queue, self).run()
 
 
 class GangPreemptAction(GangEvictionAction):
@@ -81,7 +81,7 @@ class GangReclaimAction(GangEvictionAction):
     purpose = "reclaim"
 
 
-class _Campaign:
+class _Attempt:
     """One gang's search for a domain that can be cleared for it."""
 
     def __init__(self, session: Session, gang: GangState, queue: Queue, action: GangEvictionAction) -> None:
@@ -109,11 +109,11 @@ class _Campaign:
         if not self._may_take(tasks[0]):
             return True
         needed = tasks_needed(self._gang, tasks)
-        return bool(needed) and not self._action.ceiling.may_hold(self._gang, needed, self._action.purpose)
+        return bool(needed) and not self._action.bounds.may_hold(self._gang, needed, self._action.purpose)
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
-        mission = Mission(self._gang, self._queue, self._action.purpose, self._action.name)
-        return RoomMaker(self._session, mission, self._action.board, self._action.ceiling).make(domain, needed)
+        room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
+        return VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds).make(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""
@@ -151,7 +151,7 @@ class _Campaign:
 
     def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
         """Add bundles until the gang fits into the domain, then carry it out."""
-        maker = BundleMaker(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
+        maker = VictimBundles(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
         with self._session.statement() as statement:
             bundles = maker.bundles(domain, waiting)
             for number, bundle in enumerate(bundles, 1):
@@ -173,7 +173,7 @@ class _Campaign:
         if not self._has_room(domain, waiting):
             return False
         if self._session.is_local(shape) and len({self._session.class_of(task.task.shape) for task in waiting}) == 1:
-            return self._session.outlook(shape).room_in(domain) >= self._fewest(waiting)
+            return self._session.node_view(shape).room_in(domain) >= self._fewest(waiting)
         return True
 
     def _has_room(self, domain: Mask, waiting: list[TaskState]) -> bool:
@@ -213,14 +213,14 @@ class _Campaign:
     def _best_node(self, task: TaskState, domain: Mask) -> int | None:
         if not self._session.prefilter(task).ok:
             return None
-        outlook = self._session.outlook(task.task.shape)
-        own = own_filters(self._session, task, domain & outlook.feasible)
-        for _, mask in outlook.groups(within=own.narrow(domain)):
+        node_view = self._session.node_view(task.task.shape)
+        own = own_filters(self._session, task, domain & node_view.feasible)
+        for _, mask in node_view.groups(within=own.narrow(domain)):
             if mask.any():
-                return outlook.best(mask, extra=self._session.task_scores(task))
+                return node_view.best(mask, extra=self._session.task_scores(task))
         return None
 
-    def _reason(self, bundle: Bundle, rank: str) -> str:
+    def _reason(self, bundle: VictimBundle, rank: str) -> str:
         what = "its gang keeps its minimum" if bundle.is_safe else "its whole gang goes"
         what = f"{what}; let go by {', '.join(bundle.voters)}; {rank}"
         if self._action.purpose == "preempt":

@@ -48,7 +48,7 @@ class Places:
         if self._is_local and len(self.runs) == 1:
             if self._session.queue_room(self._queue, shape).tasks < len(self.tasks):
                 return False
-            return self._session.outlook(shape).room_in(self._domain) >= len(self.tasks)
+            return self._session.node_view(shape).room_in(self._domain) >= len(self.tasks)
         with self._session.trial() as trial:
             if self._is_local and self._take_filling(trial):
                 return True
@@ -91,8 +91,8 @@ class Places:
     def _take_best(self, statement: Statement, starts_now: bool) -> bool:
         for task in self.tasks:
             mask = self._open_to(task, starts_now)
-            outlook = self._session.outlook(task.task.shape)
-            node = outlook.best(mask, extra=self._session.task_scores(task)) if mask.any() else None
+            node_view = self._session.node_view(task.task.shape)
+            node = node_view.best(mask, extra=self._session.task_scores(task)) if mask.any() else None
             if node is None or not self._has_quota(task):
                 return False
             _put(statement, task, node, starts_now)
@@ -106,10 +106,10 @@ class Places:
         return True
 
     def _open_to(self, task: TaskState, starts_now: bool) -> Mask:
-        outlook = self._session.outlook(task.task.shape)
-        mask = outlook.feasible & self._domain
+        node_view = self._session.node_view(task.task.shape)
+        mask = node_view.feasible & self._domain
         if starts_now:
-            mask = np.logical_or.reduce([part for is_now, part in outlook.groups(within=self._domain) if is_now])
+            mask = np.logical_or.reduce([part for is_now, part in node_view.groups(within=self._domain) if is_now])
         narrow = own_filters(self._session, task, mask).narrow(mask)
         assert narrow is not None
         return narrow

@@ -44,7 +44,7 @@ class HealAction:
             session.decisions.look_again(min(since.values()) + grace)
         first = min(due or short, key=lambda lack: (not lack.is_vital, since[id(lack)]))
         stale = _Stale(gang, first, session.now - since[id(first)], grace)
-        outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.outlook()
+        outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.node_view()
         numbers = {"since": min(since.values()), "is_evicted": int(any(map(_is_evicted, gang.tasks)))}
         gang.verdicts.append(Verdict.refuse(self.name, STALE, f"{stale.text()}; {outcome}", **numbers))
 
@@ -79,7 +79,7 @@ class _Stale:
         verb = "runs" if lack.have == 1 else "run"
         return f"{lack.have} of {len(lack.tasks)} tasks {verb}{' or succeeded' if has_succeeded else ''}"
 
-    def outlook(self) -> str:
+    def node_view(self) -> str:
         """Say what will become of it."""
         if self._grace_seconds == inf:
             return "it is left alone, because its grace never ends"

@@ -6,9 +6,9 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from phalanx.actions.dry_run import Siege
+from phalanx.actions.dry_run import DryRun
 from phalanx.actions.eviction_bounds import NOTHING, Cost
-from phalanx.actions.victim_units import Unit, Units
+from phalanx.actions.victim_units import VictimUnit, VictimUnits
 from phalanx.placement import Amounts, Mask
 from phalanx.session.session import Session
 from phalanx.state.gang_state import TaskState
@@ -18,10 +18,10 @@ UNKNOWN: Cost = (-1, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class NodeVictims:
     """What it takes to place one more task on a node."""
 
-    units: tuple[Unit, ...]
+    units: tuple[VictimUnit, ...]
 
     def breaks_a_gang(self) -> bool:
         """Tell whether a whole gang has to go."""
@@ -35,36 +35,36 @@ class Offer:
         return int(broken > 0), highest, tasks, broken, last, sum(unit.lost for unit in self.units)
 
 
-class OfferMaker:
-    """Finds the cheapest way to make one more task of a siege fit on a node."""
+class NodeVictimFinder:
+    """Finds the cheapest way to make one more task of a dry_run fit on a node."""
 
-    def __init__(self, session: Session, units: Units, siege: Siege, task: TaskState) -> None:
+    def __init__(self, session: Session, units: VictimUnits, dry_run: DryRun, task: TaskState) -> None:
         """Serve a task, and all that are like it."""
-        self._session, self._units, self._siege, self._task = session, units, siege, task
+        self._session, self._units, self._dry_run, self._task = session, units, dry_run, task
 
-    def offer(self, node: int) -> Offer | None:
+    def offer(self, node: int) -> NodeVictims | None:
         """Return what has to go from the node; None when that is not enough or not allowed."""
         room = self._session.ledger.future[:, node]
         if self._covers(room):
-            return Offer(())
-        best: Offer | None = None
+            return NodeVictims(())
+        best: NodeVictims | None = None
         for line in self._units.lines(node, self._task):
             chosen = self._choose_from(line, node)
-            if chosen and (best is None or Offer(chosen).cost() < best.cost()):
-                best = Offer(chosen)
+            if chosen and (best is None or NodeVictims(chosen).cost() < best.cost()):
+                best = NodeVictims(chosen)
             if best is not None and not best.breaks_a_gang():
                 break
         return best
 
-    def _choose_from(self, line: list[Unit], node: int) -> tuple[Unit, ...] | None:
+    def _choose_from(self, line: list[VictimUnit], node: int) -> tuple[VictimUnit, ...] | None:
         chosen = self._choose(line, node, asks_each=False)
         if chosen is None or self._units.may_go_together(self._task, chosen):
             return chosen
         return self._choose(line, node, asks_each=True)
 
-    def _choose(self, line: list[Unit], node: int, *, asks_each: bool) -> tuple[Unit, ...] | None:
+    def _choose(self, line: list[VictimUnit], node: int, *, asks_each: bool) -> tuple[VictimUnit, ...] | None:
         """Take units in their order until the task fits; a whole gang takes the place of what it could spare."""
-        chosen: list[Unit] = []
+        chosen: list[VictimUnit] = []
         for unit in line:
             more = [other for other in chosen if other.gang is not unit.gang or not unit.is_whole]
             more.append(unit)
@@ -75,7 +75,7 @@ class OfferMaker:
                 return self._needed(chosen, node)
         return None
 
-    def _needed(self, units: list[Unit], node: int) -> tuple[Unit, ...]:
+    def _needed(self, units: list[VictimUnit], node: int) -> tuple[VictimUnit, ...]:
         """Drop units that later ones made needless, the most important first."""
         kept = list(units)
         room = self._room(kept, node)
@@ -86,17 +86,17 @@ class OfferMaker:
                 room = smaller
         return tuple(kept)
 
-    def _room(self, units: list[Unit], node: int) -> Amounts:
+    def _room(self, units: list[VictimUnit], node: int) -> Amounts:
         room: Amounts = self._session.ledger.future[:, node].copy()
         for unit in units:
             room += self._units.amounts(unit, node)
         return room
 
     def _covers(self, room: Amounts) -> bool:
-        return all(room[row] >= amount for row, amount in self._siege.request.rows)
+        return all(room[row] >= amount for row, amount in self._dry_run.request.rows)
 
 
-class PriceList:
+class NodeCosts:
     """The nodes by what a task of one class costs there.
 
     A listed cost is never above the real one: it is looked up again before it is believed, and a node that may have become
@@ -136,28 +136,28 @@ class PriceList:
             self.push(UNKNOWN, node)
 
 
-class PriceBoard:
-    """The price lists of all classes of tasks and of preemptors, kept from gang to gang.
+class NodeCostTable:
+    """The cost lists of all classes of tasks and of preemptors, kept from gang to gang.
 
     So gangs that are alike do not ask all nodes again, each one only the next cheapest; and where one found no room, its like
     does not try before something changed.
     """
 
     def __init__(self) -> None:
-        """Start with no prices."""
-        self._lists: dict[Hashable, PriceList] = {}
+        """Start with no costs."""
+        self._lists: dict[Hashable, NodeCosts] = {}
         self._hopeless: dict[Hashable, int] = {}
 
-    def prices(self, key: Hashable, make: Callable[[], PriceList]) -> PriceList:
-        """Return the price list of a class, made when it is asked for first."""
+    def costs(self, key: Hashable, make: Callable[[], NodeCosts]) -> NodeCosts:
+        """Return the cost list of a class, made when it is asked for first."""
         if key not in self._lists:
             self._lists[key] = make()
         return self._lists[key]
 
     def settle(self, touched: set[int], *, goes_back: bool) -> None:
         """End a trial in every list."""
-        for prices in self._lists.values():
-            prices.settle(touched, goes_back=goes_back)
+        for costs in self._lists.values():
+            costs.settle(touched, goes_back=goes_back)
 
     def is_hopeless(self, key: Hashable, version: int) -> bool:
         """Tell whether the same was tried in the same state of the books."""

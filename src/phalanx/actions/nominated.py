@@ -10,18 +10,18 @@ from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.gang_topology import locate_gang
 
 
-def promised_tasks(gang: GangState) -> list[TaskState]:
+def nominated_tasks(gang: GangState) -> list[TaskState]:
     """Return the waiting tasks that have a node nominated."""
     return [task for task in pending_tasks(gang.tasks) if task.task.nominated_node]
 
 
-def keep_promise(session: Session, gang: GangState, queue: Queue) -> bool:
+def keep_nominated(session: Session, gang: GangState, queue: Queue) -> bool:
     """Place the promised tasks where they were promised to be, or where they must still wait for others to leave.
 
     It is done for all of them and only if that makes the gang whole; tell whether it was.
     """
     with session.trial() as statement:
-        if not all(keep_place(session, task, queue, statement) for task in session.sorted_tasks(promised_tasks(gang))):
+        if not all(keep_place(session, task, queue, statement) for task in session.sorted_tasks(nominated_tasks(gang))):
             return False
         if not _is_near_enough(session, gang):
             return False
@@ -32,14 +32,14 @@ def keep_promise(session: Session, gang: GangState, queue: Queue) -> bool:
             statement.keep()
         else:
             return False
-        session.course.note(3, "promise", f"gang {gang.key}: its tasks keep their nominated nodes", gang=gang.key)
+        session.trace.note(3, "promise", f"gang {gang.key}: its tasks keep their nominated nodes", gang=gang.key)
         return True
 
 
 def hold_places(session: Session, gang: GangState, queue: Queue) -> Statement:
     """Take the places again that were promised to a gang, as far as they are there; whether it keeps them is decided later."""
     statement = session.statement()
-    for task in session.sorted_tasks(promised_tasks(gang)):
+    for task in session.sorted_tasks(nominated_tasks(gang)):
         keep_place(session, task, queue, statement)
     return statement
 
@@ -69,6 +69,6 @@ def is_room_free(session: Session, task: TaskState, node: int, queue: Queue) -> 
     """Tell whether a task may go to a node now, or once others have left; None if neither."""
     if session.queue_room(queue, task.task.shape).tasks <= 0 or not session.prefilter(task).ok:
         return None
-    outlook = session.outlook(task.task.shape)
-    own = own_filters(session, task, outlook.feasible)
-    return next((is_now for is_now, mask in outlook.groups(within=own.narrow(None)) if mask[node]), None)
+    node_view = session.node_view(task.task.shape)
+    own = own_filters(session, task, node_view.feasible)
+    return next((is_now for is_now, mask in node_view.groups(within=own.narrow(None)) if mask[node]), None)

@@ -18,7 +18,7 @@ LEAVING = (*EVICTABLE, Status.RELEASING)
 """Statuses of placeholders that go, or can."""
 
 
-def promise_places_of_placeholders(session: Session) -> None:
+def nominate_places_of_placeholders(session: Session) -> None:
     """Look at the gangs that can have placeholders, which are those that pods alone make."""
     for gang in session.gangs.values():
         if gang.gang.has_object or not gang.tally.counts[Status.PENDING]:

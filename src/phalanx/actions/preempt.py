@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from phalanx.actions.dry_run import Siege, gang_heap, passes_own_filters, starving_gangs, waiting_tasks, why_this_one
+from phalanx.actions.dry_run import DryRun, gang_heap, passes_own_filters, starving_gangs, waiting_tasks, why_this_one
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
@@ -70,7 +70,7 @@ class _Preemption:
             assigned = self._for_gang(gang, queue, statement)
             if not self._session.gang_pipelined(gang):
                 statement.discard()
-                self._session.course.note(3, "discard", f"gang {gang.key}: evictions discarded, not all tasks got a place")
+                self._session.trace.note(3, "discard", f"gang {gang.key}: evictions discarded, not all tasks got a place")
                 continue
             statement.commit()
             if assigned:
@@ -100,15 +100,15 @@ class _Preemption:
         """Find a node for the task, evicting what the filter and the plugins allow; tell whether it got one."""
         if not self._is_eligible(task) or not self._session.prefilter(task).ok:
             return False
-        siege = Siege(self._session, task)
+        dry_run = DryRun(self._session, task)
         if self._limits is not None:
-            return self._preempt_on_best(task, queue, statement, siege, filter_)
-        return any(self._try_node(task, queue, statement, siege, node, filter_) for node in siege.nodes_by_score())
+            return self._preempt_on_best(task, queue, statement, dry_run, filter_)
+        return any(self._try_node(task, queue, statement, dry_run, node, filter_) for node in dry_run.nodes_by_score())
 
-    def _preempt_on_best(self, task: TaskState, queue: Queue, statement: Statement, siege: Siege, filter_: Filter) -> bool:
+    def _preempt_on_best(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, filter_: Filter) -> bool:
         """Place the task where the fewest and least important victims have to go."""
         assert self._limits is not None
-        candidate = CandidateSearch(self._session, task, queue, siege, filter_).best(self._limits)
+        candidate = CandidateSearch(self._session, task, queue, dry_run, filter_).best(self._limits)
         if candidate is None:
             return False
         why = f"no node that was tried has less important victims than {self._session.node_name(candidate.node)}"
@@ -126,8 +126,8 @@ class _Preemption:
         number = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
         if number is None:
             return False
-        outlook = self._session.outlook(task.task.shape)
-        if outlook.allows(number) and passes_own_filters(self._session, task, number):
+        node_view = self._session.node_view(task.task.shape)
+        if node_view.allows(number) and passes_own_filters(self._session, task, number):
             return False
         return not self._is_being_cleared(task, number)
 
@@ -136,27 +136,27 @@ class _Preemption:
         on_node = self._session.snapshot.on_node.get(self._session.node_name(node), {})
         return any(other.status.name == "RELEASING" and other.priority < task.task.priority for other in on_node.values())
 
-    def _try_node(self, task: TaskState, queue: Queue, statement: Statement, siege: Siege, node: int, filter_: Filter) -> bool:
+    def _try_node(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, node: int, filter_: Filter) -> bool:
         session = self._session
         candidates = [victim for victim in session.running_on(node) if filter_(victim)]
         victims = session.preemptable(task, candidates) if candidates else []
-        if not siege.could_fit(node, victims):
+        if not dry_run.could_fit(node, victims):
             return False
         line, voters = victims_in_order(session, victims, task), session.voters()
         part = session.statement()
-        while line and not self._has_room(task, queue, siege, node):
+        while line and not self._has_room(task, queue, dry_run, node):
             victim = line.pop(0)
             why = why_this_one(voters, victims, line, session.node_name(node))
             part.evict(victim, action="preempt", preemptor=task.gang.key, reason=f"{_rule(task, victim)}; {why}")
-        if not self._has_room(task, queue, siege, node):
+        if not self._has_room(task, queue, dry_run, node):
             part.discard()
             return False
         part.pipeline([task], [node])
         statement.merge(part)
         return True
 
-    def _has_room(self, task: TaskState, queue: Queue, siege: Siege, node: int) -> bool:
-        return siege.fits(node) and self._session.queue_room(queue, task.task.shape).tasks > 0 and siege.passes(node)
+    def _has_room(self, task: TaskState, queue: Queue, dry_run: DryRun, node: int) -> bool:
+        return dry_run.fits(node) and self._session.queue_room(queue, task.task.shape).tasks > 0 and dry_run.passes(node)
 
 
 def _is_rival(victim: TaskState, task: TaskState) -> bool:

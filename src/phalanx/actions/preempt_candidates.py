@@ -7,7 +7,7 @@ included; then each is put back, most important first, if the task still fits.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from phalanx.actions.dry_run import Siege
+from phalanx.actions.dry_run import DryRun
 from phalanx.model.queue import Queue
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
@@ -48,28 +48,28 @@ class Candidate:
 class CandidateSearch:
     """Dry runs for one task."""
 
-    def __init__(self, session: Session, task: TaskState, queue: Queue, siege: Siege, filter_: Filter) -> None:
+    def __init__(self, session: Session, task: TaskState, queue: Queue, dry_run: DryRun, filter_: Filter) -> None:
         """Look for nodes where victims that the filter allows make room."""
         self._session, self._task, self._queue = session, task, queue
-        self._siege, self._filter = siege, filter_
+        self._dry_run, self._filter = dry_run, filter_
 
     def best(self, limits: CandidateLimits) -> Candidate | None:
         """Return the candidate whose victims matter least; None when there is none."""
-        nodes = self._siege.nodes()
+        nodes = self._dry_run.nodes()
         found: list[Candidate] = []
         for node in nodes.tolist():
-            victims = self._dry_run(node)
+            victims = self._victims_on(node)
             if victims:
                 found.append(Candidate(node, tuple(victims)))
                 if len(found) >= limits.enough(len(nodes)):
                     break
         return min(found, key=Candidate.cost, default=None)
 
-    def _dry_run(self, node: int) -> list[TaskState]:
+    def _victims_on(self, node: int) -> list[TaskState]:
         session = self._session
         candidates = [victim for victim in session.running_on(node) if self._filter(victim)]
         victims = session.preemptable(self._task, candidates) if candidates else []
-        if not victims or not self._siege.could_fit(node, victims):
+        if not victims or not self._dry_run.could_fit(node, victims):
             return []
         held: dict[int, tuple[TaskState, Statement]] = {}
         for victim in victims_in_order(session, victims, self._task):
@@ -99,7 +99,7 @@ class CandidateSearch:
 
     def _has_room(self, node: int) -> bool:
         has_quota = self._session.queue_room(self._queue, self._task.task.shape).tasks > 0
-        return has_quota and self._siege.fits(node) and self._siege.passes(node, sees_evictions=True)
+        return has_quota and self._dry_run.fits(node) and self._dry_run.passes(node, sees_evictions=True)
 
 
 def _importance(victim: TaskState) -> tuple[int, float, str]:

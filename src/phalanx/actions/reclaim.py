@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from heapq import heappop
 
-from phalanx.actions.dry_run import Siege, gang_heap, starving_gangs, waiting_tasks, why_this_one
+from phalanx.actions.dry_run import DryRun, gang_heap, starving_gangs, waiting_tasks, why_this_one
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.model.status import Status
@@ -35,7 +35,7 @@ class ReclaimAction:
         while len(queues):
             queue = queues.pop()
             if not session.queue_overused(queue).ok:
-                session.course.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
+                session.trace.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
                 continue
             gangs = heaps.get(queue.name, [])
             while gangs:
@@ -61,27 +61,27 @@ class _Reclaim:
                 statement.commit()
 
     def _for_task(self, task: TaskState, statement: Statement) -> None:
-        siege = Siege(self._session, task)
-        for node in siege.nodes():
-            if self._try_node(task, int(node), siege, statement):
+        dry_run = DryRun(self._session, task)
+        for node in dry_run.nodes():
+            if self._try_node(task, int(node), dry_run, statement):
                 return
 
-    def _try_node(self, task: TaskState, node: int, siege: Siege, statement: Statement) -> bool:
+    def _try_node(self, task: TaskState, node: int, dry_run: DryRun, statement: Statement) -> bool:
         session = self._session
         candidates = [victim for victim in session.running_on(node) if self._may_go(victim)]
         if not candidates:
             return False
         victims = session.reclaimable(task, candidates)
-        if not siege.could_fit(node, victims):
+        if not dry_run.could_fit(node, victims):
             return False
         line, voters = victims_in_order(session, victims, task), session.voters()
         part = session.statement()
-        while line and not siege.fits(node):
+        while line and not dry_run.fits(node):
             victim = line.pop(0)
             rule = f"reclaimed from queue {victim.gang.gang.queue} for gang {task.gang.key} of queue {self._queue.name}"
             why = why_this_one(voters, victims, line, session.node_name(node))
             part.evict(victim, action="reclaim", preemptor=task.gang.key, reason=f"{rule}; {why}")
-        if not siege.fits(node):
+        if not dry_run.fits(node):
             part.discard()
             return False
         part.pipeline([task], [node])

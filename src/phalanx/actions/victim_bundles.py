@@ -13,7 +13,7 @@ from phalanx.state.gang_state import GangState, TaskState
 
 
 @dataclass(slots=True)
-class Bundle:
+class VictimBundle:
     """Tasks of one gang that are evicted together; those inside the domain make room there."""
 
     gang: GangState
@@ -25,14 +25,14 @@ class Bundle:
     """The plugins that let its tasks go."""
 
 
-class BundleMaker:
+class VictimBundles:
     """Collects bundles in a domain for one gang that starves."""
 
     def __init__(self, session: Session, preemptor: GangState, purpose: str, *, allows_whole: bool) -> None:
         """Serve the gang; `purpose` is preempt or reclaim."""
         self._session, self._preemptor, self._purpose, self._allows_whole = session, preemptor, purpose, allows_whole
 
-    def bundles(self, domain: Mask, waiting: list[TaskState]) -> list[Bundle]:
+    def bundles(self, domain: Mask, waiting: list[TaskState]) -> list[VictimBundle]:
         """Return the bundles in the order in which they are given up, as far as the plugins agree."""
         need = self._sum(waiting)
         made = [bundle for gang in self._victim_gangs(domain) for bundle in self._split(gang, domain, need)]
@@ -50,15 +50,17 @@ class BundleMaker:
     def _may_go(self, task: TaskState) -> bool:
         return is_victim(self._session, task, self._preemptor, self._purpose)
 
-    def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[Bundle]:
+    def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[VictimBundle]:
         movable = [task for task in gang.tasks if task.node >= 0 and self._is_movable(task)]
         movable.sort(key=lambda task: (task.task.priority, task.task.uid))
         local = [task for task in movable if domain[task.node]]
         safe = self._spare(gang, local)
         rest = self._rest(gang, movable) if gang.gang.goes_whole and local else [task for task in local if task not in safe]
-        bundles = [Bundle(gang, True, safe)] if safe else []
+        bundles = [VictimBundle(gang, True, safe)] if safe else []
         if self._allows_whole and rest:
-            bundles.append(Bundle(gang, False, rest, self._worth(rest, [task for task in gang.tasks if task.node >= 0], need)))
+            bundles.append(
+                VictimBundle(gang, False, rest, self._worth(rest, [task for task in gang.tasks if task.node >= 0], need))
+            )
         return bundles
 
     def _rest(self, gang: GangState, movable: list[TaskState]) -> list[TaskState]:
@@ -97,14 +99,14 @@ class BundleMaker:
             total += self._session.request_of(task.task.shape).amounts
         return total
 
-    def _filtered(self, bundle: Bundle, preemptor: TaskState) -> Bundle | None:
+    def _filtered(self, bundle: VictimBundle, preemptor: TaskState) -> VictimBundle | None:
         allowed = set(map(id, self._session.evictable(preemptor, bundle.tasks, self._purpose)))
         kept = [task for task in bundle.tasks if id(task) in allowed]
         if not kept or (not bundle.is_safe and len(kept) < len(bundle.tasks)):
             return None
-        return Bundle(bundle.gang, bundle.is_safe, kept, bundle.value, self._session.voters())
+        return VictimBundle(bundle.gang, bundle.is_safe, kept, bundle.value, self._session.voters())
 
-    def _compare(self, left: Bundle, right: Bundle) -> int:
+    def _compare(self, left: VictimBundle, right: VictimBundle) -> int:
         if left.is_safe != right.is_safe:
             return -1 if left.is_safe else 1
         if order := self._order(left, right):
@@ -113,7 +115,7 @@ class BundleMaker:
             return -1 if left.value > right.value else 1
         return -1 if left.gang.key < right.gang.key else 1
 
-    def _order(self, left: Bundle, right: Bundle) -> int:
+    def _order(self, left: VictimBundle, right: VictimBundle) -> int:
         mine, its = left.gang, right.gang
         if self._purpose == "reclaim" and mine.gang.queue != its.gang.queue:
             return self._session.victim_queue_compare(mine.gang.queue, its.gang.queue, self._preemptor.gang.queue)

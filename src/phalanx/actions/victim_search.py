@@ -1,8 +1,8 @@
 """Make room for a whole gang with as few evictions as possible.
 
-Nothing is evicted unless every task that the gang needs then has a place, free room counted in. Victims go in units (`victim_units.py`).
-First the cheapest node is chosen for task after task (`node_costs.py`), then what the queue has no quota for is taken from the queue.
-After that every unit is put back that turns out not to be needed: what is left is needed, each single one of it.
+Nothing is evicted unless every task that the gang needs then has a place, free room counted in. Victims go in units
+(`victim_units.py`). First the cheapest node is chosen for task after task (`node_costs.py`), then what the queue has no quota for
+is taken from the queue. After that every unit is put back that turns out not to be needed: what is left is needed, each single one.
 """
 
 from collections.abc import Hashable, Iterator
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations, islice
 
-from phalanx.actions.dry_run import Siege
-from phalanx.actions.eviction_bounds import Ceiling
+from phalanx.actions.dry_run import DryRun
+from phalanx.actions.eviction_bounds import EvictionBounds
 from phalanx.actions.gang_places import Places, is_alone
-from phalanx.actions.node_costs import UNKNOWN, OfferMaker, PriceBoard, PriceList
-from phalanx.actions.victim_units import Importance, Unit, Units, is_whole, spare_of
+from phalanx.actions.node_costs import UNKNOWN, NodeCosts, NodeCostTable, NodeVictimFinder
+from phalanx.actions.victim_units import Importance, VictimUnit, VictimUnits, is_whole, spare_of
 from phalanx.model.queue import ROOT, Queue
 from phalanx.placement import Mask
 from phalanx.session.session import Session
@@ -30,7 +30,7 @@ MOST_PARTS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Mission:
+class RoomRequest:
     """For whom room is made, and in which way; `purpose` is preempt or reclaim."""
 
     gang: GangState
@@ -39,15 +39,15 @@ class Mission:
     action: str
 
 
-class RoomMaker:
+class VictimSearch:
     """Plans evictions for one gang and carries them out."""
 
-    def __init__(self, session: Session, mission: Mission, board: PriceBoard, ceiling: Ceiling) -> None:
-        """Serve the gang of the mission."""
-        self._session, self._mission, self._board, self._ceiling = session, mission, board, ceiling
-        self._gang, self._queue = mission.gang, mission.queue
-        self._units = Units(session, mission.gang, mission.purpose)
-        self._held: dict[Unit, Statement] = {}
+    def __init__(self, session: Session, room_request: RoomRequest, cost_table: NodeCostTable, bounds: EvictionBounds) -> None:
+        """Serve the gang of the room_request."""
+        self._session, self._room_request, self._cost_table, self._bounds = session, room_request, cost_table, bounds
+        self._gang, self._queue = room_request.gang, room_request.queue
+        self._units = VictimUnits(session, room_request.gang, room_request.purpose)
+        self._held: dict[VictimUnit, Statement] = {}
         self._touched: set[int] = set()
         self._was_put_back = False
 
@@ -57,16 +57,16 @@ class RoomMaker:
             return False
         places = Places(self._session, self._queue, domain, waiting)
         key = self._key(places)
-        if key is not None and self._board.is_hopeless(key, self._session.version):
+        if key is not None and self._cost_table.is_hopeless(key, self._session.version):
             return False
         is_done = self._may_take_all(places) and (places.fit() or self._plan(domain, places) or self._plan_anew(places))
         if is_done:
             self._spare_the_rest(places)
             is_done = self._carry_out(places)
         elif key is not None:
-            self._board.give_up(key, self._session.version)
+            self._cost_table.give_up(key, self._session.version)
         self._release(list(self._held))
-        self._board.settle(self._touched, goes_back=self._was_put_back)
+        self._cost_table.settle(self._touched, goes_back=self._was_put_back)
         return is_done
 
     def _key(self, places: Places) -> Hashable:
@@ -77,7 +77,7 @@ class RoomMaker:
         """Tell whether the queue may take from others for all tasks together; inside a queue it always may."""
         if not all(self._session.prefilter(run[0]).ok for run in places.runs):
             return False
-        if self._mission.purpose == "preempt":
+        if self._room_request.purpose == "preempt":
             return True
         with self._session.trial() as trial:
             return all(self._take_somewhere(run, trial) for run in places.runs)
@@ -102,52 +102,52 @@ class RoomMaker:
 
     def _plan_run(self, domain: Mask, tasks: list[TaskState], trial: Statement) -> bool:
         """Find the cheapest place for each task of a run of identical ones."""
-        siege = Siege(self._session, tasks[0])
-        maker = OfferMaker(self._session, self._units, siege, tasks[0])
-        prices = self._prices(tasks[0], domain & siege.candidates)
+        dry_run = DryRun(self._session, tasks[0])
+        maker = NodeVictimFinder(self._session, self._units, dry_run, tasks[0])
+        costs = self._costs(tasks[0], domain & dry_run.candidates)
         for task in tasks:
-            node = self._next_place(prices, maker, siege)
+            node = self._next_place(costs, maker, dry_run)
             if node is None:
                 return False
             trial.pipeline([task], [node])
             self._touched.add(node)
-            prices.push(UNKNOWN, node)
+            costs.push(UNKNOWN, node)
         return True
 
-    def _prices(self, task: TaskState, nodes: Mask) -> PriceList:
-        """Return the price list of the task's class; tasks that other pods matter to have one of their own."""
+    def _costs(self, task: TaskState, nodes: Mask) -> NodeCosts:
+        """Return the cost list of the task's class; tasks that other pods matter to have one of their own."""
 
-        def make() -> PriceList:
+        def make() -> NodeCosts:
             request = self._session.request_of(task.task.shape)
-            return PriceList(nodes, self._ceiling.least_costs(self._gang, request, self._mission.purpose))
+            return NodeCosts(nodes, self._bounds.least_costs(self._gang, request, self._room_request.purpose))
 
         if not is_alone(self._session, task):
             return make()
         key = (
             self._session.class_of(task.task.shape), self._queue.name, self._units.givers, self._gang.gang.priority,
-            self._ceiling.victims_of(self._gang, self._mission.purpose), nodes.tobytes(),
+            self._bounds.victims_of(self._gang, self._room_request.purpose), nodes.tobytes(),
         )  # fmt: skip
-        prices = self._board.prices(key, make)
+        costs = self._cost_table.costs(key, make)
         if self._held:
-            prices.keep()
-        return prices
+            costs.keep()
+        return costs
 
-    def _next_place(self, prices: PriceList, maker: OfferMaker, siege: Siege) -> int | None:
-        """Take the cheapest node whose price is still right, and evict there."""
-        while prices:
-            cost, node = prices.pop()
+    def _next_place(self, costs: NodeCosts, maker: NodeVictimFinder, dry_run: DryRun) -> int | None:
+        """Take the cheapest node whose cost is still right, and evict there."""
+        while costs:
+            cost, node = costs.pop()
             offer = maker.offer(node)
             if offer is None:
                 continue
             if offer.cost() > cost:
-                prices.push(offer.cost(), node)
+                costs.push(offer.cost(), node)
                 continue
-            prices.keep((cost, node))
+            costs.keep((cost, node))
             for unit in offer.units:
                 self._evict(unit)
-            if siege.passes(node):
+            if dry_run.passes(node):
                 for place in {victim.node for unit in offer.units for victim in unit.gang.tasks} - {node, -1}:
-                    prices.push(UNKNOWN, place)
+                    costs.push(UNKNOWN, place)
                 return node
             self._release(list(offer.units))
         return None
@@ -161,11 +161,11 @@ class RoomMaker:
         units = list(islice(self._all_units(places.tasks), MOST_UNITS + 1))
         return len(units) <= MOST_UNITS and any(self._begin_with(unit, places) for unit in dict.fromkeys(units))
 
-    def _all_units(self, tasks: list[TaskState]) -> Iterator[Unit]:
+    def _all_units(self, tasks: list[TaskState]) -> Iterator[VictimUnit]:
         nodes = range(len(self._session.snapshot.nodes))
         return (unit for node in nodes for line in self._units.lines(node, tasks[0]) for unit in line)
 
-    def _begin_with(self, first: Unit, places: Places) -> bool:
+    def _begin_with(self, first: VictimUnit, places: Places) -> bool:
         self._evict(first)
         for unit in self._cheapest_first(places.tasks):
             if places.fit():
@@ -176,14 +176,14 @@ class RoomMaker:
         self._release(list(self._held))
         return False
 
-    def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[Unit]:
+    def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[VictimUnit]:
         """Yield units, the least important of all nodes first, each after the one before is gone."""
         heap: list[tuple[Importance, int]] = [
             ((False, -(1 << 62), 0, 0, 0), node) for node in range(len(self._session.snapshot.nodes))
         ]
         while heap:
             importance, node = heappop(heap)
-            unit = min(self._units.on(node, tasks[0]), key=Unit.importance, default=None)
+            unit = min(self._units.on(node, tasks[0]), key=VictimUnit.importance, default=None)
             if unit is None:
                 continue
             if unit.importance() > importance:
@@ -194,7 +194,7 @@ class RoomMaker:
 
     def _make_quota(self, places: Places) -> bool:
         """Evict from the queue, or from queues beside it, until the quota has room for the tasks."""
-        units: Iterator[Unit] | None = None
+        units: Iterator[VictimUnit] | None = None
         while not (verdict := self._quota(places)).ok:
             units = units or self._cheapest_first(places.tasks)
             unit = next((unit for unit in units if self._gives(unit, verdict)), None)
@@ -217,7 +217,7 @@ class RoomMaker:
                     trial.pipeline([task], [0])
         return YES
 
-    def _gives(self, unit: Unit, verdict: Verdict) -> bool:
+    def _gives(self, unit: VictimUnit, verdict: Verdict) -> bool:
         """Tell whether a unit gives what the queue that refused is short of."""
         short_queue, resource = verdict.numbers.get("queue"), verdict.numbers.get("resource")
         if short_queue is not None and str(short_queue) not in self._line(unit.gang.gang.queue):
@@ -233,14 +233,14 @@ class RoomMaker:
 
     # --- taking and giving back ------------------------------------------------------------------------------------
 
-    def _evict(self, unit: Unit) -> None:
+    def _evict(self, unit: VictimUnit) -> None:
         statement = self._session.trial()
         self._touched.update(task.node for task in unit.gang.tasks if task.node >= 0)
         for task in unit.tasks:
-            statement.evict(task, action=self._mission.action, preemptor=self._gang.key, reason=self._reason(unit))
+            statement.evict(task, action=self._room_request.action, preemptor=self._gang.key, reason=self._reason(unit))
         self._held[unit] = statement
 
-    def _release(self, units: list[Unit]) -> None:
+    def _release(self, units: list[VictimUnit]) -> None:
         for unit in reversed(units):
             self._held.pop(unit).discard()
             self._was_put_back = True
@@ -248,7 +248,7 @@ class RoomMaker:
     def _spare_the_rest(self, places: Places) -> None:
         """Put back every unit that is not needed, the most important first."""
         self._join_wholes()
-        for unit in sorted(self._held, key=Unit.importance, reverse=True):
+        for unit in sorted(self._held, key=VictimUnit.importance, reverse=True):
             self._release([unit])
             if not places.fit():
                 self._evict(unit)
@@ -263,7 +263,7 @@ class RoomMaker:
                 self._release(units)
                 self._evict(self._units.unit(tuple(task for unit in units for task in unit.tasks), is_whole=True))
 
-    def _spare_a_part(self, whole: Unit, places: Places) -> None:
+    def _spare_a_part(self, whole: VictimUnit, places: Places) -> None:
         """Put back so much of a gang that it stays whole, if the rest is enough."""
         self._release([whole])
         parts = [self._units.unit((task,), is_whole=False) for task in whole.tasks]
@@ -271,7 +271,7 @@ class RoomMaker:
         if not is_spared:
             self._evict(whole)
 
-    def _keep_what_is_needed(self, parts: list[Unit], places: Places) -> bool:
+    def _keep_what_is_needed(self, parts: list[VictimUnit], places: Places) -> bool:
         """Evict the parts and put back one after the other; tell whether the gang then stays whole."""
         for part in parts:
             self._evict(part)
@@ -284,7 +284,7 @@ class RoomMaker:
         self._release([part for part in parts if part in self._held])
         return False
 
-    def _keep_a_few(self, parts: list[Unit], places: Places) -> bool:
+    def _keep_a_few(self, parts: list[VictimUnit], places: Places) -> bool:
         """Try every choice of parts of a small gang, few first."""
         if len(parts) > MOST_PARTS:
             return False
@@ -317,11 +317,11 @@ class RoomMaker:
             statement.commit()
             return True
 
-    def _reason(self, unit: Unit) -> str:
+    def _reason(self, unit: VictimUnit) -> str:
         """Say by which rule, what becomes of the victim's gang, and why this victim: `_spare_the_rest` put back all others."""
         what = "its whole gang goes" if unit.is_whole else "its gang can spare it"
         why = f"{what}, and without its room {self._gang.key} cannot start"
-        if self._mission.purpose == "preempt":
+        if self._room_request.purpose == "preempt":
             mine, its = self._gang.gang.priority, unit.gang.gang.priority
             return f"preempted by gang {self._gang.key} (priority {mine} over {its}): {why}"
         queues = f"queue {unit.gang.gang.queue} has more than it deserves, queue {self._queue.name} less"

@@ -19,7 +19,7 @@ _JUST_PLACED = (Status.ALLOCATED, Status.BINDING, Status.PIPELINED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unit:
+class VictimUnit:
     """Tasks that go together: one that its gang can spare, or all of a gang."""
 
     tasks: tuple[TaskState, ...]
@@ -39,22 +39,22 @@ class Unit:
         return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn, self.lost
 
 
-class Units:
+class VictimUnits:
     """Knows what may go for one gang; `purpose` is preempt or reclaim."""
 
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
         """Serve the gang."""
         self._session, self._gang, self._purpose = session, gang, purpose
-        self._wholes: dict[tuple[str, int], tuple[int, Unit | None]] = {}
+        self._wholes: dict[tuple[str, int], tuple[int, VictimUnit | None]] = {}
         self.givers = tuple(session.givers(session.queues[gang.gang.queue])) if purpose == "reclaim" else ()
         """The queues that give, in their order when the search began."""
         self._turns = {name: number for number, name in enumerate(self.givers)}
 
-    def on(self, node: int, preemptor: TaskState) -> list[Unit]:
+    def on(self, node: int, preemptor: TaskState) -> list[VictimUnit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
         return next(self.lines(node, preemptor))
 
-    def lines(self, node: int, preemptor: TaskState) -> Iterator[list[Unit]]:
+    def lines(self, node: int, preemptor: TaskState) -> Iterator[list[VictimUnit]]:
         """Yield the same, and once more with large tasks first if a gang can spare this task or that one, but not both."""
         candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
         line = sorted(self._allowed(preemptor, candidates), key=self._importance)
@@ -68,13 +68,13 @@ class Units:
             line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
             yield [self._single(task) for task in spare_of(line)] + whole
 
-    def _single(self, task: TaskState) -> Unit:
+    def _single(self, task: TaskState) -> VictimUnit:
         return self.unit((task,), is_whole=False)
 
-    def unit(self, tasks: tuple[TaskState, ...], *, is_whole: bool) -> Unit:
+    def unit(self, tasks: tuple[TaskState, ...], *, is_whole: bool) -> VictimUnit:
         """Return tasks of one gang as a unit."""
         lost = sum(seconds_run(task.task, self._session.now) for task in tasks)
-        return Unit(tasks, is_whole, self._turn(tasks[0]), lost)
+        return VictimUnit(tasks, is_whole, self._turn(tasks[0]), lost)
 
     def _turn(self, task: TaskState) -> int:
         return self._turns.get(task.gang.gang.queue, len(self._turns))
@@ -91,14 +91,14 @@ class Units:
         known = set(map(id, together))
         return [task for task in candidates if id(task) in known or self._session.evictable(preemptor, [task], self._purpose)]
 
-    def may_go_together(self, preemptor: TaskState, units: Sequence[Unit]) -> bool:
+    def may_go_together(self, preemptor: TaskState, units: Sequence[VictimUnit]) -> bool:
         """Tell whether the plugins let all units go at once: what one may take, the next may have to leave."""
         if len(units) < 2:
             return True
         tasks = [task for unit in units for task in unit.tasks]
         return len(self._session.evictable(preemptor, tasks, self._purpose)) == len(tasks)
 
-    def amounts(self, unit: Unit, node: int) -> Amounts:
+    def amounts(self, unit: VictimUnit, node: int) -> Amounts:
         """Return what a node gains when the unit goes."""
         if len(unit.tasks) == 1 and unit.tasks[0].node == node:
             return self._session.request_of(unit.tasks[0].task.shape).amounts
@@ -111,14 +111,14 @@ class Units:
     def _may_go(self, task: TaskState) -> bool:
         return is_victim(self._session, task, self._gang, self._purpose)
 
-    def _whole(self, preemptor: TaskState, gang: GangState) -> Unit | None:
+    def _whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
         """Return all of a gang, if it may go; asked once in each state of the books, though it may be on many nodes."""
         key = (gang.key, id(preemptor.task.shape))
         if self._wholes.get(key, (-1, None))[0] != self._session.version:
             self._wholes[key] = (self._session.version, self._find_whole(preemptor, gang))
         return self._wholes[key][1]
 
-    def _find_whole(self, preemptor: TaskState, gang: GangState) -> Unit | None:
+    def _find_whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
         """Return all of a gang as one unit, unless one of its tasks is protected or was given a place in this session."""
         if any(gang.tally.counts[status] for status in _JUST_PLACED):
             return None

@@ -39,7 +39,7 @@ class KindName(click.ParamType[str]):
     name = "kind"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Offer gangs and every kind that we know, by its plural."""
+        """NodeVictims gangs and every kind that we know, by its plural."""
         from phalanx.model.kinds import names
 
         return [CompletionItem(name) for name in ["gangs", *names()] if name.startswith(incomplete)]
@@ -51,7 +51,7 @@ class ObjectName(click.ParamType[str]):
     name = "name"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Offer the objects of the kind that was typed."""
+        """NodeVictims the objects of the kind that was typed."""
         import asyncio
 
         from phalanx.cli.get_run import names_here

@@ -1,4 +1,4 @@
-"""Results for people and programs: tables, JSON, YAML. Notes and the course of a session go to stderr."""
+"""Results for people and programs: tables, JSON, YAML. Notes and the trace of a session go to stderr."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ COLOURS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class Terminal:
     """What stdout can show: its width if it is a terminal, whether colours, and the sign for "times"."""
 
     width: int | None = None
@@ -41,7 +41,7 @@ class Screen:
     times: str = "×"
 
     @classmethod
-    def of_stdout(cls) -> "Screen":
+    def of_stdout(cls) -> "Terminal":
         """Look at stdout; a pipe has no width and no colours."""
         is_terminal = sys.stdout.isatty()
         has_colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -72,13 +72,13 @@ def write_data(answer: Mapping[str, Any], form: str) -> None:
     click.echo(yaml.dump(answer, Dumper=dumper, sort_keys=False, allow_unicode=True, width=1 << 16), nl=False)
 
 
-def write_course(decisions: Decisions) -> None:
-    """Write the recorded course of the session to stderr, a line for each step with its level."""
-    for step in decisions.course:
+def write_trace(decisions: Decisions) -> None:
+    """Write the recorded trace of the session to stderr, a line for each step with its level."""
+    for step in decisions.trace:
         click.echo(f"[{step.level}] {step.text}", err=True)
 
 
-def write_tables(parts: Sequence[Part], screen: Screen) -> None:
+def write_tables(parts: Sequence[Part], screen: Terminal) -> None:
     """Write gangs, placements, promises and evictions; sections that would be empty are left out."""
     click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
 
@@ -89,7 +89,7 @@ def write_refused(refused: Sequence[tuple[str, str]]) -> None:
         click.echo("\n".join(["", "REFUSED", *(text for _, text in refused)]))
 
 
-def lines_of(parts: Sequence[Part], screen: Screen) -> Iterator[str]:
+def lines_of(parts: Sequence[Part], screen: Terminal) -> Iterator[str]:
     """Return what `write_tables` writes."""
     rows, snapshot, decisions = all_rows(parts), parts[0].snapshot, together(parts)
     if not rows:
@@ -106,7 +106,7 @@ def lines_of(parts: Sequence[Part], screen: Screen) -> Iterator[str]:
     yield from ("", _summary(rows, decisions))
 
 
-def _gang_lines(rows: Sequence[GangRow], screen: Screen) -> Iterator[str]:
+def _gang_lines(rows: Sequence[GangRow], screen: Terminal) -> Iterator[str]:
     header = ("GANG", "QUEUE", "STATUS", "MIN", "PLACED", "RUNNING", "WHY")
     cells = [(row.gang, row.queue, row.standing.value, *map(str, (row.minimum, row.placed, row.running)), row.why) for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)][:-1]
@@ -126,7 +126,7 @@ def _coloured(line: str, standing: Standing) -> str:
     return line.replace(word, f"{GAP}{click.style(standing.value, fg=colour)} ", 1) if colour else line
 
 
-def with_sentence(start: str, offset: int, sentence: str, screen: Screen) -> Iterator[str]:
+def with_sentence(start: str, offset: int, sentence: str, screen: Terminal) -> Iterator[str]:
     """Put a sentence behind the columns; on a terminal it is wrapped there, or below them where they leave no room."""
     if not sentence:
         yield start.rstrip()
@@ -149,7 +149,7 @@ def columns(rows: Iterable[Sequence[str]]) -> Iterator[str]:
         yield GAP.join([cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)] + [line[-1]]).rstrip()
 
 
-def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Screen) -> Iterator[tuple[str, str]]:
+def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Terminal) -> Iterator[tuple[str, str]]:
     """Return each gang with its nodes and how many tasks each takes."""
     gang_by_task = {task: gang for gang, members in snapshot.members.items() for task in members}
     counts: dict[str, Counter[str]] = {}
@@ -161,7 +161,7 @@ def _places(snapshot: Snapshot, node_by_task: Mapping[Any, str], screen: Screen)
         yield gang, ", ".join(parts[:MOST_NODES]) + (f" and {counted(more, 'more node')} (-o json names all)" if more > 0 else "")
 
 
-def _eviction_lines(evictions: Iterable[Eviction], screen: Screen) -> Iterator[str]:
+def _eviction_lines(evictions: Iterable[Eviction], screen: Terminal) -> Iterator[str]:
     rows = list(_evictions(evictions))
     widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
     for *cells, message in rows:

@@ -184,16 +184,16 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.scheduling.shards import policies_of
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    mind = connected(policy)
+    profile = connected(policy)
     chosen = ControllerSettings(
-        schedulers=frozenset(asked.names), scheduler=(policy, mind.catalogue), hypernode_levels=asked.levels,
+        schedulers=frozenset(asked.names), scheduler=(policy, profile.catalogue), hypernode_levels=asked.levels,
         grouper=_grouper(asked), reservation_image=asked.reservation_image or IMAGE,
         placeholder_image=asked.placeholder_image or PAUSE_IMAGE, own_schedulers=frozenset(asked.names),
     )  # fmt: skip
     identity = _identity()
     third = asked.lease_duration / 15.0
     return Setup(
-        mind=mind, gates=connected(policy_of_gates()),
+        profile=profile, gates=connected(policy_of_gates()),
         controllers=_chosen(asked.controllers, standard_controllers(new_pair, chosen, has_admission=policy.has_admission)),
         single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
         schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,

@@ -38,9 +38,7 @@ PATH = click.Path(allow_dash=True)
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="Read what queues used over time; may be repeated.")
 @click.option("--now", metavar="TIME", help="The time at which the session takes place, such as 2026-01-01T12:00:00Z.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
-@click.option(
-    "-v", "verbosity", type=click.Choice(LEVELS), help="Show the course of the session: 3 decisions, 4 orders, 5 filters."
-)
+@click.option("-v", "verbosity", type=click.Choice(LEVELS), help="Show the trace of the session: 3 decisions, 4 orders, 5 filters.")
 @click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin, answer each with one line.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
@@ -100,7 +98,7 @@ def _answer_batch() -> None:
 def _decide(asked: Options) -> bool:
     """Decide and write the answer; tell whether every gang has its minimum."""
     from phalanx.cli import output
-    from phalanx.explain.answer import course, whole_answer, with_refused
+    from phalanx.explain.answer import trace, whole_answer, with_refused
     from phalanx.explain.summary import all_rows
     from phalanx.live.catalogue import connected
     from phalanx.scheduling.shards import decide, notes_on_pools
@@ -113,13 +111,13 @@ def _decide(asked: Options) -> bool:
     snapshot = intake.cluster.snapshot(now)
     for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
         output.note(text)
-    parts = decide(snapshot, connected(policy), course_level=int(asked.verbosity or 0))
+    parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0))
     if asked.form == "table":
-        output.write_course(together(parts))
-        output.write_tables(parts, output.Screen.of_stdout())
+        output.write_trace(together(parts))
+        output.write_tables(parts, output.Terminal.of_stdout())
         output.write_refused(intake.refused)
     else:
-        steps = {"course": course(together(parts))} if asked.verbosity else {}
+        steps = {"trace": trace(together(parts))} if asked.verbosity else {}
         output.write_data({**with_refused(whole_answer(parts), intake.refused), **steps}, asked.form)
     return not intake.refused and all(row.standing.has_minimum for row in all_rows(parts))
 

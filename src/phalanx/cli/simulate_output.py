@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from phalanx.cli.output import Screen, columns, with_sentence
+from phalanx.cli.output import Terminal, columns, with_sentence
 from phalanx.explain.reason_text import counted
 from phalanx.sim.playback import End, Ending
 
@@ -63,12 +63,12 @@ def ending_text(shown: Shown) -> str:
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
-def write_one(shown: Shown, screen: Screen) -> None:
+def write_one(shown: Shown, screen: Terminal) -> None:
     """Write everything about a simulation."""
     click.echo("\n".join(_lines(shown, screen)))
 
 
-def _lines(shown: Shown, screen: Screen) -> Iterator[str]:
+def _lines(shown: Shown, screen: Terminal) -> Iterator[str]:
     found = shown.result
     if not found["gangs"]:
         yield f"No gang arrived. {ending_text(shown)}"
@@ -118,7 +118,7 @@ def _evictions(evictions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[float, 
         yield moment, f"{gang} loses {counted(count, 'pod')} by {action}{reason}{f': {message}' if message else ''}"
 
 
-def _gangs(gangs: Sequence[Mapping[str, Any]], screen: Screen) -> Iterator[str]:
+def _gangs(gangs: Sequence[Mapping[str, Any]], screen: Terminal) -> Iterator[str]:
     header = ("GANG", "QUEUE", "TASKS", "MIN", "ARRIVES", "STARTS", "FINISHES", "WAIT", "RUN", "EVICTED")
     rows = [
         (*(str(gang[name]) for name in ("name", "queue", "tasks", "minimum")), *map(short_time, _times(gang)), str(gang["evicted"]))

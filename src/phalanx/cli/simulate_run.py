@@ -22,7 +22,7 @@ from phalanx.controllers.builtin import standard_controllers
 from phalanx.dialects.documents import parse_text
 from phalanx.errors import ConfigError
 from phalanx.live.catalogue import connected
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.playback import play
@@ -94,7 +94,7 @@ def _write(asked: Options, outcome: Outcome) -> None:
     elif asked.compare:
         write_comparison(outcome.shown)
     else:
-        write_one(outcome.shown[0], output.Screen.of_stdout())
+        write_one(outcome.shown[0], output.Terminal.of_stdout())
     for text in outcome.complaints:
         click.echo(f"not as expected: {text}", err=True)
 
@@ -166,26 +166,28 @@ def _simulated(given: Input, name: str, policy: Policy, pace: "Pace") -> Shown:
 
 
 def _world(given: Input, name: str, policy: Policy) -> World:
-    mind = connected(policy)
+    profile = connected(policy)
     if given.workload is None:
-        world = _served_world(given, name, mind, given.scenario.settings)
+        world = _served_world(given, name, profile, given.scenario.settings)
     elif given.parts.is_empty:  # groups and pods that are complete: no controller would have anything to do
-        world = World(mind, settings=replace(given.scenario.settings, **FOR_WEEKS), seed=given.seed, is_solo=name == SOLO_PROFILE)
+        world = World(
+            profile, settings=replace(given.scenario.settings, **FOR_WEEKS), seed=given.seed, is_solo=name == SOLO_PROFILE
+        )
     else:
-        world = _served_world(given, name, mind, replace(given.scenario.settings, **FOR_WEEKS))
+        world = _served_world(given, name, profile, replace(given.scenario.settings, **FOR_WEEKS))
     if given.workload is not None:
         set_workload(world, given.workload, policy.family)
     set_stage(world, given.parts, given.scenario)
     return world
 
 
-def _served_world(given: Input, name: str, mind: Mind, settings: Settings) -> World:
+def _served_world(given: Input, name: str, profile: Profile, settings: Settings) -> World:
     """Return a world with all controllers; those that count do so rarely where weeks are simulated."""
-    policy, chosen = mind.policy, replace(given.scenario.controllers, scheduler=(mind.policy, mind.catalogue))
+    policy, chosen = profile.policy, replace(given.scenario.controllers, scheduler=(profile.policy, profile.catalogue))
     if given.workload is not None:
         chosen = replace(chosen, queue_status_seconds=COUNTED_EVERY_SECONDS)
     return World(
-        mind, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
+        profile, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
         controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
         gates=connected(policy_of_gates()),
     )  # fmt: skip

@@ -133,10 +133,10 @@ def _world(asked: Options) -> "World":
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
-    mind, gates = connected(policy), connected(policy_of_gates())
-    chosen = ControllerSettings(scheduler=(policy, mind.catalogue))
+    profile, gates = connected(policy), connected(policy_of_gates())
+    chosen = ControllerSettings(scheduler=(policy, profile.catalogue))
     controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
-    world = World(mind, start=start, controllers=controllers, gates=gates)
+    world = World(profile, start=start, controllers=controllers, gates=gates)
     _fill(world, asked, policy, state)
     return world
 

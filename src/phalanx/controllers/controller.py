@@ -70,7 +70,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class RecordEvent:
     """An event about an object; the same one again is counted, not repeated."""
 
     about: Document
@@ -89,7 +89,7 @@ class Try:
     refused: Callable[[str], Sequence["Write"]]
 
 
-Write = Create | Patch | Delete | Evict | Bind | Tell | Try
+Write = Create | Patch | Delete | Evict | Bind | RecordEvent | Try
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
 from phalanx.dialects.schema import Int32, Meta, Read, Strings
 from phalanx.errors import ConfigError, SnapshotError
@@ -169,7 +169,7 @@ def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) 
     if plan.policy == FORBID and active:
         return [], None
     replaced = [_removed(job) for job in active if not is_leaving(job)] if plan.policy == REPLACE else []
-    return [*replaced, Create(_job(document, plan, moment)), Tell(document, "SuccessfulCreate", f"made job {name}")], moment
+    return [*replaced, Create(_job(document, plan, moment)), RecordEvent(document, "SuccessfulCreate", f"made job {name}")], moment
 
 
 def _job(document: Document, plan: Plan, moment: float) -> dict[str, Any]:

@@ -6,7 +6,7 @@ about room: a plan that all its pods carry is carried out, and one that was begu
 
 from collections.abc import Iterable
 
-from phalanx.controllers.controller import NOTHING, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
 from phalanx.dialects.gates import DELETE, GATE, Plan, gates_of, lifted, minimum_of, plan_of, timeout_of
 from phalanx.dialects.group_references import first_named
@@ -60,7 +60,9 @@ def _given_back(view: View, pod: Document, plan: Plan) -> Iterable[Write]:
     waits = not gates_of(pod) and not pod["spec"].get("nodeName") and not is_leaving(pod)
     if not waits or view.find(NODE, "", plan.node) is not None or controller_of(pod) is None:
         return
-    yield Tell(pod, "PlanFailed", f"node {plan.node} has gone before the pod was placed; the pod is made anew", is_warning=True)
+    yield RecordEvent(
+        pod, "PlanFailed", f"node {plan.node} has gone before the pod was placed; the pod is made anew", is_warning=True
+    )
     yield Delete(POD, key_of(pod).namespace, key_of(pod).name, str(meta_of(pod).get("uid", "")))
 
 
@@ -95,7 +97,7 @@ def _clearing(key: Key, members: list[Document]) -> list[Write]:
     """Return the end of all members; those that wait come last, since as long as one is there somebody goes on with this."""
     text = f"gang {key.namespace}/{key.name} was not whole in time; its {len(members)} pods are deleted"
     deletes = [Delete(POD, key.namespace, key_of(pod).name, str(meta_of(pod).get("uid", ""))) for pod in members]
-    return [Tell(members[0], "GangTimedOut", text, is_warning=True, is_expected=True), *deletes]
+    return [RecordEvent(members[0], "GangTimedOut", text, is_warning=True, is_expected=True), *deletes]
 
 
 def _is_whole(members: list[Document]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
 from phalanx.dialects.schema import Meta, Read
 from phalanx.errors import SnapshotError
@@ -193,7 +193,7 @@ def _made(view: View, document: Document, flow: Flow, jobs: Jobs) -> tuple[list[
         if name in known or not _may_start(flow.metadata.name, step, jobs):
             continue
         try:
-            writes += [Create(_job(view, document, step)), Tell(document, "Created", f"made job {name}")]
+            writes += [Create(_job(view, document, step)), RecordEvent(document, "Created", f"made job {name}")]
         except SnapshotError as problem:
             problems.append(str(problem))
     return writes, "; ".join(problems)

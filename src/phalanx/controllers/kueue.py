@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from phalanx.controllers.controller import NOTHING, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import key_of
 from phalanx.controllers.pod_gangs import gang_key, waits
 from phalanx.dialects.cluster import IGNORED, ObjectCluster
@@ -77,4 +77,4 @@ def _ungated(pod: Document) -> dict[str, Any]:
 def _let_through(pod: Document) -> Iterator[Write]:
     place = key_of(pod)
     yield Patch(POD, place.namespace, place.name, {"spec": {"schedulingGates": None}})
-    yield Tell(pod, ADMITTED, f"all of its pod group finds room; the gate {ADMISSION_GATE} was lifted")
+    yield RecordEvent(pod, ADMITTED, f"all of its pod group finds room; the gate {ADMISSION_GATE} was lifted")

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from phalanx.controllers.controller import Key, Patch, Tell, View, Write
+from phalanx.controllers.controller import Key, Patch, RecordEvent, View, Write
 from phalanx.dialects import group_references as links
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe, readable
@@ -99,4 +99,4 @@ def problem_writes(kind: Kind, document: Document, text: str) -> list[Write]:
         return []
     key = key_of(document)
     patch = Patch(kind, key.namespace, key.name, {"metadata": {"annotations": {PROBLEM: text or None}}})
-    return [patch, *([Tell(document, "Invalid", text, is_warning=True)] if text else [])]
+    return [patch, *([RecordEvent(document, "Invalid", text, is_warning=True)] if text else [])]

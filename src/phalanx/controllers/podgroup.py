@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import (
     annotations_of,
     controller_of,
@@ -141,7 +141,10 @@ def _is_scaled_to_none(view: View, pod: Document) -> bool:
 def _group(view: View, pod: Document) -> list[Write]:
     owner = _owner(view, pod)
     problems = [] if owner is None else [_min_member(owner)[1]]
-    return [Create(_document(view, pod)), *(Tell(owner or pod, "Invalid", text, is_warning=True) for text in problems if text)]
+    return [
+        Create(_document(view, pod)),
+        *(RecordEvent(owner or pod, "Invalid", text, is_warning=True) for text in problems if text),
+    ]
 
 
 def _document(view: View, pod: Document) -> dict[str, Any]:

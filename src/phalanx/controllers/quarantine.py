@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from phalanx.controllers.controller import NOTHING, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import PROBLEM, annotations_of, controller_of, inside, is_leaving, key_of, meta_of
 from phalanx.controllers.pod_gangs import gang_keys, members, waits
 from phalanx.dialects.cluster import ObjectCluster, describe
@@ -159,7 +159,7 @@ def _conditions(group: Document, dialect: str, text: str, now: float) -> Iterato
         fresh |= {"nodePool": "", "transitionID": str(1 + max((_transition(item) for item in others), default=0))}
     yield _status(GROUP_BY_DIALECT[dialect], group, {field: [*others, *([fresh] if text else [])]})
     if text:
-        yield Tell(group, MISCONFIGURED, text, is_warning=True)
+        yield RecordEvent(group, MISCONFIGURED, text, is_warning=True)
 
 
 def _annotation(group: Document, dialect: str, text: str, now: float) -> Iterator[Write]:
@@ -168,7 +168,7 @@ def _annotation(group: Document, dialect: str, text: str, now: float) -> Iterato
         return
     yield Patch(GROUP_BY_DIALECT[dialect], *_place(group), {"metadata": {"annotations": {PROBLEM: text or None}}})
     if text:
-        yield Tell(group, MISCONFIGURED, text, is_warning=True)
+        yield RecordEvent(group, MISCONFIGURED, text, is_warning=True)
 
 
 def _transition(item: Document) -> int:
@@ -242,7 +242,7 @@ def _said_on_pod(pod: Document, text: str, now: float) -> Iterator[Write]:
     own = _condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now) if text else instead
     yield Patch(POD, *_place(pod), {"status": {"conditions": [own]}}, is_status=True)
     if text:
-        yield Tell(pod, MISCONFIGURED, text, is_warning=True)
+        yield RecordEvent(pod, MISCONFIGURED, text, is_warning=True)
 
 
 # --- conditions ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ that closed it. How many groups and what amounts a queue holds is counted elsewh
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from phalanx.controllers.controller import Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, inside, key_of, meta_of, read
 from phalanx.dialects.schema import Meta, Read
 from phalanx.errors import SnapshotError
@@ -122,24 +122,24 @@ def _taken(command: Document) -> Delete:
 
 def _in_vain(command: Document, name: str) -> list[Write]:
     text = f"there is no queue {name!r}; create it first, or name another one in target.name"
-    return [Tell(command, "InvalidCommand", text, is_warning=True), _taken(command)]
+    return [RecordEvent(command, "InvalidCommand", text, is_warning=True), _taken(command)]
 
 
 def _obeyed(view: View, queue: Document, document: Document) -> list[Write]:
     try:
         command = read(document, Command)
     except SnapshotError as problem:
-        return [Tell(queue, "InvalidCommand", str(problem), is_warning=True)]
+        return [RecordEvent(queue, "InvalidCommand", str(problem), is_warning=True)]
     named = command.target.uid if command.target else ""
     if named and named != meta_of(queue).get("uid"):
         text = f"the command is for an earlier queue of this name, with uid {named}; write a new one without target.uid"
-        return [Tell(queue, "InvalidCommand", text, is_warning=True)]
+        return [RecordEvent(queue, "InvalidCommand", text, is_warning=True)]
     if command.action == OPEN_QUEUE:
         return _opened(view, queue)
     if command.action == CLOSE_QUEUE:
         return _closed(view, queue)
     text = f"action: {command.action!r} is unknown for a queue; write {OPEN_QUEUE} or {CLOSE_QUEUE}"
-    return [Tell(queue, "InvalidCommand", text, is_warning=True)]
+    return [RecordEvent(queue, "InvalidCommand", text, is_warning=True)]
 
 
 def _opened(view: View, queue: Document) -> list[Write]:
@@ -147,21 +147,21 @@ def _opened(view: View, queue: Document) -> list[Write]:
     if parent is not None:
         above_it, state = meta_of(parent)["name"], _state(queue)
         text = f"stays {state}: its parent {above_it} is {_state(parent)}; open {above_it} first"
-        return [Tell(queue, OPEN_QUEUE, text, is_warning=True)]
+        return [RecordEvent(queue, OPEN_QUEUE, text, is_warning=True)]
     if _state(queue) == OPEN:
         return []
-    return [_set_state(queue, OPEN), *_marked(queue, None), Tell(queue, OPEN_QUEUE, "is open: gangs are admitted again")]
+    return [_set_state(queue, OPEN), *_marked(queue, None), RecordEvent(queue, OPEN_QUEUE, "is open: gangs are admitted again")]
 
 
 def _closed(view: View, queue: Document) -> list[Write]:
     """Close a queue for good: it stays closed when its parent opens again."""
     if meta_of(queue)["name"] == ROOT:
         text = "stays open: it is above all other queues; close those below it"
-        return [Tell(queue, CLOSE_QUEUE, text, is_warning=True)]
+        return [RecordEvent(queue, CLOSE_QUEUE, text, is_warning=True)]
     if _state(queue) in SHUT:
         return _marked(queue, None)
     state = _shut_state(view, queue)
-    return [_set_state(queue, state), Tell(queue, CLOSE_QUEUE, f"is {state}: no more gangs are admitted")]
+    return [_set_state(queue, state), RecordEvent(queue, CLOSE_QUEUE, f"is {state}: no more gangs are admitted")]
 
 
 # --- states --------------------------------------------------------------------------------------------------------------

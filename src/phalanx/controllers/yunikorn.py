@@ -9,7 +9,7 @@ being a gang, or started, stands in an annotation of its originator, which the d
 
 from collections.abc import Iterable, Sequence
 
-from phalanx.controllers.controller import NOTHING, Key, Patch, Result, Tell, View
+from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View
 from phalanx.controllers.objects import annotations_of, inside, is_leaving, key_of
 from phalanx.controllers.placeholders import (
     IMAGE,
@@ -124,13 +124,13 @@ def _go_on(view: View, app: Application, originator: Document) -> Result:
     if view.now < deadline:
         return Result([*exchanged(app), *spared(app, _groups(originator), is_settled)], again=deadline)
     text = f"room was kept for {len(app.placeholders)} more pods, and they did not come within {timeout:g} s; it is given back"
-    return Result([*dropped(app.placeholders), Tell(originator, RELEASED, text, is_warning=True, is_expected=True)])
+    return Result([*dropped(app.placeholders), RecordEvent(originator, RELEASED, text, is_warning=True, is_expected=True)])
 
 
 def _degraded(originator: Document, policy: Reservation, moment: float) -> Result:
     place = key_of(originator)
     since = {"metadata": {"annotations": {DEGRADED: moment_text(int(moment))}}}
-    event = Tell(originator, GANG_DEGRADED, degraded_text(policy), is_warning=True, is_expected=True)
+    event = RecordEvent(originator, GANG_DEGRADED, degraded_text(policy), is_warning=True, is_expected=True)
     return Result([Patch(POD, place.namespace, place.name, since), event])
 
 
@@ -142,4 +142,4 @@ def _failed(app: Application, originator: Document, policy: Reservation) -> Resu
     text = f"there was no room for the whole application within {policy.timeout_seconds:g} s, and its style is Hard"
     status = {"status": {"phase": "Failed", "reason": TIMED_OUT, "message": text}}
     patches = [Patch(POD, key_of(pod).namespace, key_of(pod).name, status, is_status=True) for pod in waiting]
-    return Result([*patches, Tell(originator, TIMED_OUT, text, is_warning=True, is_expected=True)])
+    return Result([*patches, RecordEvent(originator, TIMED_OUT, text, is_warning=True, is_expected=True)])

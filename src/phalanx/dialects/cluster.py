@@ -21,7 +21,7 @@ from phalanx.dialects.groups import Groups
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pod_gang_kinds import MAKERS
 from phalanx.dialects.pod_gangs import Sayings
-from phalanx.dialects.pods import Home, PodReader, is_same_but_for_course, own_role
+from phalanx.dialects.pods import Home, PodReader, is_same_but_for_trace, own_role
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
@@ -135,7 +135,7 @@ class ObjectCluster:
         """Enter a pod of which nothing has changed but where it is and how far it got; tell whether it is such a one."""
         key = TaskKey(object_key(document))
         before, task = self._last_read.get(key), self.state.task(key)
-        if before is None or task is None or not self._is_plain(task) or not is_same_but_for_course(before, document):
+        if before is None or task is None or not self._is_plain(task) or not is_same_but_for_trace(before, document):
             return False
         try:
             task = self._pods.read_on(task, document)

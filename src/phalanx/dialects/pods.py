@@ -118,7 +118,7 @@ class PodReader:
         )  # fmt: skip
 
     def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:
-        """Return the task of a pod that `is_same_but_for_course`, as it is now."""
+        """Return the task of a pod that `is_same_but_for_trace`, as it is now."""
         meta = msgspec.convert(document["metadata"], schema.Leaving)
         status = msgspec.convert(document.get("status") or {}, schema.PodStatus)
         node = document["spec"].get("nodeName") or ""
@@ -152,7 +152,7 @@ def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:
     return 1 if spec.priority is None else spec.priority
 
 
-def is_same_but_for_course(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def is_same_but_for_trace(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Tell whether a pod differs in nothing but where it is, what its gang needed then, how far it got and whether it leaves."""
     old, new = before["metadata"], after["metadata"]
     if before is after or any(old.get(name) != new.get(name) for name in LASTING):

@@ -75,9 +75,9 @@ def _refused(text: str) -> dict[str, Any]:
     return {"phase": "Pending", "conditions": [condition_document(condition)], "why": f"refused: {text}"}
 
 
-def course(decisions: Decisions) -> list[dict[str, Any]]:
-    """Return the recorded course of the session, step by step."""
-    return [{"level": step.level, "event": step.event, "text": step.text, **step.fields} for step in decisions.course]
+def trace(decisions: Decisions) -> list[dict[str, Any]]:
+    """Return the recorded trace of the session, step by step."""
+    return [{"level": step.level, "event": step.event, "text": step.text, **step.fields} for step in decisions.trace]
 
 
 def _eviction(eviction: Eviction) -> dict[str, str]:

@@ -16,7 +16,7 @@ SCHEDULED, TIMEOUT = "Scheduled", "ScheduleTimeout"
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class GangEvent:
     """An event about a group object."""
 
     group: Gang
@@ -36,17 +36,17 @@ def eviction_text(eviction: Eviction) -> str:
     return f"{text}: {eviction.message}" if eviction.message else text
 
 
-def news(decisions: Decisions) -> list[News]:
+def gang_events(decisions: Decisions) -> list[GangEvent]:
     """Return the events of a session, for every group of each gang."""
     told = [outcome.state for outcome in decisions.outcomes if outcome.state.gang.dialect in TOLD]
     return [item for state in told for item in _about(state)]
 
 
-def _about(state: GangState) -> Iterator[News]:
+def _about(state: GangState) -> Iterator[GangEvent]:
     verdict = next((verdict for verdict in state.verdicts if verdict.reason == TIMEOUT), None)
     starts = is_new(state) and has_minimum(state)
     for group in state.declared.pieces or (state.declared,):
         if group.has_object and verdict is not None:
-            yield News(group, TIMEOUT, verdict.message, is_warning=True)
+            yield GangEvent(group, TIMEOUT, verdict.message, is_warning=True)
         elif group.has_object and starts:
-            yield News(group, SCHEDULED, f"{state.tally.ready} members have a place, {state.declared.min_member} are needed")
+            yield GangEvent(group, SCHEDULED, f"{state.tally.ready} members have a place, {state.declared.min_member} are needed")

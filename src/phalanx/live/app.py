@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time
 
-from phalanx.controllers.controller import Controller, Tell
+from phalanx.controllers.controller import Controller, RecordEvent
 from phalanx.controllers.objects import group_of
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError, Conflict
-from phalanx.explain.event_text import bind_text, news
+from phalanx.explain.event_text import bind_text, gang_events
 from phalanx.explain.gangs import GangBook
 from phalanx.live.binding import Hands
 from phalanx.live.cache import Picture, Urgency
@@ -26,7 +26,7 @@ from phalanx.model.task import Task
 from phalanx.scheduling.gates import GatePlanner
 from phalanx.scheduling.pod_conditions import GatedConditions
 from phalanx.scheduling.workqueue import Agenda
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import Client
@@ -42,8 +42,8 @@ BETWEEN_TURNS_SECONDS = 2.0
 class Setup:
     """How a scheduler runs."""
 
-    mind: Mind
-    gates: Mind
+    profile: Profile
+    gates: Profile
     controllers: Sequence[Controller]
     schedulers: frozenset[str]
     terms: Terms | None
@@ -69,7 +69,7 @@ class Live:
         self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
         self.sessions = Sessions(
             Hands(client, self.outbox, self._writer, self.picture, self.mirror),
-            setup.mind,
+            setup.profile,
             report=report,
             policies_of=setup.policies_of,
         )
@@ -98,7 +98,7 @@ class Live:
         """Tell whether this one decides."""
         return not self.is_stopping and (self.election is None or self.election.is_leader)
 
-    def tell(self, event: Tell) -> None:
+    def tell(self, event: RecordEvent) -> None:
         """Let an event be known."""
         self._events.tell(event)
 
@@ -141,18 +141,18 @@ class Live:
     def _tell_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
         for key, text in self.book.note(snapshot, decisions, self._planner.waits).items():
             self._tell_group(snapshot.gangs[key], "FailedScheduling", text, is_warning=True)
-        for item in news(decisions):
+        for item in gang_events(decisions):
             self._tell_group(item.group, item.reason, item.message, is_warning=item.is_warning)
 
     def _tell_group(self, gang: Gang, reason: str, text: str, *, is_warning: bool) -> None:
         group = group_of(self.mirror, gang)
         if group is not None:
-            self._events.tell(Tell(group, reason, text, is_warning=is_warning))
+            self._events.tell(RecordEvent(group, reason, text, is_warning=is_warning))
 
     def _tell_bound(self, task: Task, node: str, seconds: float) -> None:
         pod = self.mirror.find(POD, task.namespace, task.name) if self._setup.has_pod_events else None
         if pod is not None:
-            self._events.tell(Tell(pod, "Scheduled", bind_text(task.key, node)))
+            self._events.tell(RecordEvent(pod, "Scheduled", bind_text(task.key, node)))
 
     # --- leading -----------------------------------------------------------------------------------------------------
 

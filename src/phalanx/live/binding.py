@@ -9,7 +9,7 @@ from time import monotonic
 
 import msgspec
 
-from phalanx.controllers.controller import Evict, Patch, Tell
+from phalanx.controllers.controller import Evict, Patch, RecordEvent
 from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds_document
 from phalanx.errors import ClusterError, Conflict, Missing, Unreachable
 from phalanx.live.cache import Picture
@@ -157,4 +157,4 @@ class Binding:
     def _tell(self, task: Task, text: str) -> None:
         pod = self._hands.mirror.find(POD, task.namespace, task.name)
         if pod is not None:
-            self._hands.writer.leave(Tell(pod, BINDING_ERROR, text, is_warning=True, is_expected=True))
+            self._hands.writer.leave(RecordEvent(pod, BINDING_ERROR, text, is_warning=True, is_expected=True))

@@ -5,17 +5,17 @@ from functools import partial
 
 from phalanx.config.builtin import catalogue_of
 from phalanx.plugins.extender import Endpoint, ExtenderPlugin, Line
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 
 
-def connected(policy: Policy) -> Mind:
+def connected(policy: Policy) -> Profile:
     """Return the scheduler profile of a policy for programs that may talk to other processes."""
     catalogue = catalogue_of(policy.family)
     if ExtenderPlugin.name not in catalogue.plugins:
-        return Mind(policy, catalogue)
+        return Profile(policy, catalogue)
     plugins = {**catalogue.plugins, ExtenderPlugin.name: partial(ExtenderPlugin, connect=_http_line)}
-    return Mind(policy, replace(catalogue, plugins=plugins))
+    return Profile(policy, replace(catalogue, plugins=plugins))
 
 
 def _http_line(endpoint: Endpoint) -> Line:

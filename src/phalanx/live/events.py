@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.controllers.controller import Tell
+from phalanx.controllers.controller import RecordEvent
 from phalanx.errors import ClusterError
 from phalanx.live.outbox import Outbox, Rank, Send
 from phalanx.model.kinds import EVENT
@@ -41,7 +41,7 @@ class EventSender:
         self._waiting = 0
         self._numbers = 0
 
-    def tell(self, event: Tell) -> None:
+    def tell(self, event: RecordEvent) -> None:
         """Write an event, or count it if it was written before; when too many wait it is left out."""
         key = (str(event.about["metadata"].get("uid", "")), event.reason, event.message)
         known, now = self._known.get(key), self._mirror.now
@@ -53,7 +53,7 @@ class EventSender:
             known.written = now
             self._put(key, known, lambda: self._count(known, now))
 
-    def _create(self, key: Key, event: Tell, now: float) -> None:
+    def _create(self, key: Key, event: RecordEvent, now: float) -> None:
         if self._waiting >= MOST_WAITING:
             return
         self._numbers += 1
@@ -80,7 +80,7 @@ class EventSender:
         await self._client.patch(EVENT, known.namespace, known.name, {"series": series, "lastTimestamp": moment_text(int(now))})
 
 
-def _document(event: Tell, known: _Known, now: float, instance: str) -> dict[str, Any]:
+def _document(event: RecordEvent, known: _Known, now: float, instance: str) -> dict[str, Any]:
     meta = event.about["metadata"]
     about = {
         "apiVersion": event.about["apiVersion"], "kind": event.about["kind"], "name": meta["name"],

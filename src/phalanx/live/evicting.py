@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from phalanx.controllers.controller import Evict, Tell
+from phalanx.controllers.controller import Evict, RecordEvent
 from phalanx.errors import ClusterError
 from phalanx.explain.event_text import eviction_text
 from phalanx.live.binding import Hands
@@ -45,6 +45,6 @@ class Evicting:
             self._wake()
             return
         if pod is not None:
-            self._hands.writer.leave(Tell(pod, PREEMPTED, eviction_text(eviction)))
+            self._hands.writer.leave(RecordEvent(pod, PREEMPTED, eviction_text(eviction)))
         for listener in self.evicted:
             listener(eviction)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import monotonic, time
 
-from phalanx.controllers.controller import Tell
+from phalanx.controllers.controller import RecordEvent
 from phalanx.errors import ClusterError, Conflict
 from phalanx.live.app import Live
 from phalanx.live.health import Health, Heartbeat
@@ -21,8 +21,8 @@ from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
 from phalanx.web.server import serving
 
-COURSE = 3
-"""From this verbosity on the course of sessions is recorded."""
+TRACE_LEVEL = 3
+"""From this verbosity on the trace of sessions is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Operations:
         self.metrics, self._narrator, self._heartbeat = Metrics(time), Narrator(), Heartbeat(monotonic)
         self._log = logger_of("scheduler")
         level = verbosity_of(self._log)
-        live.sessions.course_level = level if level >= COURSE else 0
+        live.sessions.trace_level = level if level >= TRACE_LEVEL else 0
         live.sessions.decided.append(self._note)
         live.sessions.timed.append(self._time)
         live.sessions.failed.append(self._failed)
@@ -95,18 +95,18 @@ class Operations:
         self.metrics.config_reloaded(outcome.is_applied)
         self._log.log(20 if outcome.is_applied else 30, "%s", outcome.message)
         if self._config is not None and outcome.is_applied:
-            self._live.sessions.mind = replace(self._live.sessions.mind, policy=self._config.policy)
+            self._live.sessions.profile = replace(self._live.sessions.profile, policy=self._config.policy)
         lease = self._live.election_object()
         if lease is not None:
             reason = "ConfigurationReloaded" if outcome.is_applied else "ConfigurationRefused"
-            self._live.tell(Tell(lease, reason, outcome.message, is_warning=not outcome.is_applied))
+            self._live.tell(RecordEvent(lease, reason, outcome.message, is_warning=not outcome.is_applied))
 
     # --- what is served ----------------------------------------------------------------------------------------------
 
     def health(self) -> Health:
         """Return what is answered over HTTP."""
         return Health(
-            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.sessions.mind.policy),
+            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.sessions.profile.policy),
             live={"loop": self._heartbeat.check, "sessions": self._live.sessions.failures.check},
             ready={"caches": self._caches, "stopping": self._stopping},
         )  # fmt: skip

@@ -2,12 +2,12 @@
 
     1  one line for a session that decided something
     2  what becomes of gangs: started, grown, promised room, evicted for whom; that one waits, when the reason is new
-    3  every gang that waits, in every session; and from here on the course of the session, as far as it was recorded:
+    3  every gang that waits, in every session; and from here on the trace of the session, as far as it was recorded:
        queues and gangs in order, tasks placed, commit and discard
     4  orders and votes, victims, tasks tried, and how many nodes refused one
     5  actions entered and left; which nodes were refused by what, and scores
 
-The course is recorded by `run_cycle` itself, if it is given the verbosity as `course_level`.
+The trace is recorded by `run_cycle` itself, if it is given the verbosity as `trace_level`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,13 @@ from phalanx.live.logs import Line
 from phalanx.model.status import HOLDING
 from phalanx.model.task import GangKey
 from phalanx.session.decision import Decisions, Eviction, Outcome
-from phalanx.session.trace import CourseEvent, listed
+from phalanx.session.trace import TraceEvent, listed
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
 SESSIONS, GANGS, EVERY_GANG = 1, 2, 3
 _ALSO = {"task": "pod"}
-"""What the log calls a field of the course."""
+"""What the log calls a field of the trace."""
 
 
 class Narrator:
@@ -45,7 +45,7 @@ class Narrator:
 
     def _lines(self, snapshot: Snapshot, decisions: Decisions, verbosity: int) -> Iterator[Line]:
         if verbosity >= EVERY_GANG:
-            yield from map(_step, decisions.course)
+            yield from map(_step, decisions.trace)
         if verbosity >= GANGS:
             yield from _evictions(decisions)
             yield from self._gangs(snapshot, decisions, verbosity)
@@ -101,7 +101,7 @@ def _about(victims: list[Eviction]) -> Mapping[str, object]:
     return {**({"gang": gang} if gang else {}), "pods": [victim.task.key for victim in victims]}
 
 
-def _step(step: CourseEvent) -> Line:
+def _step(step: TraceEvent) -> Line:
     return Line(step.level, step.text, {_ALSO.get(key, key): value for key, value in step.fields.items()})
 
 

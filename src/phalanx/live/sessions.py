@@ -21,7 +21,7 @@ from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.scheduling.bind_requests import request_writes
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.status import StatusWriter
-from phalanx.session.cycle import Decider, Mind
+from phalanx.session.cycle import Decider, Profile
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.policy import Policy
 from phalanx.session.shards import seen_by
@@ -45,10 +45,15 @@ class Sessions:
     """Holds sessions while we lead."""
 
     def __init__(
-        self, hands: Hands, mind: Mind, *, report: Callable[[str], None], policies_of: PoliciesOf = lambda _, policy: (policy,)
+        self,
+        hands: Hands,
+        profile: Profile,
+        *,
+        report: Callable[[str], None],
+        policies_of: PoliciesOf = lambda _, policy: (policy,),
     ) -> None:
         """Hold none yet; `report` is told of sessions that failed, `policies_of` says which shards there are to decide for."""
-        self._hands, self.mind, self._report, self._policies_of = hands, mind, report, policies_of
+        self._hands, self.profile, self._report, self._policies_of = hands, profile, report, policies_of
         self.binding = Binding(hands, wake=lambda: self.wake(Urgency.LATER))
         self.evicting = Evicting(hands, wake=lambda: self.wake(Urgency.LATER))
         self._requesting = Requesting(hands, wake=lambda: self.wake(Urgency.LATER), report=report)
@@ -69,8 +74,8 @@ class Sessions:
         """Told of every new way in which a session failed."""
         self.despaired: Callable[[str], None] = lambda reason: None
         """Told when sessions fail one after the other."""
-        self.course_level = 0
-        """How much of the course of sessions is recorded."""
+        self.trace_level = 0
+        """How much of the trace of sessions is recorded."""
         self._stopwatch = Stopwatch(monotonic)
 
     def wake(self, urgency: Urgency) -> None:
@@ -107,7 +112,7 @@ class Sessions:
         try:
             begun = monotonic()
             snapshot = self._hands.picture.snapshot(time())
-            for policy in self._policies_of(snapshot, self.mind.policy):
+            for policy in self._policies_of(snapshot, self.profile.policy):
                 self._hold_one(seen_by(policy, snapshot), policy, begun)
                 begun = monotonic()
         except Exception as problem:  # the scheduler stays up, whatever one session ran into
@@ -126,8 +131,8 @@ class Sessions:
     def _hold_one(self, snapshot: Snapshot, policy: Policy, begun: float) -> None:
         """Decide for one scheduler: for the whole cluster, or for its shard."""
         taken = monotonic()
-        catalogue, times = self._stopwatch.begin(self.mind.catalogue)
-        decisions = self._decider.decide(snapshot, policy, catalogue, course_level=self.course_level)
+        catalogue, times = self._stopwatch.begin(self.profile.catalogue)
+        decisions = self._decider.decide(snapshot, policy, catalogue, trace_level=self.trace_level)
         for watcher in self.timed:
             watcher(monotonic() - begun, taken - begun, times)
         arriving = self._take_out(decisions)
@@ -180,7 +185,7 @@ class Sessions:
         """Return the pods of gangs that a binder has to prepare something for: volumes, claims, shared GPUs."""
         if BIND_REQUEST not in self.followed():
             return frozenset()
-        if self.mind.policy.family == "kai":
+        if self.profile.policy.family == "kai":
             return frozenset(decisions.binds)
         tasks = [task for key in decisions.binds if (task := self._hands.picture.cluster.state.task(key)) is not None]
         gangs = {task.gang or task.key for task in tasks if task.shape.volume_claims or task.shape.resource_claims}

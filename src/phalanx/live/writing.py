@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, Tell, Try, Write
+from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, RecordEvent, Try, Write
 from phalanx.controllers.objects import controller_of
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Invalid, Missing
 from phalanx.live.outbox import Done, Outbox, Rank
@@ -37,7 +37,7 @@ class _Letter:
 class Writer:
     """Sends writes through the outbox; what the server answers is entered into the mirror at once."""
 
-    def __init__(self, client: Client, outbox: Outbox, mirror: Mirror, tell: Callable[[Tell], None]) -> None:
+    def __init__(self, client: Client, outbox: Outbox, mirror: Mirror, tell: Callable[[RecordEvent], None]) -> None:
         """Send nothing yet; `tell` is handed every event."""
         self._client, self._outbox, self._mirror, self._tell = client, outbox, mirror, tell
         self._pending: dict[tuple[Spot, bool], _Letter] = {}
@@ -64,7 +64,7 @@ class Writer:
     async def write(self, write: Write) -> None:
         """Write and wait; a refusal is raised."""
         match write:
-            case Tell():
+            case RecordEvent():
                 self._tell(write)
             case Create(document):
                 await self._outbox.send(Rank.WRITE, _spot_of(document), lambda: self._create(document))
@@ -82,7 +82,7 @@ class Writer:
     def leave(self, write: Write, rank: Rank = Rank.WRITE, *, done: Done | None = None) -> None:
         """Write when there is time; patches of one object that wait are joined. `done` is told what became of a new object."""
         match write:
-            case Tell():
+            case RecordEvent():
                 self._tell(write)
             case Patch():
                 self._leave_patch(_Letter(write), rank)
@@ -147,7 +147,7 @@ class Writer:
         place = {"namespace": namespace} if namespace else {}
         about = {**owner, "metadata": {"name": owner["name"], "uid": owner.get("uid", ""), **place}}
         text = f"{refusal}; {owner['kind']} {owner['name']} waits until that is mended"
-        self._tell(Tell(about, FAILED_CREATE, text, is_warning=True))
+        self._tell(RecordEvent(about, FAILED_CREATE, text, is_warning=True))
 
     async def _patch(self, write: Patch) -> None:
         kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE

@@ -148,7 +148,7 @@ class Shape:
     has_affinity: bool = field(init=False)
     """The task has pod affinity or anti-affinity terms."""
     is_self_contained: bool = field(init=False)
-    """Placing one such task changes the outlook of the next one only on the node that took it."""
+    """Placing one such task changes the node_view of the next one only on the node that took it."""
 
     def __post_init__(self) -> None:
         """Work out once what is asked again and again."""

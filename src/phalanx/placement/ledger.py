@@ -58,7 +58,7 @@ class Ledger:
             self.future[row, nodes] -= taken
         self._touch(nodes)
 
-    def promise(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
+    def pipeline(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
         """Promise `counts` tasks a place once running ones have left; a negative count takes it back."""
         for row, amount in request.rows:
             self.future[row, nodes] -= amount * counts

@@ -1,7 +1,7 @@
 """Shared GPUs: a task goes where single cards have what it asks for, not only the node as a whole.
 
-What cards are and how they are chosen is in `kubernetes/gpu_cards.py`. Here is the book of one session: the cards of every node, who
-has which, and how many tasks of a class each node can still take. Nodes whose cards are in the same state share one plan.
+What cards are and how they are chosen is in `kubernetes/gpu_cards.py`. Here is the book of one session: the cards of every node,
+who has which, and how many tasks of a class each node can still take. Nodes whose cards are in the same state share one plan.
 """
 
 from dataclasses import dataclass, field

@@ -134,7 +134,7 @@ class ExtenderPlugin:
         answer = self._ask(question)
         problem = answer.problem or answer.message
         if problem:
-            question.session.course.note(3, "extender", f"{question.verb}: {problem}", verb=question.verb)
+            question.session.trace.note(3, "extender", f"{question.verb}: {problem}", verb=question.verb)
 
     def task_screen(self, session: Session, task: TaskState, nodes: Index | slice) -> list[Layer] | None:
         """Ask about each node; all are refused when the process should score them and cannot."""

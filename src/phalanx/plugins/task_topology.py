@@ -150,7 +150,7 @@ class TaskTopologyPlugin:
             if any(name.startswith(PREFIX) for name in gang.gang.annotations) and gang.tally.counts[Status.PENDING]:
                 wishes, problem = _read(gang)
                 if problem:
-                    session.course.note(3, "skipped", f"gang {key}: task topology ignored, {problem}", gang=key)
+                    session.trace.note(3, "skipped", f"gang {key}: task topology ignored, {problem}", gang=key)
                 else:
                     self._gangs[key] = _Buckets(gang, wishes)
 

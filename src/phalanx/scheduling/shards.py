@@ -7,7 +7,7 @@ from phalanx.config.policies import policy_of_pool_shard, says_more_than
 from phalanx.errors import ConfigError
 from phalanx.explain.reason_text import counted
 from phalanx.model.shard import DEFAULT_POOL, NODE_POOL, PoolShard
-from phalanx.session.cycle import Mind, run_cycle
+from phalanx.session.cycle import Profile, run_cycle
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import Part, unseen
 from phalanx.session.shards import seen_by
@@ -17,13 +17,13 @@ MOST_SHOWN = 5
 """Names in one sentence."""
 
 
-def decide(snapshot: Snapshot, mind: Mind, *, course_level: int = 0) -> list[Part]:
+def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0) -> list[Part]:
     """Decide for every scheduler that the policy and the SchedulingShards of the input ask for."""
     parts = []
-    for name, own in _schedulers(snapshot, mind.policy):
+    for name, own in _schedulers(snapshot, profile.policy):
         seen = seen_by(own, snapshot)
-        parts.append(Part(name, seen, run_cycle(seen, own, mind.catalogue, course_level=course_level)))
-    rest = unseen(snapshot, _pools(snapshot)) if _is_by_shards(snapshot, mind.policy) else None
+        parts.append(Part(name, seen, run_cycle(seen, own, profile.catalogue, trace_level=trace_level)))
+    rest = unseen(snapshot, _pools(snapshot)) if _is_by_shards(snapshot, profile.policy) else None
     return [*parts, rest] if rest is not None else parts
 
 

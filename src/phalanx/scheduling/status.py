@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
 
-from phalanx.controllers.controller import Patch, Tell, View, Write
+from phalanx.controllers.controller import Patch, RecordEvent, View, Write
 from phalanx.dialects.status_writers import words_of
 from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.explain.answer import group_status
@@ -86,7 +86,7 @@ class StatusWriter:
 def _told(about: Document | None, found: Condition | None) -> Iterator[Write]:
     """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
     if about is not None and found is not None:
-        yield Tell(about, SET_ASIDE, found.message, is_warning=True, is_expected=True)
+        yield RecordEvent(about, SET_ASIDE, found.message, is_warning=True, is_expected=True)
 
 
 def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:

@@ -12,7 +12,7 @@ from phalanx.model.task import GangKey
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.policy import Policy
 from phalanx.session.session import PluginFactory, Session
-from phalanx.session.trace import Course
+from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState
 from phalanx.state.quorum import MINIMA, minima_text
 from phalanx.state.snapshot import Snapshot
@@ -39,20 +39,20 @@ class Catalogue:
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
+class Profile:
     """Who decides: a policy, and what it chooses from."""
 
     policy: Policy
     catalogue: Catalogue
 
 
-def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Decisions:
+def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
     """Decide what to do with the snapshot."""
-    session = open_session(snapshot, policy, catalogue, course_level=course_level)
+    session = open_session(snapshot, policy, catalogue, trace_level=trace_level)
     for name in policy.actions:
-        session.course.note(5, "enter", f"enter action {name}", action=name)
+        session.trace.note(5, "enter", f"enter action {name}", action=name)
         catalogue.actions[name](policy.arguments_by_action.get(name, {})).run(session)
-        session.course.note(5, "leave", f"leave action {name}", action=name)
+        session.trace.note(5, "leave", f"leave action {name}", action=name)
     return close_session(session)
 
 
@@ -66,12 +66,12 @@ class Decider:
         """Know of no cycle yet."""
         self._is_guarded: bool | None = None
 
-    def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Decisions:
+    def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
         """Decide what to do with the snapshot."""
         quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
         if quiet is not None:
             return quiet
-        decisions = run_cycle(snapshot, policy, catalogue, course_level=course_level)
+        decisions = run_cycle(snapshot, policy, catalogue, trace_level=trace_level)
         if decisions.outcomes:
             self._is_guarded = decisions.outcomes[0].is_guarded
         return decisions
@@ -104,9 +104,9 @@ def _waits(key: GangKey, snapshot: Snapshot) -> bool:
     return any(task.status is Status.PENDING for task in snapshot.members_of(key).values())
 
 
-def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, course_level: int = 0) -> Session:
+def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Session:
     """Return a session ready for its actions."""
-    return Session(_seen_by(policy, snapshot), policy, catalogue.plugins, Course(course_level))
+    return Session(_seen_by(policy, snapshot), policy, catalogue.plugins, Trace(trace_level))
 
 
 def _seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:
@@ -122,7 +122,7 @@ def close_session(session: Session) -> Decisions:
     decisions = session.decisions
     if session.policy.heals:
         _note_minima(session)
-    decisions.course = session.course.events
+    decisions.trace = session.trace.events
     active = set(session.snapshot.active)
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):

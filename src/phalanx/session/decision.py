@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.session.trace import CourseEvent
+from phalanx.session.trace import TraceEvent
 from phalanx.state.gang_state import GangState
 
 
@@ -47,7 +47,7 @@ class Decisions:
     evictions: dict[TaskKey, Eviction] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     queues: dict[str, dict[str, Mapping[str, float]]] = field(default_factory=dict)
-    course: list[CourseEvent] = field(default_factory=list)
+    trace: list[TraceEvent] = field(default_factory=list)
     annotations: dict[TaskKey, dict[str, str]] = field(default_factory=dict)
     """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
     stamps: dict[GangKey, dict[str, str | None]] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """How the nodes look to one class of tasks: which may take one, how many, and what they score.
 
-An outlook is made once per shape and session and kept up to date: when nodes changed, only those are looked at again. That
+An node_view is made once per shape and session and kept up to date: when nodes changed, only those are looked at again. That
 holds for shapes whose placement matters to the next one only on the node that took it; for all others (affinity, spread,
 ports, volumes, claims) everything is looked at again after every change.
 """
@@ -37,7 +37,7 @@ class Valuation:
         return self.floats + (self.whole + relative).astype(np.float64)
 
 
-class Outlook:
+class NodeView:
     """Feasibility and scores of all nodes for one shape."""
 
     def __init__(self, session: "Session", shape: Shape) -> None:
@@ -79,7 +79,7 @@ class Outlook:
         return bool(self._allowed[node])
 
     def refresh(self) -> None:
-        """Bring the outlook in line with the books."""
+        """Bring the node_view in line with the books."""
         ledger = self._session.ledger
         if ledger.position == self._position:
             return
@@ -283,8 +283,8 @@ class Outlook:
 class _Run:
     """The places chosen so far in one call, which the books do not know yet."""
 
-    def __init__(self, outlook: Outlook, nodes: int) -> None:
-        self._outlook = outlook
+    def __init__(self, node_view: NodeView, nodes: int) -> None:
+        self._node_view = node_view
         self.now: list[int] = []
         self.later: list[int] = []
         self._held = np.zeros(nodes, dtype=np.int64)
@@ -299,15 +299,15 @@ class _Run:
     def overlay(self, scores: Scores, touched: Index, more: int, is_now: bool, relative: Counts) -> Scores:
         """Correct scores where places were chosen already, as if `more` tasks came on top."""
         if touched.size:
-            scores[touched] = self._outlook.value_at(self._site(touched, more, is_now)).total(relative[touched])
+            scores[touched] = self._node_view.value_at(self._site(touched, more, is_now)).total(relative[touched])
         return scores
 
     def ahead(self, node: int, last: int, is_now: bool, relative: int) -> Scores:
         """Return the scores of a node after 2 to `last` more tasks."""
         extra = np.arange(2, last + 1, dtype=np.int64)
         site = self._site(np.full(len(extra), node, dtype=np.int64), extra, is_now)
-        return self._outlook.value_at(site).total(relative)
+        return self._node_view.value_at(site).total(relative)
 
     def _site(self, nodes: Index, more: Counts | int, is_now: bool) -> Site:
-        booked = self.taken[nodes] + more if self._outlook.books_are_live else 0
+        booked = self.taken[nodes] + more if self._node_view.books_are_live else 0
         return Site(nodes, self._held[nodes] + (more if is_now else 0), booked)

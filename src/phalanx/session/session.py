@@ -19,19 +19,19 @@ from phalanx.session import combine
 from phalanx.session.decision import Decisions
 from phalanx.session.eligible import sort_out
 from phalanx.session.hooks import Layer, Room, Scope, Site, SortKey, Term
-from phalanx.session.node_view import Outlook, Valuation
+from phalanx.session.node_view import NodeView, Valuation
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.session.shards import shard_parts
 from phalanx.session.statement import Kind, Operation, Statement
 from phalanx.session.task_order import tasks_in_order
-from phalanx.session.trace import Course, note_votes
+from phalanx.session.trace import Trace, note_votes
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.gang_topology import locate_gang
 from phalanx.state.node_table import request_of, vector_of
 from phalanx.state.snapshot import EMPTY, Snapshot
 from phalanx.state.verdict import Verdict, Vote
 
-MOST_OUTLOOKS = 128
+MOST_NODE_VIEWS = 128
 """Kept at once, the least recently used given up first: 0.7 MB each on 10,000 nodes."""
 
 
@@ -53,9 +53,9 @@ class PluginFactory(Protocol):
 class Session:
     """What one cycle knows and does."""
 
-    def __init__(self, snapshot: Snapshot, policy: Policy, factories: Mapping[str, PluginFactory], course: Course) -> None:
+    def __init__(self, snapshot: Snapshot, policy: Policy, factories: Mapping[str, PluginFactory], trace: Trace) -> None:
         """Open the session: take the books, ask every plugin to open."""
-        self.snapshot, self.policy, self.course = snapshot, policy, course
+        self.snapshot, self.policy, self.trace = snapshot, policy, trace
         self.now = snapshot.now
         used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
         self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, used, releasing)
@@ -74,8 +74,8 @@ class Session:
         self._latest_version = 0
         self._requests: dict[int, Request] = {}
         self._books: dict[Any, Any] = {}
-        self._outlooks: dict[Hashable, Outlook] = {}
-        self._outlook_keys: dict[int, Hashable] = {}
+        self._node_views: dict[Hashable, NodeView] = {}
+        self._node_view_keys: dict[int, Hashable] = {}
         self._local: dict[int, bool] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
         self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self.queues)
@@ -174,7 +174,7 @@ class Session:
         self._book(operation, 1)
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
         operation.version_after = self.version = self._latest_version
-        if self.course.level >= 3:
+        if self.trace.level >= 3:
             self._note_operation(operation, "evicted" if evicts else status.word.lower())
 
     def revert(self, operation: Operation) -> None:
@@ -204,7 +204,7 @@ class Session:
         if operation.kind is Kind.ALLOCATE:
             self.ledger.take(request, nodes, counts)
         elif operation.kind is Kind.PIPELINE:
-            self.ledger.promise(request, nodes, counts)
+            self.ledger.pipeline(request, nodes, counts)
         else:
             self.ledger.release(request, nodes, counts)
         if self.books_are_live:
@@ -239,7 +239,7 @@ class Session:
     def _note_operation(self, operation: Operation, verb: str) -> None:
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
             name = self.node_name(node)
-            self.course.note(3, verb, f"{verb} task {task.task.key} on node {name}", task=task.task.key, node=name)
+            self.trace.note(3, verb, f"{verb} task {task.task.key} on node {name}", task=task.task.key, node=name)
 
     # --- orders ----------------------------------------------------------------------------------------------------
 
@@ -299,8 +299,8 @@ class Session:
     def gang_starving(self, gang: GangState) -> Verdict:
         """Tell whether the gang may take room from others."""
         verdict = combine.first_tier_agrees(self._hooks["gang_starving"], self, gang)
-        if self.course.level >= 4:
-            self.course.note(4, "starving", f"gang {gang.key} {'starves' if verdict.ok else 'does not starve'}", gang=gang.key)
+        if self.trace.level >= 4:
+            self.trace.note(4, "starving", f"gang {gang.key} {'starves' if verdict.ok else 'does not starve'}", gang=gang.key)
         return verdict
 
     def tolerated_gap(self, gang: GangState) -> int | None:
@@ -377,9 +377,9 @@ class Session:
     def _victims(self, hook: str, *question: object) -> list[TaskState]:
         rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else combine.victims
         chosen, self._voters = rule(self._hooks[hook], *question)
-        if self.course.level >= 4:
+        if self.trace.level >= 4:
             votes = {method.__self__.name: method(*question) for method in combine.flat(self._hooks[hook])}
-            note_votes(self.course, hook, question, votes, chosen)
+            note_votes(self.trace, hook, question, votes, chosen)
         return chosen
 
     def voters(self) -> list[str]:
@@ -401,7 +401,7 @@ class Session:
     # --- nodes -----------------------------------------------------------------------------------------------------
 
     def is_local(self, shape: Shape) -> bool:
-        """Tell whether a placement of this shape changes the outlook of the next one only on its own node."""
+        """Tell whether a placement of this shape changes the node_view of the next one only on its own node."""
         answer = self._local.get(id(shape))
         if answer is None:
             coupling = (plugin.couples_nodes for _, _, plugin in self.plugins if hasattr(plugin, "couples_nodes"))
@@ -409,26 +409,26 @@ class Session:
             self._local[id(shape)] = answer
         return answer
 
-    def outlook(self, shape: Shape) -> Outlook:
+    def node_view(self, shape: Shape) -> NodeView:
         """Return how the nodes look to tasks of this shape, up to date.
 
-        Shapes that differ only in labels share one outlook when labels do not matter.
+        Shapes that differ only in labels share one node_view when labels do not matter.
         """
         key = self.class_of(shape)
-        outlook = self._outlooks.pop(key, None)
-        if outlook is None:
-            outlook = Outlook(self, shape)
-            if len(self._outlooks) >= MOST_OUTLOOKS:
-                del self._outlooks[next(iter(self._outlooks))]
-        self._outlooks[key] = outlook
-        outlook.refresh()
-        return outlook
+        node_view = self._node_views.pop(key, None)
+        if node_view is None:
+            node_view = NodeView(self, shape)
+            if len(self._node_views) >= MOST_NODE_VIEWS:
+                del self._node_views[next(iter(self._node_views))]
+        self._node_views[key] = node_view
+        node_view.refresh()
+        return node_view
 
     def class_of(self, shape: Shape) -> Hashable:
         """Return what shapes have in common that no node can tell apart."""
-        key = self._outlook_keys.get(id(shape))
+        key = self._node_view_keys.get(id(shape))
         if key is None:
-            key = self._outlook_keys[id(shape)] = shape.placement_key() if self.is_local(shape) else id(shape)
+            key = self._node_view_keys[id(shape)] = shape.placement_key() if self.is_local(shape) else id(shape)
         return key
 
     def prefilter(self, task: TaskState) -> Verdict:

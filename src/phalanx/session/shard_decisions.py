@@ -33,7 +33,7 @@ def together(parts: Sequence[Part]) -> Decisions:
         whole.claims |= own.claims
         whole.errors |= own.errors
         whole.outcomes += own.outcomes
-        whole.course += own.course
+        whole.trace += own.trace
         if own.again is not None:
             whole.look_again(own.again)
         prefix = f"{part.shard}/" if len(parts) > 1 else ""

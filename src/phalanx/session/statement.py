@@ -170,11 +170,11 @@ class Statement:
         self._is_open = False
 
     def _note(self, verb: str) -> None:
-        course = self._session.course
-        if course.level >= 3:
+        trace = self._session.trace
+        if trace.level >= 3:
             kinds = Counter(operation.kind.name.lower() for operation in self.operations for _ in operation.tasks)
             what = ", ".join(f"{count} to {kind}" for kind, count in sorted(kinds.items()))
-            course.note(3, verb, f"{verb} of tasks: {what}", operations=dict(kinds))
+            trace.note(3, verb, f"{verb} of tasks: {what}", operations=dict(kinds))
 
     def _bind(self, operation: Operation) -> None:
         names, binds = self._session.snapshot.nodes.names, self._session.decisions.binds

@@ -1,6 +1,6 @@
 """Filters of one task or gang alone: what its queue or its gang says about nodes, beyond what its shape says.
 
-An outlook is shared by all tasks of a shape, so it knows nothing of these. The actions ask for them where they choose a node.
+An node_view is shared by all tasks of a shape, so it knows nothing of these. The actions ask for them where they choose a node.
 """
 
 from collections.abc import Sequence

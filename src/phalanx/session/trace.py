@@ -1,4 +1,4 @@
-"""The course of a session: what was considered, in which order, and why it went the way it did.
+"""The trace of a session: what was considered, in which order, and why it went the way it did.
 
 Nothing is recorded unless a level is asked for; callers test `level` first, so a silent session pays one comparison.
 
@@ -16,7 +16,7 @@ MOST_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class CourseEvent:
+class TraceEvent:
     """One step of a session."""
 
     level: int
@@ -25,7 +25,7 @@ class CourseEvent:
     fields: dict[str, object] = field(default_factory=dict)
 
 
-class Course:
+class Trace:
     """Collects events up to a level; level 0 collects nothing."""
 
     __slots__ = ("events", "level")
@@ -33,12 +33,12 @@ class Course:
     def __init__(self, level: int = 0) -> None:
         """Start empty."""
         self.level = level
-        self.events: list[CourseEvent] = []
+        self.events: list[TraceEvent] = []
 
     def note(self, level: int, event: str, text: str, **fields: object) -> None:
         """Record a step if its level is wanted."""
         if level <= self.level:
-            self.events.append(CourseEvent(level, event, text, fields))
+            self.events.append(TraceEvent(level, event, text, fields))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -47,10 +47,10 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def note_votes(course: Course, hook: str, question: Sequence[Any], votes: Mapping[str, Any], chosen: Sequence[Any]) -> None:
+def note_votes(trace: Trace, hook: str, question: Sequence[Any], votes: Mapping[str, Any], chosen: Sequence[Any]) -> None:
     """Record what each plugin says about victims, and what comes out."""
     preemptor = question[1].task.key
     said = {name: "no say" if vote is None else [task.task.key for task in vote] for name, vote in votes.items()}
     names = [task.task.key for task in chosen]
     text = f"{len(names)} task(s) may go for {preemptor}" + (f": {', '.join(names)}" if names else "")
-    course.note(4, "victims", text, task=preemptor, hook=hook, votes=said, victims=names)
+    trace.note(4, "victims", text, task=preemptor, hook=hook, votes=said, victims=names)

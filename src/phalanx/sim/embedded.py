@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import PhalanxError
-from phalanx.explain.event_text import news
+from phalanx.explain.event_text import gang_events
 from phalanx.explain.gangs import GangBook
 from phalanx.model.kinds import Document
 from phalanx.session.decision import Decisions
@@ -54,7 +54,7 @@ class Embedded:
         behind_gates = self.world.gates.waits if self.world.gates is not None else {}
         for key, text in self._book.note(snapshot, decisions, behind_gates).items():
             self._events.waits(snapshot.gangs[key], text)
-        for item in news(decisions):
+        for item in gang_events(decisions):
             self._events.happened(item)
 
     def gangs(self) -> Document:

@@ -2,10 +2,10 @@
 
 from collections import deque
 
-from phalanx.controllers.controller import Tell
+from phalanx.controllers.controller import RecordEvent
 from phalanx.controllers.objects import group_of
 from phalanx.errors import ClusterError
-from phalanx.explain.event_text import News, bind_text, eviction_text
+from phalanx.explain.event_text import GangEvent, bind_text, eviction_text
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
@@ -45,16 +45,16 @@ class EventWriter:
         """A gang waits, for a reason that was not known before."""
         self._on_group(gang, "FailedScheduling", why, is_warning=True)
 
-    def happened(self, item: News) -> None:
+    def happened(self, item: GangEvent) -> None:
         """A gang starts, or its time is up."""
         self._on_group(item.group, item.reason, item.message, is_warning=item.is_warning)
 
     def _on_group(self, gang: Gang, reason: str, message: str, *, is_warning: bool) -> None:
         group = group_of(self._store, gang)
         if group is not None:
-            self.tell(Tell(group, reason, message, is_warning=is_warning))
+            self.tell(RecordEvent(group, reason, message, is_warning=is_warning))
 
-    def tell(self, event: Tell) -> None:
+    def tell(self, event: RecordEvent) -> None:
         """A controller wants something to be known."""
         self._write(
             kind_of(event.about), event.about, event.reason, event.message, type_="Warning" if event.is_warning else "Normal"

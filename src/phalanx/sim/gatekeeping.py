@@ -3,7 +3,7 @@
 from phalanx.errors import ClusterError
 from phalanx.model.task import GangKey
 from phalanx.scheduling.gates import GatePlanner
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.store.memory import MemoryStore
 from phalanx.store.watch_history import DELETED, Event
@@ -14,10 +14,10 @@ BETWEEN_SESSIONS_SECONDS, AFTER_REFUSAL_SECONDS = 1.0, 5.0
 class Gatekeeping:
     """Watches a store and writes plans."""
 
-    def __init__(self, store: MemoryStore, kernel: Kernel, mind: Mind) -> None:
+    def __init__(self, store: MemoryStore, kernel: Kernel, profile: Profile) -> None:
         """Begin to listen."""
         self._store, self._kernel = store, kernel
-        self._planner = GatePlanner(mind.policy, mind.catalogue, store.everything)
+        self._planner = GatePlanner(profile.policy, profile.catalogue, store.everything)
         self._is_planned = False
         self._last = -1e18
         store.listen(self._hear)

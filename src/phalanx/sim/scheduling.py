@@ -12,7 +12,7 @@ from phalanx.model.status import Status
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.scheduling.bind_requests import request_writes
 from phalanx.scheduling.status import StatusWriter
-from phalanx.session.cycle import Decider, Mind, run_cycle
+from phalanx.session.cycle import Decider, Profile, run_cycle
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shards import seen_by
 from phalanx.sim.event_queue import Kernel, Rank, Timer
@@ -28,15 +28,15 @@ class Scheduling:
     """Runs sessions on a cluster and carries them out."""
 
     def __init__(
-        self, cluster: ObjectCluster, store: MemoryStore, kernel: Kernel, mind: Mind, settings: Settings, chance: Random
+        self, cluster: ObjectCluster, store: MemoryStore, kernel: Kernel, profile: Profile, settings: Settings, chance: Random
     ) -> None:
         """Decide nothing before the first change."""
         self._cluster, self._store, self._kernel = cluster, store, kernel
-        self._mind, self._settings, self._chance = mind, settings, chance
+        self._mind, self._settings, self._chance = profile, settings, chance
         self._statuses = StatusWriter(store)
         self.pen = Pen(store)
         # In the family kai shares are counted over all gangs of a session.
-        is_parkable = settings.parks_up_to > 0 and mind.policy.family != "kai"
+        is_parkable = settings.parks_up_to > 0 and profile.policy.family != "kai"
         self._parking = ParkingLot(settings.parks_up_to) if is_parkable else None
         self._planned: Timer | None = None
         self._last = -1e18

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from phalanx.controllers.controller import Controller, Evict, Tell
+from phalanx.controllers.controller import Controller, Evict, RecordEvent
 from phalanx.controllers.objects import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
@@ -22,7 +22,7 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT,
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.session.cycle import Mind
+from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.sim.claim_controller import ClaimKeeping
 from phalanx.sim.controlling import Controllers
@@ -51,8 +51,8 @@ class World:
     """A cluster that lives as long as somebody advances it."""
 
     def __init__(
-        self, mind: Mind, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
-        controllers: Sequence[Controller] = (), gates: Mind | None = None,
+        self, profile: Profile, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
+        controllers: Sequence[Controller] = (), gates: Profile | None = None,
     ) -> None:  # fmt: skip
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back."""
         self.last_change = start
@@ -83,7 +83,7 @@ class World:
         self._kubelets.lost.append(self.faults.lose)
         self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
         self.recorder = Recorder(self.cluster, self.kernel, start)
-        self.scheduling = Scheduling(seen, self.store, self.kernel, mind, self.settings, self._chance)
+        self.scheduling = Scheduling(seen, self.store, self.kernel, profile, self.settings, self._chance)
         self.work.listeners.append(self.recorder.set_whole)
         self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
         self.scheduling.evicted.append(self._note_eviction)
@@ -260,12 +260,12 @@ class World:
         meta = pod.get("metadata", {})
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
-    def _note_warning(self, event: Tell) -> None:
+    def _note_warning(self, event: RecordEvent) -> None:
         """Keep what is wrong with objects."""
         if event.is_warning and not event.is_expected:
             self.problems.append(event.message)
 
-    def _pass_on(self, event: Tell) -> None:
+    def _pass_on(self, event: RecordEvent) -> None:
         """Let those hear what sessions tell who hear what controllers tell."""
         for listener in self.controllers.pen.told:
             listener(event)

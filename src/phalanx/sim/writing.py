@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, Tell, Write
+from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, RecordEvent, Write
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import Document
 from phalanx.store import patches
@@ -15,7 +15,7 @@ class Pen:
     def __init__(self, store: MemoryStore) -> None:
         """Write to a store."""
         self._store = store
-        self.told: list[Callable[[Tell], None]] = []
+        self.told: list[Callable[[RecordEvent], None]] = []
         """Told of every event that somebody wants to be known."""
         self.evicting: list[Callable[[Evict], None]] = []
         """Told of every pod that has to go, before it does; a budget may still say no."""
@@ -36,7 +36,7 @@ class Pen:
                 self._evict(write)
             case Bind(namespace, name, node, uid):
                 self._store.bind(namespace, name, node, uid=uid)
-            case Tell():
+            case RecordEvent():
                 for listener in self.told:
                     listener(write)
 

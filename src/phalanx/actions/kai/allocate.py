@@ -6,7 +6,7 @@ from functools import partial
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, waiting_jobs
 from phalanx.actions.kai.placement import Placer
-from phalanx.actions.placeholders import promise_places_of_placeholders
+from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.kai.podsets import next_tasks
 from phalanx.kai.stamps import stamp_start
 from phalanx.model.status import HOLDING, Status
@@ -26,7 +26,7 @@ class AllocateAction:
 
     def run(self, session: Session) -> None:
         """Try job after job; one that was placed and has tasks left comes again."""
-        promise_places_of_placeholders(session)
+        nominate_places_of_placeholders(session)
         line, placer, failed = JobLine(session, waiting_jobs(session, self.name)), Placer(session), FailedJobs(session)
         while (gang := line.pop()) is not None:
             if failed.attempt(gang, partial(self._try, session, placer, gang)) and any(
@@ -43,7 +43,7 @@ class AllocateAction:
             verdict = proportion.capacity(session, gang, tasks)
             if not verdict.ok:
                 gang.verdicts.append(verdict)
-                session.course.note(4, "no quota", f"job {gang.key}: {verdict.message}", gang=gang.key)
+                session.trace.note(4, "no quota", f"job {gang.key}: {verdict.message}", gang=gang.key)
                 return False
         is_new = not gang.tally.total(HOLDING)
         with session.statement() as statement:

@@ -8,7 +8,7 @@ from typing import Any
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
 from phalanx.actions.kai.solver import Solver, gone, uprooted
-from phalanx.actions.kai.victim_order import Unit, VictimLine, VictimOrder, holders
+from phalanx.actions.kai.victim_order import VictimLine, VictimOrder, VictimUnit, holders
 from phalanx.kai.amounts import ZERO, Figures, plus
 from phalanx.kai.podsets import is_elastic, is_preemptible, next_tasks
 from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
@@ -47,7 +47,7 @@ class _SearchAction:
         """Tell whether a job may give to another."""
         raise NotImplementedError
 
-    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
+    def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
         """Tell whether a scenario that evicts these units for these tasks is fair."""
         return True
 
@@ -87,7 +87,7 @@ class _SearchAction:
         runtime = self._min_runtime(session)
         return runtime is None or is_elastic(victim) or not runtime.protects(session, gang, victim, self.name)
 
-    def _spares_cores(self, session: Session, gang: GangState, units: list[Unit]) -> bool:
+    def _spares_cores(self, session: Session, gang: GangState, units: list[VictimUnit]) -> bool:
         """Tell whether jobs that have just started keep their core where it is."""
         runtime = self._min_runtime(session)
         return runtime is None or runtime.spares(session, gang, [task for unit in units for task in unit], self.name)
@@ -128,7 +128,7 @@ class ConsolidationAction(_SearchAction):
         self._moved.add(victim.key)
         return True
 
-    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
+    def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
         """Everybody must have found a new place."""
         return not gone(units)
 
@@ -199,7 +199,7 @@ class ReclaimAction(_SearchAction):
         self._standing = session.instance("proportion").tree.standing()
         self._asking = self._reclaimer(session, gang)
 
-    def judge(self, session: Session, units: list[Unit], tasks: list[TaskState]) -> bool:
+    def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
         """Ask the arithmetic of queues; who is moved has lost nothing, unless the option says otherwise."""
         proportion = session.instance("proportion")
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
@@ -218,7 +218,7 @@ class ReclaimAction(_SearchAction):
         return f"Pod {task.task.key} was preempted by workload {gang.key}."
 
 
-def _sum(session: Session, unit: Unit) -> Figures:
+def _sum(session: Session, unit: VictimUnit) -> Figures:
     total = ZERO
     for task in unit:
         total = plus(total, session.instance("proportion").amounts(session, task.task.shape, task.node))

@@ -82,7 +82,7 @@ class FailedJobs:
 
     def _tell(self, gang: GangState, twin_gang: GangState, verdicts: list[Verdict]) -> None:
         gang.verdicts += verdicts
-        self._session.course.note(4, "alike", f"job {gang.key}: like {twin_gang.key}, which was tried in vain", gang=gang.key)
+        self._session.trace.note(4, "alike", f"job {gang.key}: like {twin_gang.key}, which was tried in vain", gang=gang.key)
         for task, twin in zip(next_tasks(self._session, gang), next_tasks(self._session, twin_gang), strict=True):
             if self._holders is None:
                 task.error, task.attempt, task.attempt_node = twin.error, twin.attempt, twin.attempt_node

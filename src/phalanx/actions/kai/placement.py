@@ -27,11 +27,11 @@ class Place:
 
 
 class Placer:
-    """Places attempts; `promises_only` never takes room at once, as the searches for victims do."""
+    """Places attempts; `pipelines_only` never takes room at once, as the searches for victims do."""
 
-    def __init__(self, session: Session, *, promises_only: bool = False) -> None:
+    def __init__(self, session: Session, *, pipelines_only: bool = False) -> None:
         """Serve one session. The book of shared devices is opened first: they are not there for whole requests."""
-        self._session, self._promises_only = session, promises_only
+        self._session, self._pipelines_only = session, pipelines_only
         session.book(SharedGpus)
 
     def place(self, gang: GangState, tasks: list[TaskState], statement: Statement, nodes: Mask | None = None) -> bool:
@@ -41,8 +41,8 @@ class Placer:
         if not any(self._place_group(gang, "", tasks, statement, some) for some in offers(self._session, gang, offered)):
             statement.rollback(mark)
             return False
-        if not self._promises_only and _waits_for_promises(gang):
-            _promise_all(gang, statement, mark)
+        if not self._pipelines_only and _waits_for_pipelined(gang):
+            _pipeline_all(gang, statement, mark)
         return True
 
     def _place_group(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, offered: Mask) -> bool:
@@ -73,7 +73,7 @@ class Placer:
         is_home = task.status is Status.RELEASING and task.node == place.node
         if is_home and self._session.book(SharedGpus).stays(task, place.node) and statement.restore(task):
             return True
-        take = statement.allocate if place.is_now and not self._promises_only else statement.pipeline
+        take = statement.allocate if place.is_now and not self._pipelines_only else statement.pipeline
         take([task], [place.node])
         return True
 
@@ -85,7 +85,7 @@ class Placer:
             self._note(task, lambda: FitError.same_everywhere(int(nodes.sum()), verdict.message))
             return None
         request = session.request_of(shape)
-        later = fits(session.ledger.future, request) & session.outlook(shape).allowed & nodes
+        later = fits(session.ledger.future, request) & session.node_view(shape).allowed & nodes
         now = fits(session.ledger.idle, request)
         for waits in session.node_waits(shape):
             now &= ~waits
@@ -95,7 +95,7 @@ class Placer:
         allowed = own_filters(session, task, later).narrow(later)
         later = later if allowed is None else allowed
         if not later.any():
-            self._note(task, lambda: session.outlook(shape).error(within=nodes))
+            self._note(task, lambda: session.node_view(shape).error(within=nodes))
             return None
         scores = session.placement_scores(task, nodes)
         node = int(np.where(later, scores, NOT_A_CANDIDATE).argmax())
@@ -104,7 +104,7 @@ class Placer:
 
     def _note(self, task: TaskState, error: Callable[[], FitError]) -> None:
         """Remember why no node took a task; a trial, which looks at some nodes of a cluster as it might be, tells nothing new."""
-        if not self._promises_only or task.error is None:
+        if not self._pipelines_only or task.error is None:
             task.error = error()
 
 
@@ -123,12 +123,12 @@ def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[Tas
     return [task for task in tasks if is_below(task)]
 
 
-def _waits_for_promises(gang: GangState) -> bool:
+def _waits_for_pipelined(gang: GangState) -> bool:
     """Tell whether a leaf has a promised task and too few that really have a place."""
     return any(leaf.count([Status.PIPELINED]) and leaf.count(HOLDING) < leaf.minimum for leaf in pod_sets(gang))
 
 
-def _promise_all(gang: GangState, statement: Statement, mark: int) -> None:
+def _pipeline_all(gang: GangState, statement: Statement, mark: int) -> None:
     """Turn the places of this attempt into promises on the same nodes: nothing of the gang starts before all of it can."""
     moves = [(operation.kind, list(operation.tasks), list(operation.nodes)) for operation in statement.operations[mark:]]
     statement.rollback(mark)

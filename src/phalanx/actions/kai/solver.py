@@ -12,7 +12,7 @@ import numpy as np
 
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder
 from phalanx.actions.kai.placement import Placer
-from phalanx.actions.kai.victim_order import Unit, VictimLine
+from phalanx.actions.kai.victim_order import VictimLine, VictimUnit
 from phalanx.kai.amounts import Figures
 from phalanx.kai.podsets import is_whole, next_tasks
 from phalanx.kubernetes.shared_gpus import SharedGpus, uses_gpu
@@ -23,21 +23,21 @@ from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Statement
 from phalanx.state.gang_state import GangState, TaskState
 
-Judge = Callable[[list[Unit], list[TaskState]], bool]
+Judge = Callable[[list[VictimUnit], list[TaskState]], bool]
 """Says whether a scenario is fair, given all units that it evicts for these tasks: some have another place, or stay."""
 
 
-def gone(units: list[Unit]) -> list[Unit]:
+def gone(units: list[VictimUnit]) -> list[VictimUnit]:
     """Return what of the units found no other place."""
     return _those_in(units, (Status.RELEASING,))
 
 
-def uprooted(units: list[Unit]) -> list[Unit]:
+def uprooted(units: list[VictimUnit]) -> list[VictimUnit]:
     """Return what of the units does not stay where it is, whether it found another place or not."""
     return _those_in(units, (Status.RELEASING, Status.PIPELINED))
 
 
-def _those_in(units: list[Unit], statuses: tuple[Status, ...]) -> list[Unit]:
+def _those_in(units: list[VictimUnit], statuses: tuple[Status, ...]) -> list[VictimUnit]:
     parts = [[task for task in unit if task.status in statuses] for unit in units]
     return [part for part in parts if part]
 
@@ -50,12 +50,12 @@ class Solver:
     ) -> None:
         """Serve a job; `message` says why a task has to go, `others` are all jobs that wait."""
         self._session, self._gang, self._action, self._message, self._others = session, gang, action, message, others
-        self._placer = Placer(session, promises_only=True)
+        self._placer = Placer(session, pipelines_only=True)
 
     def solve(self, make_line: Callable[[], VictimLine], judge: Judge) -> Statement | None:
         """Return a statement that places the job, or None; grows the problem task by task and keeps the victims found so far."""
         tasks = next_tasks(self._session, self._gang)
-        recorded: list[Unit] = []
+        recorded: list[VictimUnit] = []
         for count in range(1, len(tasks) + 1):
             found = self._search(tasks[:count], recorded, make_line(), judge)
             if found is None:
@@ -67,9 +67,9 @@ class Solver:
         return None
 
     def _search(
-        self, tasks: list[TaskState], recorded: list[Unit], line: VictimLine, judge: Judge
-    ) -> tuple[Statement, list[Unit]] | None:
-        potential: list[Unit] = []
+        self, tasks: list[TaskState], recorded: list[VictimUnit], line: VictimLine, judge: Judge
+    ) -> tuple[Statement, list[VictimUnit]] | None:
+        potential: list[VictimUnit] = []
         line.skip([task for unit in recorded for task in unit])
         if recorded and (statement := self._simulate(tasks, recorded, potential, judge)):
             return statement, self._victims(statement, recorded)
@@ -81,13 +81,13 @@ class Solver:
                 return statement, self._victims(statement, [*recorded, *potential])
         return None
 
-    def _victims(self, statement: Statement, units: list[Unit]) -> list[Unit]:
+    def _victims(self, statement: Statement, units: list[VictimUnit]) -> list[VictimUnit]:
         """Return the units of which somebody was evicted in the end, moved ones included; a unit goes whole."""
         evicted = {id(operation.tasks[0]) for operation in statement.operations if operation.kind is Kind.EVICT}
         stayed = {id(operation.tasks[0]) for operation in statement.operations if operation.undoes is not None}
         return [unit for unit in units if any(id(task) in evicted - stayed for task in unit)]
 
-    def _could_work(self, tasks: list[TaskState], units: list[Unit]) -> bool:
+    def _could_work(self, tasks: list[TaskState], units: list[VictimUnit]) -> bool:
         """Tell whether the cluster has enough GPUs with the victims gone, node by node: the largest request to the freest node."""
         row = self._session.snapshot.space.row_by_name.get(GPU)
         wanted = sorted((task.task.shape.request.get(GPU, 0) for task in tasks), reverse=True)
@@ -104,7 +104,9 @@ class Solver:
             free[node] -= amount
         return True
 
-    def _simulate(self, tasks: list[TaskState], recorded: list[Unit], potential: list[Unit], judge: Judge) -> Statement | None:
+    def _simulate(
+        self, tasks: list[TaskState], recorded: list[VictimUnit], potential: list[VictimUnit], judge: Judge
+    ) -> Statement | None:
         """Try a scenario, node by node of the latest victim."""
         statement = self._session.trial()
         self._evict(statement, recorded)
@@ -120,17 +122,17 @@ class Solver:
         statement.discard()
         return None
 
-    def _on_node(self, potential: list[Unit], node: int) -> list[Unit]:
+    def _on_node(self, potential: list[VictimUnit], node: int) -> list[VictimUnit]:
         """Return the potential victims of all jobs that have one on the node."""
         jobs = {unit[0].gang.key for unit in potential if any(task.node == node for task in unit)}
         return [unit for unit in potential if unit[0].gang.key in jobs]
 
-    def _evict(self, statement: Statement, units: list[Unit]) -> None:
+    def _evict(self, statement: Statement, units: list[VictimUnit]) -> None:
         for unit in units:
             for task in unit:
                 statement.evict(task, action=self._action, preemptor=self._gang.key, reason=self._message(task))
 
-    def _place_everybody(self, tasks: list[TaskState], units: list[Unit], statement: Statement) -> bool:
+    def _place_everybody(self, tasks: list[TaskState], units: list[VictimUnit], statement: Statement) -> bool:
         """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
         nodes = self._nodes(tasks, units)
         jobs = {unit[0].gang.key: unit[0].gang for unit in units}
@@ -160,7 +162,7 @@ class Solver:
         proportion = self._session.instance("proportion")
         return proportion is None or bool(proportion.capacity(self._session, gang, tasks).ok)
 
-    def _nodes(self, tasks: list[TaskState], units: list[Unit]) -> Mask:
+    def _nodes(self, tasks: list[TaskState], units: list[VictimUnit]) -> Mask:
         """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims; all without GPUs."""
         row = self._session.snapshot.space.row_by_name.get(GPU)
         if row is None or not any(uses_gpu(task.task.shape) for task in tasks):

@@ -17,7 +17,7 @@ from phalanx.controllers.binder.pending import BROKEN, Ask, asks_of, circle_of, 
 from phalanx.controllers.binder.preparation import prepared, taken_back, volume_claims_of
 from phalanx.controllers.binder.reservation_pod import IMAGE
 from phalanx.controllers.binder.wholeness import is_whole_with
-from phalanx.controllers.controller import NOTHING, Bind, Create, Evict, Key, Patch, Result, Tell, Try, View, Write
+from phalanx.controllers.controller import NOTHING, Bind, Create, Evict, Key, Patch, RecordEvent, Result, Try, View, Write
 from phalanx.controllers.objects import inside, key_of, meta_of, problem_writes
 from phalanx.dialects.bind_requests import LAST_ATTEMPT, ROLLED_BACK
 from phalanx.errors import SnapshotError
@@ -241,7 +241,7 @@ def _attempt_failed(ask: Ask, reason: str, now: float) -> list[Write]:
     return [
         _patch(ask, {"metadata": {"annotations": {LAST_ATTEMPT: moment_text(now), ROLLED_BACK: None}}}),
         _patch(ask, {"status": status}, is_status=True),
-        Tell(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True),
+        RecordEvent(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True),
     ]
 
 
@@ -254,13 +254,13 @@ def _succeed(ask: Ask, now: float) -> list[Write]:
     key = ask.pod_key
     done = _patch(ask, {"status": {"phase": SUCCEEDED, "reason": None}}, is_status=True)
     text = f"Pod {key.namespace}/{key.name} is bound to node {inside(ask.pod, 'spec', 'nodeName')}"
-    return [*_condition(ask, now, "True", BOUND, text), Tell(ask.pod, BOUND, text), done]
+    return [*_condition(ask, now, "True", BOUND, text), RecordEvent(ask.pod, BOUND, text), done]
 
 
 def _told(ask: Ask, now: float, reason: str) -> list[Write]:
     return [
         *_condition(ask, now, "False", BINDING_ERROR, reason),
-        Tell(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True),
+        RecordEvent(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True),
     ]
 
 
@@ -276,7 +276,7 @@ def _condition(ask: Ask, now: float, status: str, reason: str, message: str) -> 
 
 def _let_go(ask: Ask, reason: str) -> list[Write]:
     key = ask.pod_key
-    told = Tell(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True)
+    told = RecordEvent(ask.pod, BINDING_ERROR, reason, is_warning=True, is_expected=True)
     return [told, Evict(key.namespace, key.name, str(meta_of(ask.pod).get("uid", "")), reason)]
 
 

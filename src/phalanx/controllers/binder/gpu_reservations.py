@@ -10,7 +10,7 @@ from typing import NamedTuple
 from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.binder.pending import Ask, open_asks
 from phalanx.controllers.binder.reservation_pod import DEVICE, HOME, VISIBLE, reservation, reservation_name
-from phalanx.controllers.controller import Create, Delete, Key, Result, Tell, View, Write
+from phalanx.controllers.controller import Create, Delete, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, inside, is_leaving, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP, RESERVATION
 from phalanx.model.kinds import BIND_REQUEST, POD, Document, Kind
@@ -132,4 +132,4 @@ def _is_user(pod: Document) -> bool:
 
 def _sent_away(pod: Document) -> list[Write]:
     text = f"the reservation pod of GPU group {', '.join(groups_of(pod))} is gone, and with it the GPU; the pod is deleted"
-    return [Tell(pod, RESERVATION_GONE, text, is_warning=True), _deleted(pod)]
+    return [RecordEvent(pod, RESERVATION_GONE, text, is_warning=True), _deleted(pod)]

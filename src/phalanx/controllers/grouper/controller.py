@@ -8,7 +8,7 @@ be evicted change only when an owner says so.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from phalanx.controllers.controller import NOTHING, Key, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.grouper.group_spec import Group, KindDefaults, group_of, read_defaults
 from phalanx.controllers.grouper.group_writers import WORDS, group_writes, link_writes
 from phalanx.controllers.grouper.grouping import Grouping, sized
@@ -129,7 +129,7 @@ def _doubts(family: Family) -> Iterator[Write]:
     """Yield an event about a pod whose owners leave open who decides for it."""
     text = _doubt(family)
     if text:
-        yield Tell(family.pod, WARNING, text, is_warning=True)
+        yield RecordEvent(family.pod, WARNING, text, is_warning=True)
 
 
 def _doubt(family: Family) -> str:
@@ -150,13 +150,13 @@ def _defaults(family: Family) -> tuple[Sequence[KindDefaults], list[Write]]:
     try:
         return read_defaults(family), []
     except SnapshotError as problem:
-        return (), [Tell(family.pod, WARNING, str(problem), is_warning=True)]
+        return (), [RecordEvent(family.pod, WARNING, str(problem), is_warning=True)]
 
 
 def _warnings(about: Sequence[Document], problem: SnapshotError) -> list[Write]:
     """Return events about a pod that cannot be grouped, and about its owner."""
     unique = {str(meta_of(document).get("uid")): document for document in about}
-    return [Tell(document, WARNING, str(problem), is_warning=True) for document in unique.values()]
+    return [RecordEvent(document, WARNING, str(problem), is_warning=True) for document in unique.values()]
 
 
 def _one_of_each(pods: Sequence[Document]) -> list[Key]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from phalanx.controllers.controller import Delete, Key, Result, Tell, View, Write
+from phalanx.controllers.controller import Delete, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import key_of, meta_of
 from phalanx.controllers.volcano_job.job import COMMAND, JOB
 from phalanx.controllers.volcano_job.schema import CommandRead, CommandTarget
@@ -46,4 +46,4 @@ def _in_vain(command: Document, key: Key) -> list[Write]:
     text = f"Job {key.name} is not here, or is another one than target.uid says; write a new command for one that is"
     place = key_of(command)
     gone = Delete(COMMAND, place.namespace, place.name, str(meta_of(command).get("uid", "")))
-    return [Tell(command, "InvalidCommand", text, is_warning=True), gone]
+    return [RecordEvent(command, "InvalidCommand", text, is_warning=True), gone]

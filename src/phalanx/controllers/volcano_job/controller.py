@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, Result, Tell, View, Write
+from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
 from phalanx.controllers.volcano_job.bookkeeping import Memory, recall, text_of
 from phalanx.controllers.volcano_job.commands import commands_for, with_strays
@@ -87,7 +87,10 @@ def _set_aside(document: Document, problem: str, now: float) -> Result:
         return NOTHING
     key = key_of(document)
     return Result(
-        [Patch(JOB, key.namespace, key.name, {"status": change}, is_status=True), Tell(document, REFUSED, problem, is_warning=True)]
+        [
+            Patch(JOB, key.namespace, key.name, {"status": change}, is_status=True),
+            RecordEvent(document, REFUSED, problem, is_warning=True),
+        ]
     )
 
 
@@ -181,10 +184,10 @@ class Look:
         meta, asked = meta_of(command), command.get("action", "")
         taken = Delete(COMMAND, job.namespace, meta["name"], meta["uid"])
         if self._order is not None:
-            return (taken, Tell(job.document, Event.COMMAND_ISSUED, f"command {asked} is carried out"))
+            return (taken, RecordEvent(job.document, Event.COMMAND_ISSUED, f"command {asked} is carried out"))
         known = f"while the Job is {job.standing.phase}" if asked in COMMANDS else f"here; write one of {', '.join(COMMANDS)}"
         text = f"command {meta['name']}: action {asked!r} means nothing {known}"
-        return (taken, Tell(job.document, Event.COMMAND_ISSUED, text, is_warning=True))
+        return (taken, RecordEvent(job.document, Event.COMMAND_ISSUED, text, is_warning=True))
 
     @cached_property
     def _step(self) -> Step:
@@ -251,7 +254,7 @@ class Look:
         if change:
             yield Patch(JOB, job.namespace, job.name, {"metadata": read, "status": change}, is_status=True)
         if self._order is not None:
-            yield Tell(job.document, "ExecuteAction", self._order.message)
+            yield RecordEvent(job.document, "ExecuteAction", self._order.message)
 
     # --- what has to be there ----------------------------------------------------------------------------------------
 
