@@ -16,13 +16,13 @@ from phalanx.controllers.binder.reservation_pod import HOME
 from phalanx.controllers.controller import Controller
 from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Document
+from phalanx.model.watch_event import WatchEvent
 from phalanx.sim.claim_controller import ClaimKeeping
 from phalanx.sim.device_plugins import Devices
 from phalanx.sim.faults import Faults
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.replacement_pods import Comebacks
 from phalanx.sim.settings import Settings
-from phalanx.store.watch_history import Event
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support.controller_store import Stage
@@ -45,7 +45,7 @@ class BindStage(Stage):
         self.store.listen(self._hear)
         self.make(*(build.node(f"node-{number}", cpu=64, gpus=4) for number in range(nodes)))
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         had_node = event.before is not None and event.before["spec"].get("nodeName") if event.kind is POD else True
         if not had_node and event.object["spec"].get("nodeName") and event.object["metadata"]["namespace"] != HOME:
             self.binds.append(event.object["metadata"]["name"])

@@ -6,10 +6,10 @@ from phalanx.controllers.controller import Controller, Key, Patient, Result, Try
 from phalanx.controllers.objects import controller_of
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import Document, Kind
+from phalanx.model.watch_event import WatchEvent
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.writing import Pen
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import Event
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 Question = tuple[Controller, Key]
@@ -37,7 +37,7 @@ class Controllers:
         owner = controller_of(pod)
         return owner is not None and (owner["apiVersion"], owner["kind"]) in self._bringing
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         for controller in self._by_kind.get(event.kind, ()):
             for key in controller.concerns(self._store, event.kind, event.object):
                 self._notice(controller, key)

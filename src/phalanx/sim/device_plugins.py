@@ -10,9 +10,9 @@ from phalanx.controllers.binder.reservation_pod import DEVICE
 from phalanx.controllers.objects import annotations_of, inside, key_of
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, VOLUME, VOLUME_CLAIM, Document
+from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
 
 PROVISIONING_SECONDS = 1.0
 
@@ -25,7 +25,7 @@ class Devices:
         self._store, self._kernel = store, kernel
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         if event.type == DELETED:
             return
         if event.kind is POD and _lacks_device(event.object):

@@ -7,10 +7,10 @@ from phalanx.errors import Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.model.moment import moment_text
 from phalanx.model.status import ENDED
+from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
 
 
 class Kubelets:
@@ -26,7 +26,7 @@ class Kubelets:
         """Told of pods that were bound to such a node."""
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         if event.kind is not POD:
             return
         pod, uid = event.object, event.object["metadata"]["uid"]

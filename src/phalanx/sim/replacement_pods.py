@@ -8,10 +8,10 @@ from phalanx.dialects.group_references import relinked
 from phalanx.dialects.pods import GPU_GROUP
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
+from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
 
 _OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
@@ -30,7 +30,7 @@ class Comebacks:
         if self._settings.restart_after is not None:
             self._expected.add(uid)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         uid = event.object["metadata"]["uid"]
         if event.kind is not POD or uid not in self._expected:
             return
