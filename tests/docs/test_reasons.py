@@ -18,12 +18,12 @@ CONDITIONS = {"Condition": 2, "PodCondition": 0}
 EVENTS = {"Event": 3, "_write": 2, "Tell": 1, "GangEvent": 1}
 TOLD = (
     "dialects/volcano_status.py", "dialects/kai_status.py", "dialects/kai_events.py", "dialects/coscheduling_status.py",
-    "dialects/native_status.py", "controllers/gates.py", "sim/embedded_events.py", "explain/answer.py", "explain/event_text.py",
+    "dialects/native_status.py", "controllers/gates.py", "scheduling/events.py", "explain/answer.py", "explain/event_text.py",
     "dialects/yunikorn.py", "dialects/pod_gangs_status.py", "controllers/kueue.py", "controllers/quarantine.py",
     "explain/blocked.py",
     "controllers/objects.py", "controllers/cronjob.py", "controllers/jobflow.py", "controllers/queue.py",
     "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/status.py",
-    "live/binding.py", "live/writing.py", "controllers/binder/gpu_reservations.py",
+    "scheduling/binding.py", "scheduling/eviction.py", "live/api_port.py", "controllers/binder/gpu_reservations.py",
 )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ def test_no_gang_gets_places_below_its_minimum(case: Case, profile: str) -> None
             there = sum(bool(task.node) or task.status.name == "SUCCEEDED" for task in members)
             assert there + count >= snapshot.gangs[key].min_member
 
-    world.scheduling.decided.append(check)
+    world.loop.decided.append(check)
     play(world, 6 * HOURS, lambda moment: moment)
 
 

@@ -21,7 +21,7 @@ from phalanx.sim.claim_controller import ClaimKeeping
 from phalanx.sim.device_plugins import Devices
 from phalanx.sim.faults import Faults
 from phalanx.sim.kubelets import Kubelets
-from phalanx.sim.replacement_pods import Comebacks
+from phalanx.sim.replacement_pods import ReplacementPods
 from phalanx.sim.settings import Settings
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -35,11 +35,11 @@ class BindStage(Stage):
         """Begin without pods."""
         super().__init__(*(controllers or (Binder(), GpuReservations())))
         settings = Settings()
-        kubelets = Kubelets(self.store, self.kernel, settings, Random(0))
-        Devices(self.store, self.kernel)
-        ClaimKeeping(self.store, self.kernel)
+        kubelets = Kubelets(self.store, self.time, settings, Random(0))
+        Devices(self.store, self.time)
+        ClaimKeeping(self.store, self.time)
         self.make(*home_documents({}))
-        self.faults = Faults(self.store, kubelets, Comebacks(self.store, self.kernel, settings, lambda pod: True))
+        self.faults = Faults(self.store, kubelets, ReplacementPods(self.store, self.time, settings, lambda pod: True))
         self.binds: list[str] = []
         """Pods that were given a node, each time they were."""
         self.store.listen(self._hear)

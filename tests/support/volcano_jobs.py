@@ -122,5 +122,5 @@ def ward(chosen: Policy | None = None, *, nodes: int = 4, make_pair: MakePair = 
     world = World(Profile(profile, catalogue_of(profile.family)), controllers=[controller])
     world.load([*(build.node(f"node-{number}", **offers) for number in range(nodes)), build.queue("default")])
     found = Ward(world, controller)
-    world.controllers.pen.told.append(found.told.append)
+    world.on_event(found.told.append)
     return found

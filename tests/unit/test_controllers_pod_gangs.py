@@ -39,7 +39,7 @@ def pods(found: World) -> dict[str, Document]:
 
 def listen(found: World) -> list[RecordEvent]:
     told: list[RecordEvent] = []
-    found.controllers.pen.told.append(told.append)
+    found.on_event(told.append)
     return told
 
 

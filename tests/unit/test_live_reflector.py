@@ -1,4 +1,4 @@
-"""Following an API server that compacts, fails, ends watches and goes away."""
+"""Watching an API server that compacts, fails, ends watches and goes away."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -45,7 +45,7 @@ def stamps(world: World, name: str = "train") -> dict[str, str]:
 
 def told(world: World) -> list[GangEvent]:
     found: list[GangEvent] = []
-    world.scheduling.decided.append(lambda _, decisions: found.extend(gang_events(decisions)))
+    world.loop.decided.append(lambda _, decisions: found.extend(gang_events(decisions)))
     return found
 
 
@@ -78,7 +78,7 @@ def test_kept_places_become_binds_in_one_session_when_the_last_one_is_found() ->
     worlds.submit(there, sigs.gang("train", tasks=3, cpu=2))
     there.plan(20, lambda: there.store.create(build.node("node-2", cpu=2)))
     binds: list[dict[Any, str]] = []
-    there.scheduling.decided.append(lambda _, decisions: binds.append(dict(decisions.binds)))
+    there.loop.decided.append(lambda _, decisions: binds.append(dict(decisions.binds)))
     worlds.run(there, 40)
     assert [found for found in binds if found] == [
         {"default/train-0": "node-0", "default/train-1": "node-1", "default/train-2": "node-2"}

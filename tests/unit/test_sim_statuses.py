@@ -160,7 +160,7 @@ def test_a_group_that_nobody_admits_is_set_aside_by_the_first_session() -> None:
 def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions_count_on() -> None:
     world = speech.cluster(nodes=2, gpus=8)
     told: list[RecordEvent] = []
-    world.scheduling.pen.told.append(told.append)
+    world.on_event(told.append)
     pods = speech.gang("kueue", "train", tasks=4, gpus=1)
     for number, pod in enumerate(pods[:3]):
         worlds.submit(world, [pod], at=10 * number)

@@ -11,8 +11,9 @@ from phalanx.cli.get_run import gangs, group_kind
 from phalanx.cli.lookup import find, is_gang
 from phalanx.explain.recorded import event_order, event_time, pod_refusal
 from phalanx.model.kinds import EVENT, POD
+from phalanx.store.api_client import Listing
 from phalanx.store.apply import LAST_APPLIED
-from phalanx.store.kube.client import Client, Listing
+from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
 
 MOST_EVENTS = 12

@@ -181,7 +181,6 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.live.election import Terms
     from phalanx.live.sshkeys import new_pair
     from phalanx.model.kinds import split_key
-    from phalanx.scheduling.shards import policies_of
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     profile = connected(policy)
@@ -196,7 +195,7 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
         profile=profile, gates=connected(policy_of_gates()),
         controllers=_chosen(asked.controllers, standard_controllers(new_pair, chosen, has_admission=policy.has_admission)),
         single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
-        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,
+        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
     )  # fmt: skip

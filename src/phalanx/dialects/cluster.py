@@ -48,7 +48,7 @@ class ObjectCluster:
         """Start with the two queues that always exist; pods of other `schedulers` than these, if any, are left to them."""
         self.schedulers = schedulers
         self.state = ClusterState()
-        self.foreseen: Callable[[Task], Task] = lambda task: task
+        self.as_assumed: Callable[[Task], Task] = lambda task: task
         """Asked about every pod that is read: something may be under way that its object does not tell yet."""
         self._ignored_provisioners = ignored_provisioners
         self.groups = Groups(self.state)
@@ -123,7 +123,7 @@ class ObjectCluster:
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
         problem = self._sayings.hear(task, document)
-        self.state.put_task(self.foreseen(_without_gang(task) if problem else self._at_home(task)))
+        self.state.put_task(self.as_assumed(_without_gang(task) if problem else self._at_home(task)))
         if task.key in self._contested:
             self._contested[task.key] = (document, self._contested[task.key][1])
             problem = problem or self._contested[task.key][1]
@@ -142,7 +142,7 @@ class ObjectCluster:
         except (msgspec.ValidationError, SnapshotError):
             return False  # whoever reads all of it says where it is wrong
         self._last_read[key] = document
-        self.state.put_task(self.foreseen(task))
+        self.state.put_task(self.as_assumed(task))
         return True
 
     def _is_plain(self, task: Task) -> bool:

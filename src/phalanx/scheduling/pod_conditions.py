@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from phalanx.controllers.controller import Patch, View, Write
+from phalanx.controllers.controller import Patch, View
 from phalanx.dialects.status_writers import words_of
 from phalanx.dialects.volcano_status import PodCondition
 from phalanx.explain.blocked import aside
@@ -28,7 +28,7 @@ class PodConditions:
         self._said: dict[str, tuple[PodCondition, float]] = {}
         """What pods were told last and when, by uid."""
 
-    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Write]:
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch]:
         """Yield the conditions that a session changes."""
         names = snapshot.nodes.names
         waiting = {}
@@ -46,7 +46,7 @@ class PodConditions:
             return True
         return said[0].message != condition.message and now - said[1] >= BETWEEN_MESSAGES_SECONDS
 
-    def _write(self, state: TaskState, condition: PodCondition, now: float) -> Iterator[Write]:
+    def _write(self, state: TaskState, condition: PodCondition, now: float) -> Iterator[Patch]:
         task = state.task
         pod = self._view.find(POD, task.namespace, task.name)
         old = _scheduled(pod) if pod is not None else {}
@@ -69,7 +69,7 @@ class GatedConditions:
         self._said: dict[TaskKey, float] = {}
         """When pods were told last."""
 
-    def writes(self, waits: Mapping[TaskKey, str], now: float) -> Iterator[Write]:
+    def writes(self, waits: Mapping[TaskKey, str], now: float) -> Iterator[Patch]:
         """Yield the conditions of pods that have not heard lately what they wait for."""
         self._said = {key: said for key, said in self._said.items() if key in waits}
         for key, text in waits.items():

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
 
-from phalanx.controllers.controller import Patch, RecordEvent, View, Write
+from phalanx.controllers.controller import Patch, RecordEvent, View
 from phalanx.dialects.status_writers import words_of
 from phalanx.dialects.volcano_status import GroupStatus
 from phalanx.explain.answer import group_status
@@ -36,7 +36,7 @@ class StatusWriter:
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
 
-    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Write]:
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
         """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
         self.has_admitted = False
         for outcome in decisions.outcomes:
@@ -48,7 +48,7 @@ class StatusWriter:
         """Know nothing of what was written before: somebody else may have written since."""
         self._written, self._said = {}, {}
 
-    def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
+    def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
         gang, found = outcome.state.gang, aside(outcome, snapshot)
         status = _with(group_status(snapshot, outcome), found, outcome)
         if not gang.has_object:
@@ -67,7 +67,7 @@ class StatusWriter:
             if found is not None and found.message not in _messages(gang, before):
                 yield from _told(self._view.find(item.kind, *place), found)
 
-    def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Write]:
+    def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Patch | RecordEvent]:
         """Let the pods that make a gang say that it is set aside, or not any more."""
         now = found or TAKES_PART
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
@@ -83,13 +83,13 @@ class StatusWriter:
                     yield from _told(pod, found)
 
 
-def _told(about: Document | None, found: Condition | None) -> Iterator[Write]:
+def _told(about: Document | None, found: Condition | None) -> Iterator[Patch | RecordEvent]:
     """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
     if about is not None and found is not None:
         yield RecordEvent(about, SET_ASIDE, found.message, is_warning=True, is_expected=True)
 
 
-def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
+def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
     for state in outcome.state.tasks:
         task = state.task
         node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
@@ -97,7 +97,7 @@ def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
             yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
 
 
-def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Write]:
+def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
     texts = decisions.stamps.get(gang.key)
     if texts and gang.dialect in GROUP_BY_DIALECT:
         yield Patch(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name, {"metadata": {"annotations": texts}})

@@ -13,7 +13,7 @@ from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.status import ENDED
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.watch_event import DELETED, WatchEvent
-from phalanx.sim.event_queue import Kernel
+from phalanx.sim.virtual_time import VirtualTime
 
 
 @dataclass(slots=True)
@@ -76,9 +76,9 @@ class _Hold:
 class Recorder:
     """Listens to a cluster."""
 
-    def __init__(self, cluster: ObjectCluster, kernel: Kernel, start: float) -> None:
+    def __init__(self, cluster: ObjectCluster, time: VirtualTime, start: float) -> None:
         """Count seconds from `start`."""
-        self._cluster, self._kernel, self._start = cluster, kernel, start
+        self._cluster, self._time, self._start = cluster, time, start
         self.resource = GPU
         self.gangs: dict[GangKey, GangRecord] = {}
         self.evictions: list[EvictionRecord] = []
@@ -99,7 +99,7 @@ class Recorder:
     @property
     def moment(self) -> float:
         """Seconds since the start."""
-        return self._kernel.now - self._start
+        return self._time.now - self._start
 
     # --- gangs -------------------------------------------------------------------------------------------------------
 

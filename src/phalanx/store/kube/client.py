@@ -5,7 +5,7 @@ Commands use it for the embedded cluster; a real API server speaks the same lang
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 from typing import Any, Self, TypeVar
@@ -18,6 +18,7 @@ from yarl import URL
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
+from phalanx.store.api_client import Change, Listing
 from phalanx.store.kube import fields_read as needed
 from phalanx.store.kube.credentials import Credential, Credentials, Fixed
 from phalanx.store.paths import Target
@@ -37,22 +38,6 @@ LONGEST_LINE = 4 << 20
 BRIEF = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
 T = TypeVar("T")
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Objects, and the version from which to watch on."""
-
-    items: list[dict[str, Any]]
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One event of a watch."""
-
-    type: str
-    object: dict[str, Any]
 
 
 class Client:

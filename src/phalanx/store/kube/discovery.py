@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from phalanx.errors import Busy, ClusterError, Missing, ServerError, Unreachable
 from phalanx.model.kinds import KINDS, WORKLOADS, Document, Kind
-from phalanx.store.kube.client import Client
+from phalanx.store.api_client import ApiClient
 
 GROUP_SECONDS = 5.0
 """For so long one group is waited for: the server asks others for some, such as metrics, and those may hang."""
@@ -24,7 +24,7 @@ class Discovery:
     """Those of whose group nobody could tell, and why: that is no word on whether they are served."""
 
 
-async def served_kinds(client: Client, among: Iterable[Kind] = KINDS) -> frozenset[Kind]:
+async def served_kinds(client: ApiClient, among: Iterable[Kind] = KINDS) -> frozenset[Kind]:
     """Return those kinds that the server serves, each in a version that it serves and we read.
 
     Where that is not the version of ``model.kinds``, or the status is written in another way, the kind that comes back is no longer
@@ -34,7 +34,7 @@ async def served_kinds(client: Client, among: Iterable[Kind] = KINDS) -> frozens
     return (await discover(client, among)).kinds
 
 
-async def discover(client: Client, among: Iterable[Kind] = KINDS) -> Discovery:
+async def discover(client: ApiClient, among: Iterable[Kind] = KINDS) -> Discovery:
     """Return which kinds the server serves, and of which it could not tell; see `served_kinds`."""
     kinds = list(among)
     groups = await client.document("/apis")
@@ -54,7 +54,7 @@ def _readable(kind: Kind, listed: Sequence[str]) -> list[str]:
     return [version for version in dict.fromkeys(known) if version in listed]
 
 
-async def _resources(client: Client, group: str, version: str) -> Answer:
+async def _resources(client: ApiClient, group: str, version: str) -> Answer:
     """Return the resources of one version of a group; none where the server says that there is no such version."""
     try:
         async with asyncio.timeout(GROUP_SECONDS if group else None):
@@ -72,7 +72,7 @@ async def _resources(client: Client, group: str, version: str) -> Answer:
     return frozenset(str(resource["name"]) for resource in answer.get("resources") or ())
 
 
-async def _unanswered(client: Client, problem: ClusterError) -> ClusterError:
+async def _unanswered(client: ApiClient, problem: ClusterError) -> ClusterError:
     await client.version()  # if the server is gone, and not the group alone, this says so
     return problem
 

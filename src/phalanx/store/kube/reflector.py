@@ -4,12 +4,11 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from time import monotonic
 
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
 from phalanx.model.watch_event import BOOKMARK, DELETED
-from phalanx.store.kube.client import Change, Client
+from phalanx.store.api_client import ApiClient, Change
 from phalanx.store.kube.mirror import Mirror, Place
 
 SHORTEST_WATCH_SECONDS = 300
@@ -32,7 +31,7 @@ class Reflector:
 
     def __init__(
         self,
-        client: Client,
+        client: ApiClient,
         mirror: Mirror,
         kind: Kind,
         *,
@@ -146,7 +145,7 @@ class Reflector:
         return "" if self._only is None else f"metadata.name={self._only[1]}"
 
     async def _list(self) -> None:
-        begun = monotonic()
+        begun = asyncio.get_running_loop().time()
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
         if self._only is None:

@@ -7,14 +7,15 @@ import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import Forbidden
-from phalanx.live.binding import Binding, Hands
-from phalanx.live.cache import Picture
+from phalanx.live.api_port import ApiPort
+from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Outbox
-from phalanx.live.writing import Writer
 from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
 from phalanx.model.watch_event import WatchEvent
+from phalanx.scheduling.binding import Binding
+from phalanx.scheduling.cache import SchedulerCache
 from phalanx.session.decision import Decisions
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
@@ -27,24 +28,24 @@ class Scene:
 
     def __init__(self, server: Server, client: Client, gang: Sequence[Document]) -> None:
         self.server, self.moments = server, list[dict[str, Status]]()
-        self.picture, self.mirror = Picture(ObjectCluster(), report=print), Mirror(lambda: 0.0)
+        self.cache, self.mirror = SchedulerCache(ObjectCluster(), report=print), Mirror(lambda: 0.0)
         self.mirror.listen(self._hear)
         self.outbox = Outbox(connections=1, report=print)
-        writer = Writer(client, self.outbox, self.mirror, lambda event: None)
-        self.binding = Binding(Hands(client, self.outbox, writer, self.picture, self.mirror), wake=lambda: None)
+        port = ApiPort(client, self.outbox, self.mirror, LoopClock(lambda: 0.0), instance="test")
+        self.binding = Binding(port, self.cache, wake=lambda: None)
         self.binding.bound.append(lambda task, node, seconds: self.moments.append(self.statuses()))
         for document in (build.queue("default"), build.node("n0", cpu=2), *gang):
             self.load(document)
 
     def _hear(self, event: WatchEvent) -> None:
-        self.picture.hear(event)
+        self.cache.notice(event)
 
     def load(self, document: Document) -> None:
         found = self.server.store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
         self.mirror.put(kind_of(found), dict(found))
 
     def statuses(self) -> dict[str, Status]:
-        tasks = ((name, self.picture.cluster.state.task(TaskKey(f"default/{name}"))) for name in ("train-0", "train-1"))
+        tasks = ((name, self.cache.cluster.state.task(TaskKey(f"default/{name}"))) for name in ("train-0", "train-1"))
         return {name: task.status for name, task in tasks if task is not None}
 
     async def bind(self, *, counts_unplaced: bool) -> None:

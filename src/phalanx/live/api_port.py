@@ -1,26 +1,29 @@
-"""Writes of sessions and controllers, sent to an API server."""
+"""The API server as carrying out sees it: what watches have brought to look at, and writes that are sent through the outbox."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
-from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, RecordEvent, Try, Write
+from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, RecordEvent, View
 from phalanx.controllers.objects import controller_of
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Invalid, Missing
-from phalanx.live.outbox import Done, Outbox, Rank
-from phalanx.model.kinds import POD, Document, Kind, kind_of
+from phalanx.live.clock import LoopClock
+from phalanx.live.outbox import Outbox, Rank
+from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of
+from phalanx.scheduling.events import EventRecorder
+from phalanx.scheduling.port import Done, Effort, SingleWrite
 from phalanx.store import patches
-from phalanx.store.kube.client import Client
+from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.mirror import Mirror
 
 FAILED_CREATE = "FailedCreate"
-"""The reason under which Kubernetes' own controllers tell of what they cannot make."""
+"""The reason under which Kubernetes' own controllers record what they cannot make."""
 Spot = tuple[Kind, str, str]
 
 
-class _Letter:
-    """A patch that waits."""
+class _WaitingPatch:
+    """A patch that was not sent yet; others of the same object are joined to it."""
 
     def __init__(self, write: Patch) -> None:
         self.write = write
@@ -34,78 +37,75 @@ class _Letter:
         self.write = replace(self.write, patch=joined(self.write.patch, write.patch, is_by_type=write.is_by_type))
 
 
-class Writer:
+class ApiPort:
     """Sends writes through the outbox; what the server answers is entered into the mirror at once."""
 
-    def __init__(self, client: Client, outbox: Outbox, mirror: Mirror, tell: Callable[[RecordEvent], None]) -> None:
-        """Send nothing yet; `tell` is handed every event."""
-        self._client, self._outbox, self._mirror, self._tell = client, outbox, mirror, tell
-        self._pending: dict[tuple[Spot, bool], _Letter] = {}
-        """Patches that nobody waits for and that were not sent yet, all for one object as one."""
+    def __init__(self, client: ApiClient, outbox: Outbox, mirror: Mirror, clock: LoopClock, *, instance: str) -> None:
+        """`instance` names this process in events."""
+        self._client, self._outbox, self._mirror, self._clock = client, outbox, mirror, clock
+        self._recorder = EventRecorder(self, instance=instance)
+        self._waiting: dict[tuple[Spot, bool], _WaitingPatch] = {}
 
-    # --- for controllers: one after the other, and what is refused is known ------------------------------------------
+    @property
+    def view(self) -> View:
+        """What watches have brought."""
+        return self._mirror
 
-    async def write_all(self, writes: Sequence[Write]) -> None:
-        """Write one after the other, until one is refused that was only tried."""
-        for write in writes:
-            if not isinstance(write, Try):
-                await self.write(write)
-            elif not await self._try(write):
-                return
+    @property
+    def clock(self) -> LoopClock:
+        """The time of the event loop."""
+        return self._clock
 
-    async def _try(self, trial: Try) -> bool:
-        try:
-            await self.write(trial.write)
-        except ClusterError as refusal:
-            await self.write_all(trial.refused(str(refusal)))
-            return False
-        return True
-
-    async def write(self, write: Write) -> None:
-        """Write and wait; a refusal is raised."""
+    def send(
+        self, write: SingleWrite, done: Done | None = None, *, effort: Effort = Effort.USUAL, is_note: bool = False
+    ) -> None:  # fmt: skip
+        """Send a write when its turn comes; patches of one object that nobody waits for are joined while they wait."""
+        rank = Rank.NOTE if is_note else Rank.WRITE
         match write:
             case RecordEvent():
-                self._tell(write)
-            case Create(document):
-                await self._outbox.send(Rank.WRITE, _spot_of(document), lambda: self._create(document))
+                self._recorder.record(write)
+                if done is not None:
+                    done(None)
+            case Patch() if done is None:
+                self._send_patch(_WaitingPatch(write), rank)
             case Patch():
-                await self._outbox.send(Rank.WRITE, _spot_of_patch(write), lambda: self._patch(write))
+                self._put(rank, _spot_of_patch(write), lambda: self._patch(write), done, effort)
+            case Create(document):
+                self._put(rank, _spot_of(document), lambda: self._create(document), done, effort)
             case Delete(kind, namespace, name):
-                await self._outbox.send(Rank.WRITE, (kind, namespace, name), lambda: self._delete(write))
+                self._put(rank, (kind, namespace, name), lambda: self._delete(write), done, effort)
             case Evict(namespace, name):
-                await self._outbox.send(Rank.EVICT, (POD, namespace, name), lambda: self.evict(write))
+                self._put(Rank.EVICT, (POD, namespace, name), lambda: self._evict(write), done, effort)
             case Bind(namespace, name):
-                await self._outbox.send(Rank.BIND, (POD, namespace, name), lambda: self._bind(write))
+                self._put(Rank.BIND, (POD, namespace, name), lambda: self._bind(write), done, effort)
+            case _:
+                assert_never(write)
 
-    # --- for sessions: soon, and a refusal is left to the next session -----------------------------------------------
+    def _put(self, rank: Rank, spot: Spot, send: Callable[[], Awaitable[None]], done: Done | None, effort: Effort) -> None:
+        is_patient, is_endless = effort is not Effort.ONCE, effort is Effort.ENDLESS
+        self._outbox.put(rank, spot, send, done, is_patient=is_patient, is_endless=is_endless)
 
-    def leave(self, write: Write, rank: Rank = Rank.WRITE, *, done: Done | None = None) -> None:
-        """Write when there is time; patches of one object that wait are joined. `done` is told what became of a new object."""
-        match write:
-            case RecordEvent():
-                self._tell(write)
-            case Patch():
-                self._leave_patch(_Letter(write), rank)
-            case Create(document):
-                self._outbox.put(rank, _spot_of(document), lambda: self._create(document), done)
-            case Delete(kind, namespace, name):
-                self._outbox.put(rank, (kind, namespace, name), lambda: self._delete(write))
+    def forget(self) -> None:
+        """Forget what was not sent: somebody else writes now."""
+        self._waiting.clear()
 
-    def _leave_patch(self, letter: "_Letter", rank: Rank) -> None:
-        known = self._pending.get(letter.place)
+    # --- patches that nobody waits for -------------------------------------------------------------------------------
+
+    def _send_patch(self, patch: _WaitingPatch, rank: Rank) -> None:
+        known = self._waiting.get(patch.place)
         if known is not None:
-            known.add(letter.write)
+            known.add(patch.write)
             return
-        self._pending[letter.place] = letter
-        self._outbox.put(rank, _spot_of_patch(letter.write), lambda: self._post(letter))
+        self._waiting[patch.place] = patch
+        self._outbox.put(rank, _spot_of_patch(patch.write), lambda: self._post(patch))
 
-    async def _post(self, letter: "_Letter") -> None:
-        if self._pending.get(letter.place) is letter:
-            del self._pending[letter.place]
+    async def _post(self, patch: _WaitingPatch) -> None:
+        if self._waiting.get(patch.place) is patch:
+            del self._waiting[patch.place]
         try:
-            await self._patch(letter.write)
+            await self._patch(patch.write)
         except Missing:
-            await self._check_gone(letter.write)
+            await self._check_gone(patch.write)
 
     async def _check_gone(self, write: Patch) -> None:
         """Raise if an object that was not found is there; one that went while its patch was on the way is no fault."""
@@ -119,17 +119,13 @@ class Writer:
                 f"{write.kind.resource} {write.namespace}/{write.name}: {part} cannot be patched, although it is there"
             )
 
-    def forget(self) -> None:
-        """Somebody else writes now."""
-        self._pending.clear()
-
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def _create(self, document: Document) -> None:
         try:
             made = await self._client.create(document)
         except (Invalid, Forbidden) as refusal:
-            self._tell_owner(document, refusal)
+            self._record_on_owner(document, refusal)
             raise
         except Exists:
             if self._mirror.find(*_spot_of(document)) is not None:
@@ -137,9 +133,13 @@ class Writer:
             made = await self._client.get(*_spot_of(document))
             if _is_leftover(made, document):
                 raise
-        self._mirror.put(kind_of(document), {"apiVersion": document["apiVersion"], "kind": document["kind"], **made})
+        self._enter(kind_of(document), {"apiVersion": document["apiVersion"], "kind": document["kind"], **made})
 
-    def _tell_owner(self, document: Document, refusal: ClusterError) -> None:
+    def _enter(self, kind: Kind, answer: dict[str, Any]) -> None:
+        if kind is not EVENT:  # nobody looks at events, and no watch says when they go
+            self._mirror.put(kind, answer)
+
+    def _record_on_owner(self, document: Document, refusal: ClusterError) -> None:
         """Let the owner of an object that cannot be made say why: whoever wrote the owner is to mend it."""
         owner, namespace = controller_of(document), document["metadata"].get("namespace")
         if owner is None:
@@ -147,26 +147,27 @@ class Writer:
         place = {"namespace": namespace} if namespace else {}
         about = {**owner, "metadata": {"name": owner["name"], "uid": owner.get("uid", ""), **place}}
         text = f"{refusal}; {owner['kind']} {owner['name']} waits until that is mended"
-        self._tell(RecordEvent(about, FAILED_CREATE, text, is_warning=True))
+        self._recorder.record(RecordEvent(about, FAILED_CREATE, text, is_warning=True))
 
     async def _patch(self, write: Patch) -> None:
         kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE
         answer = await self._client.patch(*_spot_of_patch(write), write.patch, form=form, is_status=write.is_status)
         if answer.get("kind") == kind.kind:
-            self._mirror.put(kind, dict(answer))
+            self._enter(kind, dict(answer))
 
     async def _delete(self, write: Delete) -> None:
         with suppress(Missing):
             await self._client.delete(write.kind, write.namespace, write.name, uid=write.uid)
 
-    async def evict(self, write: Evict) -> None:
+    async def _evict(self, write: Evict) -> None:
         """Ask a pod to go, as far as disruption budgets allow; one that is gone is no fault."""
         with suppress(Missing):
             await self._client.evict(write.namespace, write.name, uid=write.uid)
 
     async def _bind(self, write: Bind) -> None:
+        """Bind a pod; an earlier attempt that has landed, though nobody answered, is known by the node that the refusal names."""
         try:
-            await self._client.bind(write.namespace, write.name, write.node, uid=write.uid)
+            await self._client.bind(write.namespace, write.name, write.node, uid=write.uid, annotations=write.annotations)
         except Conflict as refusal:
             if not is_bound_to(refusal, write.node):
                 raise

@@ -5,14 +5,13 @@ import gc
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from time import monotonic
 
 from phalanx.controllers.grouper.rules import owner_kinds
 from phalanx.controllers.objects import controller_of
 from phalanx.dialects.cluster import kinds_read
 from phalanx.errors import ClusterError, Missing
 from phalanx.model.kinds import KINDS, Document, Kind, kind_of
-from phalanx.store.kube.client import Client
+from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.discovery import Discovery, discover
 from phalanx.store.kube.mirror import Mirror, Place
 from phalanx.store.kube.reflector import POLLED, Reflector
@@ -33,12 +32,12 @@ FRESH_SECONDS = 1.0
 """What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
 
 
-class Following:
+class Watching:
     """Keeps a mirror in line with a cluster."""
 
     def __init__(
         self,
-        client: Client,
+        client: ApiClient,
         mirror: Mirror,
         wanted: Collection[Kind],
         *,
@@ -149,7 +148,7 @@ class Following:
 
     def _complain(self, kind: Kind, problem: ClusterError, then: str) -> None:
         """Say what went wrong with a watch; what many watches run into is said once in a while."""
-        now, cause = monotonic(), str(problem)
+        now, cause = asyncio.get_running_loop().time(), str(problem)
         if now - self._said.get(cause, -LONGEST_PAUSE_SECONDS) >= LONGEST_PAUSE_SECONDS:
             self._said[cause] = now
             self._report(f"watch of {kind.resource}: {cause}; {then}, and so are all others that run into this")
@@ -157,14 +156,14 @@ class Following:
     def _note_return(self) -> None:
         self.hurry()
         if self._said and all(map(self._is_heard, self.reflectors.values())):
-            self._report(f"all watches go on, after {monotonic() - min(self._said.values()):.1f} s")
+            self._report(f"all watches go on, after {asyncio.get_running_loop().time() - min(self._said.values()):.1f} s")
             self._said.clear()
 
     async def _sync(self) -> None:
         while not self.reflectors:
             await asyncio.sleep(CATCH_UP_STEP_SECONDS)
-        deadline = monotonic() + START_PATIENCE_SECONDS
-        while not self._is_synced(has_patience=monotonic() < deadline):
+        deadline = asyncio.get_running_loop().time() + START_PATIENCE_SECONDS
+        while not self._is_synced(has_patience=asyncio.get_running_loop().time() < deadline):
             await asyncio.sleep(CATCH_UP_STEP_SECONDS)
         gc.collect()
         gc.freeze()
@@ -187,15 +186,15 @@ class Following:
 
         A watch may be open and silent, and its bookmarks come once a minute: only a new list tells.
         """
-        since = monotonic() - FRESH_SECONDS
+        since = asyncio.get_running_loop().time() - FRESH_SECONDS
         await self.has_synced.wait()
         self.hurry()
         for reflector in self.reflectors.values():
             reflector.refresh(since)
-        says_at = monotonic() + CATCH_UP_SECONDS
+        says_at = asyncio.get_running_loop().time() + CATCH_UP_SECONDS
         while behind := self._behind(since):
             await asyncio.sleep(CATCH_UP_STEP_SECONDS)
-            if monotonic() < says_at:
+            if asyncio.get_running_loop().time() < says_at:
                 continue
             unknown = [kind.resource for kind in behind if kind not in HIDEABLE and not self._is_known(kind, since)]
             if not unknown:

@@ -1,4 +1,10 @@
-"""The cluster as sessions see it: what watches tell, and binds and evictions that were asked for and not told of yet."""
+"""What the scheduler believes of the cluster: what watches report, and binds and evictions that were sent and not reported yet.
+
+A session must not give a node away twice, nor wait for an echo after each bind. So a pod that was sent to a node is *assumed* to be
+there, in every snapshot from then on, until the watch reports what became of it. If the bind is refused the pod is *forgotten*: it
+stands where the API server last had it. An assumption that the cluster has overtaken (the pod was deleted, bound elsewhere, ended)
+falls by itself. Bind requests on their way to the server are assumed in the same way.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,15 +34,15 @@ class Urgency(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
-    """What will become of a pod if all goes well."""
+class AssumedPod:
+    """Where a pod is, or that it goes, if what was sent comes through."""
 
     uid: str
     status: Status
     node: str
 
     def fits(self, task: Task) -> bool:
-        """Tell whether the cluster has not told yet what became of the pod."""
+        """Tell whether the cluster has not reported yet what became of the pod."""
         if task.uid != self.uid or task.status in COMPLETED:
             return False
         return task.status is Status.PENDING if self.status is Status.BINDING else task.status is not Status.RELEASING
@@ -46,16 +52,16 @@ class Guess:
         return replace(task, status=self.status, node=self.node)
 
 
-class Picture:
-    """Objects in, snapshots out; pods stand where they were sent."""
+class SchedulerCache:
+    """Changes of objects in, snapshots out; assumed pods stand where they were sent."""
 
     def __init__(self, cluster: ObjectCluster, *, report: Callable[[str], None]) -> None:
-        """Begin with an empty cluster; `report` is told of objects that cannot be understood."""
+        """Begin with an empty cluster; `report` is called for objects that cannot be understood."""
         self._cluster, self._report = cluster, report
-        cluster.foreseen = self._foreseen
-        self._guesses: dict[TaskKey, Guess] = {}
+        cluster.as_assumed = self._with_assumed
+        self._assumed: dict[TaskKey, AssumedPod] = {}
         self._requests: set[str] = set()
-        """Bind requests that were asked for and not told of yet."""
+        """Bind requests that were asked for and not reported yet."""
         self._faults: dict[str, str] = {}
 
     @property
@@ -67,44 +73,44 @@ class Picture:
         """Return the cluster as it is now."""
         return self._cluster.snapshot(now)
 
-    # --- what is told ------------------------------------------------------------------------------------------------
+    # --- what is reported ---------------------------------------------------------------------------------------------
 
-    def hear(self, event: WatchEvent) -> Urgency:
-        """Enter a change; a broken object is told of once, and the rest goes on."""
+    def notice(self, event: WatchEvent) -> Urgency:
+        """Enter a change; a broken object is reported once, and the rest goes on."""
         if event.kind is POD:
-            return self._hear_pod(event)
+            return self._notice_pod(event)
         self._enter(event)
         if event.kind is BIND_REQUEST:
             self._requests.discard(object_key(event.object))
         return _urgency(event)
 
-    def _hear_pod(self, event: WatchEvent) -> Urgency:
+    def _notice_pod(self, event: WatchEvent) -> Urgency:
         key = TaskKey(object_key(event.object))
-        guess = self._guesses.get(key)
-        if guess is not None and self._has_only_landed(event, key, guess):
+        assumed = self._assumed.get(key)
+        if assumed is not None and self._has_only_landed(event, key, assumed):
             return Urgency.NEVER
         self._enter(event)
-        if guess is None:
+        if assumed is None:
             return _pod_urgency(event)
         task = self._cluster.state.task(key)
-        if task is not None and key in self._guesses:
+        if task is not None and key in self._assumed:
             return Urgency.NEVER
-        self._guesses.pop(key, None)
-        is_as_expected = task is not None and task.node == guess.node and task.uid == guess.uid and task.status not in COMPLETED
+        self._assumed.pop(key, None)
+        is_as_expected = task is not None and task.node == assumed.node and task.uid == assumed.uid and task.status not in COMPLETED
         return Urgency.NEVER if is_as_expected else Urgency.SOON
 
-    def _has_only_landed(self, event: WatchEvent, key: TaskKey, guess: Guess) -> bool:
+    def _has_only_landed(self, event: WatchEvent, key: TaskKey, assumed: AssumedPod) -> bool:
         """Enter a bind of ours that has come through, without reading the pod again; tell whether nothing else has changed."""
         before, task = event.before, self._cluster.state.task(key)
-        if event.type != MODIFIED or before is None or task is None or guess.status is not Status.BINDING:
+        if event.type != MODIFIED or before is None or task is None or assumed.status is not Status.BINDING:
             return False
-        if task.uid != guess.uid or not self._cluster.stands_alone(task):
+        if task.uid != assumed.uid or not self._cluster.stands_alone(task):
             return False
-        if event.object["spec"] != {**before["spec"], "nodeName": guess.node} or _is_other(before, event.object):
+        if event.object["spec"] != {**before["spec"], "nodeName": assumed.node} or _is_other(before, event.object):
             return False
-        del self._guesses[key]
+        del self._assumed[key]
         minima = minima_of(event.object["metadata"].get("annotations") or {})
-        self._cluster.state.put_task(replace(task, status=Status.BOUND, node=guess.node, minima=minima))
+        self._cluster.state.put_task(replace(task, status=Status.BOUND, node=assumed.node, minima=minima))
         return True
 
     def _enter(self, event: WatchEvent) -> None:
@@ -121,33 +127,33 @@ class Picture:
         else:
             self._faults.pop(place, None)
 
-    # --- what is guessed ---------------------------------------------------------------------------------------------
+    # --- what is assumed --------------------------------------------------------------------------------------------
 
-    def _foreseen(self, task: Task) -> Task:
-        """Return a pod that was read as it will be; a guess that the cluster has overtaken falls."""
-        guess = self._guesses.get(task.key)
-        if guess is None:
+    def _with_assumed(self, task: Task) -> Task:
+        """Return a pod that was read as it is assumed to be; an assumption that the cluster has overtaken falls."""
+        assumed = self._assumed.get(task.key)
+        if assumed is None:
             return task
-        if guess.fits(task):
-            return guess.applied(task)
-        del self._guesses[task.key]
+        if assumed.fits(task):
+            return assumed.applied(task)
+        del self._assumed[task.key]
         return task
 
-    def expect(self, task: Task, status: Status, node: str) -> None:
+    def assume(self, task: Task, status: Status, node: str) -> None:
         """Let sessions see a pod as it will be once what was asked for is done."""
         known = self._cluster.state.task(task.key)
-        guess = Guess(task.uid, status, node)
-        if known is not None and guess.fits(known):
-            self._guesses[task.key] = guess
-            self._cluster.state.put_task(guess.applied(known))
+        assumed = AssumedPod(task.uid, status, node)
+        if known is not None and assumed.fits(known):
+            self._assumed[task.key] = assumed
+            self._cluster.state.put_task(assumed.applied(known))
 
-    def foresee(self, request: Document) -> None:
+    def assume_request(self, request: Document) -> None:
         """Let sessions see a bind request that is on its way to the server."""
         self._requests.add(object_key(request))
         self._cluster.put(request)
 
-    def settle(self, request: Document, found: Document | None) -> bool:
-        """Let sessions see a bind request as it is now that the server has answered; tell whether that is as foreseen."""
+    def confirm_request(self, request: Document, found: Document | None) -> bool:
+        """Let sessions see a bind request as it is now that the server has answered; tell whether that is as assumed."""
         key = object_key(request)
         if key not in self._requests:
             return True
@@ -158,17 +164,17 @@ class Picture:
             self._cluster.put(found)
         return False
 
-    def give_up(self, task: Task, document: Document | None) -> None:
+    def forget(self, task: Task, document: Document | None) -> None:
         """Let sessions see a pod as it is: what was asked for did not come about."""
-        guess = self._guesses.get(task.key)
-        if guess is not None and guess.uid == task.uid:
-            del self._guesses[task.key]
+        assumed = self._assumed.get(task.key)
+        if assumed is not None and assumed.uid == task.uid:
+            del self._assumed[task.key]
             if document is not None:
                 self._cluster.put(document)
 
-    def give_up_all(self, find: Callable[[TaskKey], Document | None]) -> None:
-        """Let sessions see everything as it is."""
-        keys, self._guesses = list(self._guesses), {}
+    def forget_all(self, find: Callable[[TaskKey], Document | None]) -> None:
+        """Forget every assumption: let sessions see everything as it is."""
+        keys, self._assumed = list(self._assumed), {}
         for document in filter(None, map(find, keys)):
             self._cluster.put(document)
 

@@ -1,4 +1,4 @@
-"""Following kinds of owners: those that come late, those that nobody lets us read, and those that go away."""
+"""Watching kinds of owners: those that come late, those that nobody lets us read, and those that go away."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ClusterError, Forbidden, Missing, ServerError, Unreachable
-from phalanx.live import following as module
-from phalanx.live.following import Following
+from phalanx.live import watching as module
+from phalanx.live.watching import Watching
 from phalanx.model.kinds import POD, Kind, kind_at
 from phalanx.store.kube import reflector as reflector_module
 from phalanx.store.kube.client import Client
@@ -30,7 +30,7 @@ class Cluster:
         self.mirror, self._list = Mirror(lambda: 0.0), client.list
         monkeypatch.setattr(module, "discover", self._discover)
         monkeypatch.setattr(client, "list", self._listed)
-        self.following = Following(client, self.mirror, KINDS, report=self.complaints.append)
+        self.watching = Watching(client, self.mirror, KINDS, report=self.complaints.append)
 
     async def _discover(self, client: Client, among: object) -> Discovery:
         return Discovery(frozenset(kind for kind in self.served if kind not in self.silent), dict(self.silent))
@@ -62,14 +62,14 @@ def run(monkeypatch: pytest.MonkeyPatch, question: Callable[[Cluster], Awaitable
 def test_the_kind_of_an_owner_that_came_a_moment_ago_is_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
         cluster.served.remove(SETS)
-        async with going_on(cluster.following.run()):
-            await cluster.following.has_synced.wait()
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.has_synced.wait()
             cluster.served.append(SETS)
-            assert SETS not in cluster.following.kinds
+            assert SETS not in cluster.watching.kinds
             for owner in (None, workloads.owner("example.com/v1", "Simulation")):
-                cluster.following.look_for_owner(workloads.pod(by=owner))
-            cluster.following.look_for_owner(workloads.pod(by=workloads.owner("jobset.x-k8s.io/v1alpha2", "JobSet")))
-            await until(lambda: SETS in cluster.following.kinds)
+                cluster.watching.look_for_owner(workloads.pod(by=owner))
+            cluster.watching.look_for_owner(workloads.pod(by=workloads.owner("jobset.x-k8s.io/v1alpha2", "JobSet")))
+            await until(lambda: SETS in cluster.watching.kinds)
 
     run(monkeypatch, question)
 
@@ -77,11 +77,11 @@ def test_the_kind_of_an_owner_that_came_a_moment_ago_is_looked_for_at_once(monke
 def test_what_all_watches_run_into_is_said_once_and_that_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
         cluster.is_gone = True
-        async with going_on(cluster.following.run()):
+        async with going_on(cluster.watching.run()):
             await until(lambda: cluster.complaints)
             await asyncio.sleep(0.05)
             cluster.is_gone = False
-            await cluster.following.catch_up()
+            await cluster.watching.catch_up()
         lost, found = cluster.complaints
         assert lost.endswith(": no cluster at all; tried again in 0.0 s, and so are all others that run into this")
         assert found.startswith("all watches go on, after 0.")
@@ -92,9 +92,9 @@ def test_what_all_watches_run_into_is_said_once_and_that_it_is_over(monkeypatch:
 def test_a_kind_of_owners_that_nobody_lets_us_read_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
         cluster.forbidden.append(JOBS)
-        async with going_on(cluster.following.run()):
+        async with going_on(cluster.watching.run()):
             async with asyncio.timeout(5.0):
-                await cluster.following.catch_up()
+                await cluster.watching.catch_up()
             assert cluster.mirror.is_hidden(JOBS)
             assert len(cluster.complaints) == 1
 
@@ -104,11 +104,11 @@ def test_a_kind_of_owners_that_nobody_lets_us_read_holds_nobody_up(monkeypatch: 
 def test_pods_that_nobody_lets_us_read_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
         cluster.forbidden.append(POD)
-        async with going_on(cluster.following.run()):
+        async with going_on(cluster.watching.run()):
             await until(lambda: cluster.complaints)
-            assert not cluster.following.has_synced.is_set()
+            assert not cluster.watching.has_synced.is_set()
             cluster.forbidden.clear()
-            await cluster.following.has_synced.wait()
+            await cluster.watching.has_synced.wait()
 
     run(monkeypatch, question)
 
@@ -124,22 +124,22 @@ def test_a_kind_that_goes_before_it_was_read_is_forgotten(monkeypatch: pytest.Mo
             return Discovery(frozenset(KINDS if was_first else cluster.served), {})
 
         monkeypatch.setattr(module, "discover", late)
-        async with going_on(cluster.following.run()):
-            await cluster.following.has_synced.wait()
-            assert (set(cluster.following.kinds), cluster.complaints) == ({POD, JOBS}, [])
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.has_synced.wait()
+            assert (set(cluster.watching.kinds), cluster.complaints) == ({POD, JOBS}, [])
 
     run(monkeypatch, question)
 
 
 def test_a_group_that_does_not_answer_keeps_its_kinds_and_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
-        async with going_on(cluster.following.run()):
-            await cluster.following.has_synced.wait()
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.has_synced.wait()
             cluster.mirror.put(JOBS, {"metadata": {"namespace": "default", "name": "train", "uid": "1", "resourceVersion": "9"}})
             cluster.silent = {JOBS: ServerError("etcd is away")}
-            cluster.following.look_for_kinds()
+            cluster.watching.look_for_kinds()
             await until(lambda: cluster.complaints)
-            assert (JOBS in cluster.following.kinds, cluster.mirror.count(JOBS)) == (True, 1)
+            assert (JOBS in cluster.watching.kinds, cluster.mirror.count(JOBS)) == (True, 1)
             cluster.silent = {}
             await until(lambda: len(cluster.complaints) > 1)
         assert cluster.complaints == [
@@ -155,13 +155,13 @@ def test_at_the_start_a_group_that_does_not_answer_is_waited_for_but_not_for_eve
 
     async def question(cluster: Cluster) -> None:
         cluster.silent = {JOBS: ServerError("etcd is away"), SETS: ServerError("etcd is away")}
-        async with going_on(cluster.following.run()):
-            await until(lambda: all(reflector.is_synced.is_set() for reflector in cluster.following.reflectors.values()))
-            assert not cluster.following.has_synced.is_set()
+        async with going_on(cluster.watching.run()):
+            await until(lambda: all(reflector.is_synced.is_set() for reflector in cluster.watching.reflectors.values()))
+            assert not cluster.watching.has_synced.is_set()
             del cluster.silent[SETS]
-            await until(lambda: SETS in cluster.following.kinds)
-            await cluster.following.has_synced.wait()
-            assert JOBS not in cluster.following.kinds
+            await until(lambda: SETS in cluster.watching.kinds)
+            await cluster.watching.has_synced.wait()
+            assert JOBS not in cluster.watching.kinds
 
     run(monkeypatch, question)
 
@@ -171,24 +171,24 @@ def test_who_begins_to_lead_later_lists_everything_again_and_waits_for_what_is_n
     monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.05)
 
     async def question(cluster: Cluster) -> None:
-        async with going_on(cluster.following.run()):
-            await cluster.following.has_synced.wait()
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.has_synced.wait()
             cluster.forbidden.append(POD)
-            catching_up = asyncio.create_task(cluster.following.catch_up())
+            catching_up = asyncio.create_task(cluster.watching.catch_up())
             await until(lambda: "nothing is decided before these are listed again: pods" in cluster.complaints)
             assert not catching_up.done()
             cluster.forbidden.clear()
             await catching_up
-            assert {kind: reflector.lists for kind, reflector in cluster.following.reflectors.items()} == dict.fromkeys(KINDS, 2)
+            assert {kind: reflector.lists for kind, reflector in cluster.watching.reflectors.items()} == dict.fromkeys(KINDS, 2)
 
     run(monkeypatch, question)
 
 
 def test_at_the_start_nothing_is_listed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     async def question(cluster: Cluster) -> None:
-        async with going_on(cluster.following.run()):
-            await cluster.following.catch_up()
-            assert {kind: reflector.lists for kind, reflector in cluster.following.reflectors.items()} == dict.fromkeys(KINDS, 1)
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.catch_up()
+            assert {kind: reflector.lists for kind, reflector in cluster.watching.reflectors.items()} == dict.fromkeys(KINDS, 1)
 
     run(monkeypatch, question)
 
@@ -198,10 +198,10 @@ def test_a_kind_that_is_not_needed_is_not_waited_for_long(monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.05)
 
     async def question(cluster: Cluster) -> None:
-        async with going_on(cluster.following.run()):
-            await cluster.following.has_synced.wait()
-            monkeypatch.setattr(cluster.following.reflectors[JOBS], "refresh", lambda since: None)
+        async with going_on(cluster.watching.run()):
+            await cluster.watching.has_synced.wait()
+            monkeypatch.setattr(cluster.watching.reflectors[JOBS], "refresh", lambda since: None)
             async with asyncio.timeout(5.0):
-                await cluster.following.catch_up()
+                await cluster.watching.catch_up()
 
     run(monkeypatch, question)

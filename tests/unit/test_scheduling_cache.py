@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.live.cache import Picture, Urgency
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
+from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 
@@ -18,11 +18,11 @@ KEY = TaskKey("default/a")
 
 
 class Scene:
-    """A picture with a node and the pod default/a, whose states are told one after the other."""
+    """A cache with a node and the pod default/a, whose states are told one after the other."""
 
     def __init__(self, **pod: Any) -> None:
         self.complaints: list[str] = []
-        self.picture = Picture(ObjectCluster(), report=self.complaints.append)
+        self.cache = SchedulerCache(ObjectCluster(), report=self.complaints.append)
         self.known: dict[tuple[Kind, str], Document] = {}
         self.tell(build.node("n0"))
         self.pod = build.pod("a", cpu=1, **pod)
@@ -33,7 +33,7 @@ class Scene:
         place = (kind, document["metadata"]["name"])
         before = self.known.get(place)
         self.known[place] = document
-        return self.picture.hear(WatchEvent(1, ADDED if before is None else MODIFIED, kind, document, before))
+        return self.cache.notice(WatchEvent(1, ADDED if before is None else MODIFIED, kind, document, before))
 
     def tell_pod(self, *, uid: str = "a", node: str = "", phase: str = "Pending", **meta: Any) -> Urgency:
         spec = {**self.pod["spec"], **({"nodeName": node} if node else {})}
@@ -42,11 +42,11 @@ class Scene:
 
     def end(self) -> Urgency:
         pod = self.known.pop((POD, "a"))
-        return self.picture.hear(WatchEvent(1, DELETED, POD, pod, pod))
+        return self.cache.notice(WatchEvent(1, DELETED, POD, pod, pod))
 
     @property
     def task(self) -> Task:
-        found = self.picture.cluster.state.task(KEY)
+        found = self.cache.cluster.state.task(KEY)
         assert found is not None
         return found
 
@@ -54,18 +54,18 @@ class Scene:
     def stands(self) -> tuple[Status, str]:
         return self.task.status, self.task.node
 
-    def expect(self, status: Status, node: str = "n0") -> None:
-        self.picture.expect(self.task, status, node)
+    def assume(self, status: Status, node: str = "n0") -> None:
+        self.cache.assume(self.task, status, node)
 
 
-# --- guesses -------------------------------------------------------------------------------------------------------------
+# --- assumed pods --------------------------------------------------------------------------------------------------------
 
 
 def test_a_pod_that_was_sent_to_a_node_takes_room_there_at_once() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     assert scene.stands == (Status.BINDING, "n0")
-    assert list(scene.picture.snapshot(0.0).on_node["n0"]) == [KEY]
+    assert list(scene.cache.snapshot(0.0).on_node["n0"]) == [KEY]
 
 
 REQUEST = kai.bind_request("a", "n0")
@@ -73,17 +73,17 @@ REQUEST = kai.bind_request("a", "n0")
 
 def test_a_pod_for_which_a_bind_is_asked_takes_room_before_the_server_has_the_request() -> None:
     scene = Scene()
-    scene.picture.foresee(REQUEST)
+    scene.cache.assume_request(REQUEST)
     assert scene.stands == (Status.BINDING, "n0")
     scene.tell(REQUEST)
-    assert scene.picture.settle(REQUEST, REQUEST)
+    assert scene.cache.confirm_request(REQUEST, REQUEST)
     assert scene.stands == (Status.BINDING, "n0")
 
 
 def test_a_request_that_the_server_refuses_leaves_the_pod_where_it_was() -> None:
     scene = Scene()
-    scene.picture.foresee(REQUEST)
-    assert not scene.picture.settle(REQUEST, None)
+    scene.cache.assume_request(REQUEST)
+    assert not scene.cache.confirm_request(REQUEST, None)
     assert scene.stands == (Status.PENDING, "")
 
 
@@ -91,14 +91,14 @@ def test_another_request_of_that_name_counts_instead_of_the_one_that_was_asked_f
     scene = Scene()
     failed = kai.bind_request("a", "n0", phase="Failed", failedAttempts=1)
     scene.tell(failed)
-    scene.picture.foresee(REQUEST)
-    assert not scene.picture.settle(REQUEST, failed)
+    scene.cache.assume_request(REQUEST)
+    assert not scene.cache.confirm_request(REQUEST, failed)
     assert scene.stands == (Status.PENDING, "")
 
 
 def test_a_guess_survives_what_does_not_know_of_it_yet() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     assert scene.tell_pod(labels={"x": "y"}) is NEVER
     assert scene.stands == (Status.BINDING, "n0")
 
@@ -106,7 +106,7 @@ def test_a_guess_survives_what_does_not_know_of_it_yet() -> None:
 def test_a_guess_survives_that_the_pod_is_read_again_because_of_its_volumes() -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     scene = Scene(spec={"volumes": volumes})
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"}, "spec": {}}
     scene.tell(claim)
     assert scene.stands == (Status.BINDING, "n0")
@@ -114,7 +114,7 @@ def test_a_guess_survives_that_the_pod_is_read_again_because_of_its_volumes() ->
 
 def test_a_guess_falls_when_the_cluster_tells_the_same() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     assert scene.tell_pod(node="n0") is NEVER
     assert scene.stands == (Status.BOUND, "n0")
     scene.tell_pod()  # nothing is left that would hide what the cluster says
@@ -123,7 +123,7 @@ def test_a_guess_falls_when_the_cluster_tells_the_same() -> None:
 
 def test_a_bind_that_comes_with_other_news_is_read_as_a_whole() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     assert scene.tell_pod(node="n0", labels={"x": "y"}) is NEVER
     assert scene.stands == (Status.BOUND, "n0")
     assert scene.tell_pod(node="n0", phase="Running") is SOON  # the label is gone again
@@ -132,35 +132,35 @@ def test_a_bind_that_comes_with_other_news_is_read_as_a_whole() -> None:
 def test_a_guess_falls_when_the_cluster_tells_otherwise() -> None:
     scene = Scene()
     scene.tell(build.node("n1"))
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     assert scene.tell_pod(node="n1") is SOON
     assert scene.stands == (Status.BOUND, "n1")
 
 
 def test_a_guess_is_about_one_pod_and_not_about_the_next_of_its_name() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     assert scene.tell_pod(uid="another") is SOON
     assert scene.stands == (Status.PENDING, "")
 
 
 def test_a_guess_falls_when_the_pod_ends_or_goes() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     assert scene.tell_pod(phase="Failed") is SOON
     assert scene.task.status is Status.FAILED
     other = Scene()
-    other.expect(Status.BINDING)
+    other.assume(Status.BINDING)
     assert other.end() is SOON
-    assert other.picture.cluster.state.task(KEY) is None
+    assert other.cache.cluster.state.task(KEY) is None
     other.tell(other.pod)
     assert other.stands == (Status.PENDING, "")
 
 
 def test_a_guess_falls_when_what_was_asked_for_failed() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
-    scene.picture.give_up(scene.task, scene.pod)
+    scene.assume(Status.BINDING)
+    scene.cache.forget(scene.task, scene.pod)
     assert scene.stands == (Status.PENDING, "")
 
 
@@ -168,23 +168,23 @@ def test_a_failure_of_an_earlier_pod_leaves_the_guess_about_the_next_alone() -> 
     scene = Scene()
     first = scene.task
     scene.tell_pod(uid="another")
-    scene.expect(Status.BINDING)
-    scene.picture.give_up(first, scene.pod)
+    scene.assume(Status.BINDING)
+    scene.cache.forget(first, scene.pod)
     assert scene.stands == (Status.BINDING, "n0")
 
 
 def test_a_failure_after_the_pod_is_gone_brings_nothing_back() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
+    scene.assume(Status.BINDING)
     task = scene.task
     scene.end()
-    scene.picture.give_up(task, None)
-    assert scene.picture.cluster.state.task(KEY) is None
+    scene.cache.forget(task, None)
+    assert scene.cache.cluster.state.task(KEY) is None
 
 
 def test_a_pod_that_was_told_to_go_is_leaving_until_it_leaves() -> None:
     scene = Scene(on="n0")
-    scene.expect(Status.RELEASING)
+    scene.assume(Status.RELEASING)
     assert scene.tell_pod(node="n0", phase="Running", labels={"x": "y"}) is NEVER
     assert scene.stands == (Status.RELEASING, "n0")
     assert scene.tell_pod(node="n0", phase="Running", deletionTimestamp="2026-01-01T00:00:00Z") is NEVER
@@ -193,22 +193,22 @@ def test_a_pod_that_was_told_to_go_is_leaving_until_it_leaves() -> None:
 
 def test_a_pod_that_was_bound_and_is_taken_back_is_leaving_also_when_the_bind_is_told() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
-    scene.expect(Status.RELEASING)
+    scene.assume(Status.BINDING)
+    scene.assume(Status.RELEASING)
     assert scene.tell_pod(node="n0") is NEVER
     assert scene.stands == (Status.RELEASING, "n0")
 
 
 def test_nothing_is_expected_of_a_pod_that_is_known_to_be_elsewhere() -> None:
     scene = Scene(on="n0")
-    scene.picture.expect(scene.task, Status.BINDING, "n0")
+    scene.cache.assume(scene.task, Status.BINDING, "n0")
     assert scene.stands == (Status.RUNNING, "n0")
 
 
 def test_all_guesses_fall_together() -> None:
     scene = Scene()
-    scene.expect(Status.BINDING)
-    scene.picture.give_up_all(lambda key: scene.pod if key == KEY else None)
+    scene.assume(Status.BINDING)
+    scene.cache.forget_all(lambda key: scene.pod if key == KEY else None)
     assert scene.stands == (Status.PENDING, "")
 
 
@@ -222,7 +222,7 @@ def test_a_broken_object_is_told_of_once_until_it_is_mended() -> None:
         scene.tell({**broken, "metadata": {**broken["metadata"], "labels": labels}})
     assert [text.partition(":")[0] for text in scene.complaints] == ["Pod default/b"]
     scene.tell(build.pod("b", cpu=1))
-    assert scene.picture.cluster.state.task(TaskKey("default/b")) is not None
+    assert scene.cache.cluster.state.task(TaskKey("default/b")) is not None
     scene.tell(broken)
     assert len(scene.complaints) == 2
 
@@ -293,14 +293,14 @@ BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": 
     ],
 )  # fmt: skip
 def test_other_objects_matter_when_a_part_that_counts_changes(before: Document, after: Document, urgency: Urgency) -> None:
-    picture = Picture(ObjectCluster(), report=lambda text: None)
+    cache = SchedulerCache(ObjectCluster(), report=lambda text: None)
     kind = kind_of(before)
-    picture.hear(WatchEvent(1, ADDED, kind, before))
-    assert picture.hear(WatchEvent(2, MODIFIED, kind, after, before)) is urgency
+    cache.notice(WatchEvent(1, ADDED, kind, before))
+    assert cache.notice(WatchEvent(2, MODIFIED, kind, after, before)) is urgency
 
 
 def test_objects_that_come_and_go_matter() -> None:
-    picture = Picture(ObjectCluster(), report=lambda text: None)
+    cache = SchedulerCache(ObjectCluster(), report=lambda text: None)
     group = build.pod_group("g")
-    assert picture.hear(WatchEvent(1, ADDED, kind_of(group), group)) is SOON
-    assert picture.hear(WatchEvent(2, DELETED, kind_of(group), group, group)) is SOON
+    assert cache.notice(WatchEvent(1, ADDED, kind_of(group), group)) is SOON
+    assert cache.notice(WatchEvent(2, DELETED, kind_of(group), group, group)) is SOON

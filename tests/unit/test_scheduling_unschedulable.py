@@ -19,7 +19,7 @@ def seen(world: World, gang: str) -> list[float]:
         if GangKey(f"default/{gang}") in snapshot.active:  # type: ignore[attr-defined]
             moments.append(world.now - world.start)
 
-    world.scheduling.decided.append(note)
+    world.loop.decided.append(note)
     return moments
 
 
@@ -96,5 +96,5 @@ def test_no_session_is_held_that_has_no_gang_in_it() -> None:
         worlds.submit(world, worlds.gang("only", tasks=1, duration="30s", gpus=2))
         worlds.run(world, 100)
         assert worlds.record(world, "only").finished == 31.0
-        counts.append(world.scheduling.sessions)
+        counts.append(world.loop.count)
     assert counts[1] < counts[0]

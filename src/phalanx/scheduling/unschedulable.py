@@ -1,4 +1,5 @@
-"""Gangs that found no room are left in peace until there is some, or until it is time to ask again whether others should make room.
+"""Gangs that found no room are left out of sessions until there is some, or until it is time to ask again whether others should
+make room: what kube-scheduler's queue of unschedulable pods does, for gangs. Simulations of weeks use it.
 
 A session costs what the gangs in it cost. A large gang may wait for days, and most sessions are held because of others.
 """
@@ -27,8 +28,8 @@ FIRST_WAIT = 1 / 4
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """Where a gang is parked: as it was, what it needs to start, and until when it is not asked."""
+class WaitingGang:
+    """A gang that is left out of sessions: as it was, what it needs to start, and until when."""
 
     gang: Gang
     members: Mapping[TaskKey, Task]
@@ -50,42 +51,42 @@ class Spot:
         return gang is self.gang or _asks(gang) == _asks(self.gang)
 
 
-class ParkingLot:
+class UnschedulableGangs:
     """Takes gangs out of sessions that could do nothing for them."""
 
     def __init__(self, longest: float) -> None:
         """Ask after a quarter of `longest` seconds, then after twice as long each time, and at last after all of them."""
         self._first, self._longest = longest * FIRST_WAIT, longest
-        self._spots: dict[GangKey, Spot] = {}
+        self._waiting: dict[GangKey, WaitingGang] = {}
 
-    def without_parked(self, snapshot: Snapshot) -> Snapshot:
+    def without(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot without the gangs that wait for room that is not there; those for which there is some are calm."""
-        spots = {key: self._spots[key] for key in snapshot.active if key in self._spots}
-        resting = {key: spot for key, spot in spots.items() if snapshot.now < spot.until and spot.is_same(snapshot)}
+        waiting = {key: self._waiting[key] for key in snapshot.active if key in self._waiting}
+        resting = {key: entry for key, entry in waiting.items() if snapshot.now < entry.until and entry.is_same(snapshot)}
         if not resting:
             return snapshot
-        places = _Places(snapshot, [key for key in snapshot.active if key not in spots])
-        fitting = (spot for spot in resting.values() if places.suffice(spot))
-        woken = frozenset(spot.gang.key for spot in sorted(fitting, key=Spot.turn) if places.serve(spot))
+        places = _Places(snapshot, [key for key in snapshot.active if key not in waiting])
+        fitting = (entry for entry in resting.values() if places.suffice(entry))
+        woken = frozenset(entry.gang.key for entry in sorted(fitting, key=WaitingGang.turn) if places.serve(entry))
         return replace(snapshot, active=tuple(key for key in snapshot.active if key not in resting or key in woken), calm=woken)
 
-    def park(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        """Park every gang of a session that waits and was promised nothing; let go of all others that were in it."""
+    def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        """Leave every gang out from now on that waited in vain and has no nominated nodes; let go of all others of the session."""
         for outcome in decisions.outcomes:
             state, key = outcome.state, outcome.state.gang.key
-            old = self._spots.pop(key, None)
+            old = self._waiting.pop(key, None)
             if not _waits_in_vain(state):
                 continue
             if old is not None and key in snapshot.calm:
-                self._spots[key] = old
+                self._waiting[key] = old
                 continue
             wait = self._first if old is None or not old.is_same(snapshot) else min(old.wait * 2, self._longest)
             until, members = snapshot.now + wait, snapshot.members_of(key)
-            self._spots[key] = Spot(state.declared, members, _needs(state), _line(state), until, wait)
+            self._waiting[key] = WaitingGang(state.declared, members, _needs(state), _line(state), until, wait)
 
     def next_time(self) -> float | None:
         """Return when the next gang wants to be asked."""
-        return min((spot.until for spot in self._spots.values()), default=None)
+        return min((entry.until for entry in self._waiting.values()), default=None)
 
 
 def _asks(gang: Gang) -> tuple[object, ...]:
@@ -112,7 +113,7 @@ def _line(state: GangState) -> Line:
 
 
 class _Places:
-    """Counts how many tasks find room now, what was promised to others left out; asked once for each kind of request.
+    """Counts how many tasks find room now, what is nominated for others left out; asked once for each kind of request.
 
     Room that is being released counts when it is free: until then queues count it as taken.
     """
@@ -120,24 +121,24 @@ class _Places:
     def __init__(self, snapshot: Snapshot, others: list[GangKey]) -> None:
         self._space = snapshot.space
         idle = snapshot.nodes.allocatable - snapshot.used
-        unpromised = idle + snapshot.releasing
+        unreserved = idle + snapshot.releasing
         for task in (task for key in others for task in snapshot.members_of(key).values()):
             node = snapshot.nodes.number_by_name.get(task.nominated_node) if task.status is Status.PENDING else None
             if node is not None:
-                unpromised[:, node] -= request_of(task.shape.request, self._space).amounts
-        self._room = np.minimum(idle, unpromised)
+                unreserved[:, node] -= request_of(task.shape.request, self._space).amounts
+        self._room = np.minimum(idle, unreserved)
         self._totals: dict[Amounts, int] = {}
         self._taken: Counter[tuple[Line, Amounts]] = Counter()
 
-    def suffice(self, spot: Spot) -> bool:
+    def suffice(self, waiting: WaitingGang) -> bool:
         """Tell whether each request finds as many places as it needs."""
-        return all(self._total(amounts) >= count for amounts, count in spot.needs)
+        return all(self._total(amounts) >= count for amounts, count in waiting.needs)
 
-    def serve(self, spot: Spot) -> bool:
+    def serve(self, waiting: WaitingGang) -> bool:
         """Tell the same besides what gangs before it in its line would take; it takes its places."""
-        if any(self._total(amounts) < count + self._taken[spot.line, amounts] for amounts, count in spot.needs):
+        if any(self._total(amounts) < count + self._taken[waiting.line, amounts] for amounts, count in waiting.needs):
             return False
-        self._taken.update({(spot.line, amounts): count for amounts, count in spot.needs})
+        self._taken.update({(waiting.line, amounts): count for amounts, count in waiting.needs})
         return True
 
     def _total(self, amounts: Amounts) -> int:

@@ -8,7 +8,7 @@ import pytest
 from phalanx.config.builtin import CATALOGUE, catalogue_of
 from phalanx.config.policies import policy_of_profile, profile_names
 from phalanx.explain.answer import answer
-from phalanx.live.timing import Stopwatch
+from phalanx.scheduling.timing import Stopwatch
 from phalanx.session.cycle import Catalogue, run_cycle
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.session.session import Session

@@ -8,13 +8,14 @@ from itertools import count
 
 
 class Rank(IntEnum):
-    """What comes first at one moment: the world changes, kubelets and controllers follow, then sessions decide."""
+    """What comes first at one moment: the world changes, kubelets and controllers follow, plans are made, sessions decide."""
 
     WORLD = 0
     KUBELET = 1
     WORK = 2
     CONTROLLER = 3
-    SESSION = 4
+    PLAN = 4
+    SESSION = 5
 
 
 @dataclass(slots=True)
@@ -30,7 +31,7 @@ class Timer:
         self.action = None
 
 
-class Kernel:
+class VirtualTime:
     """Plans and carries out."""
 
     def __init__(self, now: float) -> None:
@@ -57,9 +58,9 @@ class Kernel:
         return self._timers[0][0] if self._timers else None
 
     def next_deed(self) -> float | None:
-        """Return the moment of what is planned next besides sessions, which may find nothing to do; None when only they are."""
+        """Return the moment of what is planned next besides plans and sessions, which may do nothing; None when nothing is."""
         return min(
-            (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank != Rank.SESSION), default=None
+            (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank < Rank.PLAN), default=None
         )
 
     def step(self) -> None:

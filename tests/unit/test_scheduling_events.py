@@ -8,10 +8,12 @@ import pytest
 
 from phalanx.controllers.controller import RecordEvent
 from phalanx.errors import Busy, ClusterError, Forbidden
-from phalanx.live import events as module
-from phalanx.live.events import EventSender
+from phalanx.live.api_port import ApiPort
+from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Outbox
 from phalanx.model.kinds import EVENT, Document
+from phalanx.scheduling import events as module
+from phalanx.scheduling.events import EventRecorder
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing import build
@@ -27,10 +29,12 @@ class Desk:
         self.server, self.now = server, 1_767_225_600.25
         self.complaints: list[str] = []
         self.outbox = Outbox(connections=1, report=self.complaints.append)
-        self.sender = EventSender(client, self.outbox, Mirror(lambda: self.now), instance="phalanx-0")
+        clock = LoopClock(lambda: self.now)
+        port = ApiPort(client, self.outbox, Mirror(lambda: self.now), clock, instance="phalanx-0")
+        self.recorder = EventRecorder(port, instance="phalanx-0")
 
     def tell(self, message: str = "no room", *, about: Document | None = None, reason: str = "FailedScheduling") -> None:
-        self.sender.tell(RecordEvent(about or build.pod("a"), reason, message, is_warning=True))
+        self.recorder.record(RecordEvent(about or build.pod("a"), reason, message, is_warning=True))
 
     async def events(self) -> list[Document]:
         await until(lambda: not self.outbox.waiting())

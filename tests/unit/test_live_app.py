@@ -12,15 +12,15 @@ from phalanx.config.builtin import CATALOGUE, KAI_CATALOGUE
 from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.errors import Forbidden
-from phalanx.live import app, following
+from phalanx.live import app, watching
 from phalanx.live import outbox as outbox_module
-from phalanx.live import sessions as module
 from phalanx.live.app import Live, Setup
-from phalanx.live.cache import Urgency
 from phalanx.live.election import LEASE, Terms
 from phalanx.model.kinds import BIND_REQUEST, EVENT, POD, Document, kind_at
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.scheduling.cache import Urgency
+from phalanx.scheduling.loop import Pace
 from phalanx.session.cycle import Profile, run_cycle
 from phalanx.session.policy import Policy
 from phalanx.store.kube.client import Client
@@ -43,16 +43,15 @@ HASTY = {"name": "bindbackoff", "arguments": {"first": "50ms"}}
 PLAIN = build.policy([["priority", "gang", HASTY], ["predicates", "binpack"]], "allocate")
 PREEMPTING = without(policy_of_profile("phalanx"), "pdb")
 """Knows nothing of disruption budgets, and so asks for what they refuse."""
+HASTY_PACE = Pace(gap=0.002, later=0.02, after_fault=0.01)
 TERMS = Terms("phalanx", "default", "", lease_seconds=1.0, renew_seconds=0.6, retry_seconds=0.02)
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHORTEST_GAP", 0.002)
-    monkeypatch.setattr(module, "LATER_SECONDS", 0.02)
-    monkeypatch.setattr(module, "AFTER_FAULT_SECONDS", 0.01)
+    monkeypatch.setattr(app, "PACE", HASTY_PACE)
     monkeypatch.setattr(outbox_module, "FIRST_WAIT", 0.002)
-    monkeypatch.setattr(following, "AFTER_FAULT_SECONDS", 0.01)
+    monkeypatch.setattr(watching, "AFTER_FAULT_SECONDS", 0.01)
 
 
 class Scene:
@@ -101,7 +100,7 @@ class Scene:
         self.store.binding[:] = [rule]
 
     def status(self, name: str) -> Status:
-        task = self.live.picture.cluster.state.task(TaskKey(f"default/{name}"))
+        task = self.live.cache.cluster.state.task(TaskKey(f"default/{name}"))
         assert task is not None
         return task.status
 
@@ -140,10 +139,10 @@ def test_who_leads_decides_nothing_before_it_hears_the_server_about_every_kind(m
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
         async with scene.running():
-            await scene.live.following.has_synced.wait()
+            await scene.live.watching.has_synced.wait()
             await asyncio.sleep(0.2)
-            assert (scene.live.sessions.count, set(scene.nodes_of_pods().values())) == (0, {""})
-            for reflector in scene.live.following.reflectors.values():
+            assert (scene.live.loop.count, set(scene.nodes_of_pods().values())) == (0, {""})
+            for reflector in scene.live.watching.reflectors.values():
                 reflector.is_following = True
             await until(lambda: all(scene.nodes_of_pods().values()))
 
@@ -152,7 +151,7 @@ def test_who_leads_decides_nothing_before_it_hears_the_server_about_every_kind(m
 
 def test_a_kind_that_is_gone_holds_no_leader_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reflector, "_note_contact", lambda reflector: None)
-    monkeypatch.setattr(following, "CATCH_UP_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "CATCH_UP_SECONDS", 0.05)
 
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0", cpu=2), build.gang("train", tasks=2, cpu=1))
@@ -190,13 +189,13 @@ def test_a_gang_that_does_not_fit_has_nothing_bound_and_says_why() -> None:
 
 @pytest.mark.parametrize("policy", [PLAIN, PREEMPTING], ids=["without-admission", "with-admission"])
 def test_nobody_is_told_of_missing_pods_while_they_are_being_made(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ARRIVAL_SECONDS", 1.5)
+    monkeypatch.setattr(app, "PACE", replace(HASTY_PACE, arrival=1.5))
 
     async def question(scene: Scene) -> None:
         group, *pods = build.gang("train", tasks=2, cpu=1)
         scene.load(build.queue("default"), build.node("n0"), group, pods[0])
         async with scene.running():
-            await until(lambda: scene.live.sessions.count)
+            await until(lambda: scene.live.loop.count)
             await scene.live.outbox.drain(1.0, outbox_module.Rank.NOTE)
             assert "conditions" not in scene.store.get(POD, "default", "train-0")["status"]
             scene.load(pods[1])
@@ -280,9 +279,9 @@ def test_what_is_dropped_when_another_takes_over_is_not_rolled_back() -> None:
         for kind in (kind_at("", "nodes"), GROUP, POD):
             for item in scene.store.items(kind):
                 scene.live.mirror.put(kind, {**item, "metadata": dict(item["metadata"])})
-        snapshot = scene.live.picture.snapshot(0.0)
+        snapshot = scene.live.cache.snapshot(0.0)
         decisions = run_cycle(snapshot, PLAIN, CATALOGUE)
-        scene.live.sessions.binding.start(decisions)
+        scene.live.loop.binding.start(decisions)
         assert (len(decisions.binds), scene.status("train-0")) == (3, Status.BINDING)
         await until(lambda: any(scene.nodes_of_pods().values()))
         scene.live.outbox.drop()
@@ -307,15 +306,15 @@ def test_a_bind_is_asked_for_once_however_long_the_server_takes(monkeypatch: pyt
             return await create(document, **more)
 
         monkeypatch.setattr(scene.client, "create", late)
-        scene.live.sessions.decided.append(lambda snapshot, decisions: asked.extend(decisions.binds))
+        scene.live.loop.decided.append(lambda snapshot, decisions: asked.extend(decisions.binds))
         scene.load(kai.queue("default", parent="", quota=-1), kai.queue("a", quota=-1), build.node("n0", cpu=2, gpus=1))
         scene.load([kai.priority_class(name) for name in kai.CLASSES])
         async with scene.running():
             scene.load(kai.gang("first", gpus=1))
             await until(lambda: asked)
-            sessions = scene.live.sessions.count
+            sessions = scene.live.loop.count
             scene.load(kai.gang("second", gpus=1))
-            await until(lambda: scene.live.sessions.count > sessions + 1)
+            await until(lambda: scene.live.loop.count > sessions + 1)
             is_slow.set()
             await until(lambda: scene.store.items(BIND_REQUEST))
         assert asked == ["default/first-0"]
@@ -361,7 +360,7 @@ def test_an_eviction_that_a_budget_refuses_is_given_up_and_another_session_looks
         with_victim(scene)
         guard(scene)
         refused: list[str] = []
-        scene.live.sessions.evicting.refused.append(lambda eviction, reason: refused.append(f"{eviction.task.key}: {reason}"))
+        scene.live.loop.evictor.refused.append(lambda eviction, reason: refused.append(f"{eviction.task.key}: {reason}"))
         async with scene.running():
             await until(lambda: len(refused) >= 2)
             assert refused[0] == "default/low-0: Cannot evict pod as it would violate the pod's disruption budget."
@@ -384,7 +383,7 @@ def test_a_session_that_fails_is_told_of_and_the_next_one_is_held() -> None:
             if faults:
                 raise faults.pop()
 
-        scene.live.sessions.decided.append(listener)
+        scene.live.loop.decided.append(listener)
         async with scene.running():
             await until(lambda: all(scene.nodes_of_pods().values()))
             assert scene.reports == ["session 1 failed, please report it: KeyError: 'what'"]
@@ -396,24 +395,24 @@ def test_nothing_is_decided_when_nothing_matters() -> None:
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0"))
         async with scene.running():
-            await until(lambda: scene.live.sessions.count)
-            before = scene.live.sessions.count
+            await until(lambda: scene.live.loop.count)
+            before = scene.live.loop.count
             scene.store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
-            scene.live.sessions.wake(Urgency.NEVER)
+            scene.live.loop.wake(Urgency.NEVER)
             await asyncio.sleep(0.05)
-            assert scene.live.sessions.count == before
-            scene.live.sessions.wake(Urgency.LATER)
-            await until(lambda: scene.live.sessions.count > before)
+            assert scene.live.loop.count == before
+            scene.live.loop.wake(Urgency.LATER)
+            await until(lambda: scene.live.loop.count > before)
 
     run(question)
 
 
 def test_time_alone_brings_a_session_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(app, "PACE", replace(HASTY_PACE, heartbeat=0.01))
 
     async def question(scene: Scene) -> None:
         async with scene.running():
-            await until(lambda: scene.live.sessions.count >= 3)
+            await until(lambda: scene.live.loop.count >= 3)
 
     run(question)
 
@@ -421,7 +420,7 @@ def test_time_alone_brings_a_session_too(monkeypatch: pytest.MonkeyPatch) -> Non
 # --- objects -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_object_that_nobody_understands_is_set_aside_alone() -> None:
+def test_an_object_that_nobody_understands_is_left_out_alone() -> None:
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))
         async with scene.running():
@@ -429,7 +428,7 @@ def test_an_object_that_nobody_understands_is_set_aside_alone() -> None:
                 meta = {"namespace": "default", "name": "odd", "uid": "odd", "resourceVersion": version}
                 scene.live.mirror.put(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta})
             await until(lambda: all(scene.nodes_of_pods().values()))
-            assert "pods default/odd: set aside, please report it: KeyError: 'spec'" in scene.reports
+            assert "pods default/odd: left out, please report it: KeyError: 'spec'" in scene.reports
 
     run(question)
 
@@ -467,7 +466,7 @@ def test_a_standby_takes_over_when_the_leader_stops() -> None:
                 leader, other = (first, second) if first.live.is_leader else (second, first)
                 first.load(build.gang("one", tasks=2, cpu=1))
                 await until(lambda: all(first.nodes_of_pods().values()))
-                assert (leader.live.sessions.count > 0, other.live.sessions.count) == (True, 0)
+                assert (leader.live.loop.count > 0, other.live.loop.count) == (True, 0)
             await until(lambda: second.live.is_leader)
             first.load(build.gang("two", tasks=2, cpu=1))
             await until(lambda: len(first.nodes_of_pods()) == 4 and all(first.nodes_of_pods().values()))
@@ -482,7 +481,7 @@ def test_a_standby_takes_over_when_the_leader_stops() -> None:
 def test_who_stops_sends_what_was_decided() -> None:
     async def question(scene: Scene) -> None:
         scene.load(build.queue("default"), build.node("n0", pods=200, cpu=200), build.gang("train", tasks=150, cpu=1))
-        scene.live.sessions.decided.append(lambda snapshot, decisions: scene.is_over.set())
+        scene.live.loop.decided.append(lambda snapshot, decisions: scene.is_over.set())
         async with scene.running():
             await scene.is_over.wait()
         assert all(scene.nodes_of_pods().values())
@@ -491,8 +490,8 @@ def test_who_stops_sends_what_was_decided() -> None:
 
 
 def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "SHORTEST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(following, "LONGEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(watching, "SHORTEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(watching, "LONGEST_PAUSE_SECONDS", 0.01)
 
     async def question(scene: Scene) -> None:
         kinds = [kind_at("", "nodes"), POD]
@@ -500,11 +499,11 @@ def test_kinds_that_are_served_later_are_followed_then(monkeypatch: pytest.Monke
         async def fewer(client: Client, among: Any) -> Any:
             return Discovery(frozenset(kind for kind in await served_kinds(client, among) if kind in kinds), {})
 
-        monkeypatch.setattr(following, "discover", fewer)
+        monkeypatch.setattr(watching, "discover", fewer)
         scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))
         async with scene.running():
-            await until(lambda: scene.live.following.has_synced.is_set())
-            assert set(scene.live.following.reflectors) == set(kinds)
+            await until(lambda: scene.live.watching.has_synced.is_set())
+            assert set(scene.live.watching.reflectors) == set(kinds)
             kinds += [GROUP, kind_at("scheduling.volcano.sh", "queues")]
             await until(lambda: all(scene.nodes_of_pods().values()))
 

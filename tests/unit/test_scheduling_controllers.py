@@ -7,16 +7,17 @@ import pytest
 
 from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, View
 from phalanx.errors import Invalid
-from phalanx.live.controlling import SLICE_SECONDS, Controlling
+from phalanx.live.api_port import ApiPort
+from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Outbox
-from phalanx.live.writing import Writer
 from phalanx.model.kinds import POD, Document, Kind, kind_at
-from phalanx.scheduling import workqueue as agenda_module
-from phalanx.scheduling.workqueue import Agenda
+from phalanx.scheduling import workqueue as module
+from phalanx.scheduling.controllers import SLICE_SECONDS, ControllerRunner
+from phalanx.scheduling.workqueue import WorkQueue
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
 from phalanx.testing.build import pod
-from tests.support.embedded_server import Server, going_on, until
+from tests.support.embedded_server import Server, until
 
 CONFIG = kind_at("", "configmaps")
 A, B = Key("default", "a"), Key("default", "b")
@@ -57,80 +58,80 @@ class Clock:
         return self.now
 
 
-def agenda_of(*controllers: Echo) -> tuple[Agenda, Clock]:
+def queue_of(*controllers: Echo) -> tuple[WorkQueue, Clock]:
     clock = Clock()
-    return Agenda(Mirror(clock), controllers, report=lambda text: None), clock
+    return WorkQueue(Mirror(clock), controllers, report=lambda text: None), clock
 
 
-def keys(agenda: Agenda) -> list[Key]:
+def keys(queue: WorkQueue) -> list[Key]:
     """Return what there is to look at now."""
-    while agenda.sort():
+    while queue.sort_one():
         pass
-    return sorted((question[1] for question in iter(lambda: agenda.take({}), None)), key=lambda key: key.name)
+    return sorted((question[1] for question in iter(lambda: queue.get({}), None)), key=lambda key: key.name)
 
 
-# --- the agenda ----------------------------------------------------------------------------------------------------------
+# --- the work queue-------------------------------------------------------------------------------------------------------
 
 
 def test_a_key_is_asked_about_once_however_often_it_changed() -> None:
-    agenda, _ = agenda_of(Echo())
+    queue, _ = queue_of(Echo())
     for name in "abaa":
-        agenda.hear(POD, pod(name))
-    agenda.hear(CONFIG, pod("nobody wants to know"))
-    assert keys(agenda) == [A, B]
-    assert agenda.next_time() is None
+        queue.notice(POD, pod(name))
+    queue.notice(CONFIG, pod("nobody wants to know"))
+    assert keys(queue) == [A, B]
+    assert queue.next_time() is None
 
 
 def test_a_key_that_somebody_is_busy_with_waits() -> None:
-    agenda, _ = agenda_of(Echo())
+    queue, _ = queue_of(Echo())
     for name in "ab":
-        agenda.hear(POD, pod(name))
-    while agenda.sort():
+        queue.notice(POD, pod(name))
+    while queue.sort_one():
         pass
-    assert agenda.take({("echo", A)}) is not None
-    assert agenda.take({("echo", A)}) is None
-    assert keys(agenda) == [A]
+    assert queue.get({("echo", A)}) is not None
+    assert queue.get({("echo", A)}) is None
+    assert keys(queue) == [A]
 
 
 def test_a_key_is_asked_about_again_at_the_earliest_moment_that_was_named() -> None:
     echo = Echo()
-    agenda, clock = agenda_of(echo)
+    queue, clock = queue_of(echo)
     for moment in (1030.0, 1010.0, 1020.0):
-        agenda.settle((echo, A), moment)
-    assert (agenda.next_time(), keys(agenda)) == (1010.0, [])
+        queue.done((echo, A), moment)
+    assert (queue.next_time(), keys(queue)) == (1010.0, [])
     clock.now = 1010.0
-    assert keys(agenda) == [A]
+    assert keys(queue) == [A]
     clock.now = 1040.0
-    assert keys(agenda) == []
+    assert keys(queue) == []
 
 
 def test_who_is_patient_is_asked_a_while_after_the_first_change() -> None:
-    agenda, clock = agenda_of(PatientEcho())
-    agenda.hear(POD, pod("a"))
-    assert keys(agenda) == []
+    queue, clock = queue_of(PatientEcho())
+    queue.notice(POD, pod("a"))
+    assert keys(queue) == []
     clock.now += 4.0
-    agenda.hear(POD, pod("a"))
-    assert keys(agenda) == []
+    queue.notice(POD, pod("a"))
+    assert keys(queue) == []
     clock.now += 1.0
-    assert keys(agenda) == [A]
+    assert keys(queue) == [A]
 
 
 def test_each_refusal_waits_twice_as_long_until_all_goes_well() -> None:
     echo = Echo()
-    agenda, _ = agenda_of(echo)
-    waits = [agenda.postpone((echo, A)) for _ in range(17)]
+    queue, _ = queue_of(echo)
+    waits = [queue.retry((echo, A)) for _ in range(17)]
     assert waits == [0.01 * 2**number for number in range(15)] + [300.0, 300.0]
-    assert agenda.postpone((echo, B)) == 0.01
-    agenda.settle((echo, A), None)
-    assert agenda.postpone((echo, A)) == 0.01
+    assert queue.retry((echo, B)) == 0.01
+    queue.done((echo, A), None)
+    assert queue.retry((echo, A)) == 0.01
 
 
 def test_a_change_is_looked_at_without_waiting_for_the_end_of_a_back_off() -> None:
     echo = Echo()
-    agenda, _ = agenda_of(echo)
-    agenda.postpone((echo, A))
-    agenda.hear(POD, pod("a"))
-    assert keys(agenda) == [A]
+    queue, _ = queue_of(echo)
+    queue.retry((echo, A))
+    queue.notice(POD, pod("a"))
+    assert keys(queue) == [A]
 
 
 def test_an_object_that_one_controller_stumbles_over_is_told_of_and_the_others_hear_of_it() -> None:
@@ -141,10 +142,10 @@ def test_an_object_that_one_controller_stumbles_over_is_told_of_and_the_others_h
             raise AttributeError("no such field")
 
     complaints: list[str] = []
-    agenda = Agenda(Mirror(Clock()), [Stumbling(), Echo()], report=complaints.append)
-    agenda.hear(POD, pod("a"))
-    assert keys(agenda) == [A]
-    assert complaints == ["stumbling, pods default/a: set aside, please report it: AttributeError: no such field"]
+    queue = WorkQueue(Mirror(Clock()), [Stumbling(), Echo()], report=complaints.append)
+    queue.notice(POD, pod("a"))
+    assert keys(queue) == [A]
+    assert complaints == ["stumbling, pods default/a: left out, please report it: AttributeError: no such field"]
 
 
 # --- at work -------------------------------------------------------------------------------------------------------------
@@ -157,10 +158,9 @@ class Office:
         self.server, self.complaints = server, list[str]()
         self.mirror = Mirror(lambda: server.store.now)
         outbox = Outbox(report=self.complaints.append)
-        self.agenda = Agenda(self.mirror, controllers, report=self.complaints.append)
-        writer = Writer(client, outbox, self.mirror, lambda event: None)
+        port = ApiPort(client, outbox, self.mirror, LoopClock(lambda: server.store.now), instance="test")
         self.binds_under_way = 0
-        self.controlling = Controlling(self.mirror, self.agenda, writer, is_busy=self.is_binding, report=self.complaints.append)
+        self.runner = ControllerRunner(port, controllers, is_busy=self.is_binding, report=self.complaints.append)
 
     def is_binding(self) -> bool:
         """Tell whether binds are under way: so often as a test says, and then they have come through."""
@@ -169,8 +169,7 @@ class Office:
 
     def change(self, *names: str) -> None:
         for name in names:
-            self.agenda.hear(POD, pod(name))
-        self.controlling.wake()
+            self.runner.notice(POD, pod(name))
 
     def config_maps(self) -> list[str]:
         return [item["metadata"]["name"] for item in self.server.store.items(CONFIG)]
@@ -181,8 +180,11 @@ def run(question: Callable[[Office], Awaitable[None]], *controllers: Echo) -> No
         server = Server()
         async with server.opened() as client:
             office = Office(server, client, *controllers)
-            async with going_on(office.controlling.run()):
+            office.runner.start()
+            try:
                 await question(office)
+            finally:
+                office.runner.stop()
 
     asyncio.run(asked())
 
@@ -196,7 +198,7 @@ WRONG = Patch(CONFIG, "default", "missing", {"data": {"x": "y"}})
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agenda_module, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(module, "FIRST_WAIT", 0.01)
 
 
 def test_what_a_controller_says_is_written_and_known_at_once() -> None:
