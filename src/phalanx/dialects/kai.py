@@ -121,12 +121,9 @@ def _constraint(read: kinds.KaiTopologyConstraint | None) -> TopologyConstraint 
 
 def queue(read: kinds.KaiQueue) -> Queue:
     """Read a Queue; amounts in thousandths of a cpu, bytes and devices, -1 without bound."""
-    meta, spec = read.metadata, read.spec
-    given = spec.resources
-    parts, units = (
-        [each or blank(kinds.QueueResource) for each in (given.cpu, given.memory, given.gpu)],
-        (1, BYTES_PER_MEMORY_UNIT, 1),
-    )
+    meta, spec, given = read.metadata, read.spec, read.spec.resources
+    parts = [part or blank(kinds.QueueResource) for part in (given.cpu, given.memory, given.gpu)]
+    units = (1, BYTES_PER_MEMORY_UNIT, 1)
     bounds = QueueBounds(
         _amounts([part.quota for part in parts], units, 0.0), _amounts([part.limit for part in parts], units, UNLIMITED),
         _amounts([part.over_quota_weight for part in parts], (1, 1, 1), 1.0),

@@ -24,12 +24,8 @@ LONGEST_SHOWN = 80
 
 def gang(read: kinds.VolcanoPodGroup) -> Gang:
     """Read a PodGroup."""
-    meta, spec, status = (
-        read.metadata,
-        read.spec or blank(kinds.VolcanoPodGroupSpec),
-        read.status or blank(kinds.VolcanoPodGroupStatus),
-    )
-    annotations = meta.annotations or {}
+    meta, spec = read.metadata, read.spec or blank(kinds.VolcanoPodGroupSpec)
+    annotations, status = meta.annotations or {}, read.status or blank(kinds.VolcanoPodGroupStatus)
     minimum = read_resources(spec.min_resources, where="spec.minResources")
     preemptable, min_member = annotations.get(PREEMPTABLE), spec.min_member or 0
     if min_member < 0:

@@ -111,18 +111,18 @@ def _implied(plugin: str, by: tuple[str, ...]) -> str:
 
 _JOB_CHANGES = (
     Mutation("scheduler", "has(object.spec.schedulerName) && object.spec.schedulerName != '' ? [] : "
-           f"[{_add('/spec/schedulerName', repr(SCHEDULER))}]", f"schedulerName is {SCHEDULER}"),
+             f"[{_add('/spec/schedulerName', repr(SCHEDULER))}]", f"schedulerName is {SCHEDULER}"),
     Mutation("task-names", _for_tasks("!has(t.name) || t.name == ''", "/name", "'default' + string(i)"),
-           "tasks without a name are called default0, default1 and so on, by their place"),
+             "tasks without a name are called default0, default1 and so on, by their place"),
     Mutation("task-minima", _for_tasks("!has(t.minAvailable)", "/minAvailable", _MINIMUM),
-           "a task's minAvailable is its replicas, or minPartitions times partitionSize"),
+             "a task's minAvailable is its replicas, or minPartitions times partitionSize"),
     Mutation("job-minimum", "has(object.spec.minAvailable) && object.spec.minAvailable > 0 ? [] : "
-           f"[{_add('/spec/minAvailable', 'object.spec.tasks.map(t, int(t.minAvailable)).sum()')}]",
-           "minAvailable is the sum of the tasks' minAvailable"),
+             f"[{_add('/spec/minAvailable', 'object.spec.tasks.map(t, int(t.minAvailable)).sum()')}]",
+             "minAvailable is the sum of the tasks' minAvailable"),
     Mutation("host-network-dns", _for_tasks(_HOST_NETWORK, "/template/spec/dnsPolicy", "'ClusterFirstWithHostNet'"),
-           "pods on the network of the host have the dnsPolicy ClusterFirstWithHostNet"),
+             "pods on the network of the host have the dnsPolicy ClusterFirstWithHostNet"),
     Mutation("service-plugin", _implied("svc", ("tensorflow", "mpi", "pytorch", "ray")),
-           "the plugins tensorflow, mpi, pytorch and ray bring svc"),
+             "the plugins tensorflow, mpi, pytorch and ray bring svc"),
     Mutation("ssh-plugin", _implied("ssh", ("mpi",)), "the plugin mpi brings ssh"),
 )  # fmt: skip
 
@@ -183,15 +183,15 @@ MUTATING = (
     AdmissionPolicy(
         "phalanx-group-queue", _GROUP, ("CREATE",),
         changes=(Mutation("queue-of-namespace",
-                        f"{_annotated(QUEUE_OF_NAMESPACE, 'namespaceObject')} ? [{_add('/spec/queue', _QUEUE_OF)}] : []",
-                        f"a group in the queue default goes to that of the namespace's annotation {QUEUE_OF_NAMESPACE}"),),
+                          f"{_annotated(QUEUE_OF_NAMESPACE, 'namespaceObject')} ? [{_add('/spec/queue', _QUEUE_OF)}] : []",
+                          f"a group in the queue default goes to that of the namespace's annotation {QUEUE_OF_NAMESPACE}"),),
         condition="has(object.spec) && (!has(object.spec.queue) || object.spec.queue == '' || object.spec.queue == 'default')",
     ),
     AdmissionPolicy(
         "phalanx-queue-hierarchy-root", _QUEUE, ("CREATE", "UPDATE"), annotations=(HIERARCHY,),
         changes=(Mutation("root-of-hierarchy", f"[{_prefixed(HIERARCHY, _PATH, 'root/')}] + "
-                        f"({_annotated(HIERARCHY_WEIGHTS)} ? [{_prefixed(HIERARCHY_WEIGHTS, _WEIGHTS, '1/')}] : [])",
-                        f"a path in {HIERARCHY} begins with root/, and {HIERARCHY_WEIGHTS} with 1/"),),
+                          f"({_annotated(HIERARCHY_WEIGHTS)} ? [{_prefixed(HIERARCHY_WEIGHTS, _WEIGHTS, '1/')}] : [])",
+                          f"a path in {HIERARCHY} begins with root/, and {HIERARCHY_WEIGHTS} with 1/"),),
         condition=f"!({_PATH} == 'root' || {_PATH}.startsWith('root/'))",
     ),
     AdmissionPolicy(
@@ -205,7 +205,7 @@ MUTATING = (
             Mutation("visible-devices", _told_devices("containers", "i == 0"),
                    f"the container that uses a shared GPU gets {VISIBLE_VARIABLE} from the annotation {VISIBLE}, unless it is set"),
             Mutation("visible-devices-first", _told_devices("initContainers", "false"),
-                   f"so does an init container that {GPU_CONTAINER} names"),
+                     f"so does an init container that {GPU_CONTAINER} names"),
         ),
     ),
 )  # fmt: skip
@@ -223,43 +223,43 @@ VALIDATING = (
         "phalanx-job-update", _JOB, ("UPDATE",),
         rules=(
             CelRule("job-stays", _all_same(_JOB_STAYS, "object.spec", "oldObject.spec"),
-                 "of a job only minAvailable, replicas and priorityClassName change; make a new job for the rest"),
+                    "of a job only minAvailable, replicas and priorityClassName change; make a new job for the rest"),
             CelRule("tasks-stay", "object.spec.tasks.size() == oldObject.spec.tasks.size() && object.spec.tasks.all(i, t, "
-                 f"{_all_same(_TASK_STAYS, 't', 'oldObject.spec.tasks[i]')})",
-                 "of a task only replicas and minAvailable change; make a new job for the rest"),
+                    f"{_all_same(_TASK_STAYS, 't', 'oldObject.spec.tasks[i]')})",
+                    "of a task only replicas and minAvailable change; make a new job for the rest"),
         ),
     ),
     AdmissionPolicy(
         "phalanx-queue-hierarchy", _QUEUE, ("CREATE", "UPDATE"), annotations=(HIERARCHY, HIERARCHY_WEIGHTS),
         rules=(
             CelRule("path-and-weights", f"{_annotated(HIERARCHY)} && {_annotated(HIERARCHY_WEIGHTS)}",
-                 f"{HIERARCHY} and {HIERARCHY_WEIGHTS} go together; write both, such as root/research and 1/2"),
+                    f"{HIERARCHY} and {HIERARCHY_WEIGHTS} go together; write both, such as root/research and 1/2"),
             CelRule("weight-per-step", f"!({_annotated(HIERARCHY)}) || !({_annotated(HIERARCHY_WEIGHTS)}) || "
-                 f"{_PATH}.split('/').size() == {_WEIGHTS}.split('/').size()",
-                 "the path and the weights differ in length; write one weight for each step of the path"),
+                    f"{_PATH}.split('/').size() == {_WEIGHTS}.split('/').size()",
+                    "the path and the weights differ in length; write one weight for each step of the path"),
             CelRule("weights-positive", f"!({_annotated(HIERARCHY_WEIGHTS)}) || "
-                 f"{_WEIGHTS}.split('/').all(w, w.matches('{_WEIGHT}'))", "write numbers above 0 as weights, such as 1/2.5"),
+                    f"{_WEIGHTS}.split('/').all(w, w.matches('{_WEIGHT}'))", "write numbers above 0 as weights, such as 1/2.5"),
         ),
     ),
     AdmissionPolicy(
         "phalanx-queue-delete", _QUEUE, ("DELETE",),
         rules=(CelRule("keeps-first-queues", "!(oldObject.metadata.name in ['root', 'default'])",
-                    "root and default are always there; close a queue that is not to be used"),),
+                       "root and default are always there; close a queue that is not to be used"),),
     ),
     AdmissionPolicy(
         "phalanx-pod-gpu-container", POD, ("CREATE",), annotations=(GPU_CONTAINER,), condition=_IS_OURS,
         rules=(CelRule("names-container", _NAMES.format(_SHARER),
-                    f"write the name of one of the pod's containers into {GPU_CONTAINER}"),),
+                       f"write the name of one of the pod's containers into {GPU_CONTAINER}"),),
     ),
     AdmissionPolicy(
         "phalanx-pod-disruption", POD, ("CREATE",), annotations=(MIN_AVAILABLE, MAX_UNAVAILABLE),
         rules=(
             CelRule("one-disruption-bound", f"!({_annotated(MIN_AVAILABLE)} && {_annotated(MAX_UNAVAILABLE)})",
-                 f"write either {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
+                    f"write either {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
             CelRule("disruption-bound-reads",
-                 f"['{MIN_AVAILABLE}', '{MAX_UNAVAILABLE}'].all(k, !(k in object.metadata.annotations) || "
-                 f"object.metadata.annotations[k].matches('{_PERCENTAGE}'))",
-                 f"write a number above 0, or a part from 1% to 99%, into {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
+                    f"['{MIN_AVAILABLE}', '{MAX_UNAVAILABLE}'].all(k, !(k in object.metadata.annotations) || "
+                    f"object.metadata.annotations[k].matches('{_PERCENTAGE}'))",
+                    f"write a number above 0, or a part from 1% to 99%, into {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
         ),
     ),
 )  # fmt: skip

@@ -84,7 +84,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         Panel("Actions", "Seconds of an action in a session.", _quantiles("phalanx_action_duration_seconds", "action"), "s"),
         Panel("Plugins", "Seconds that the hooks of a plugin take, on average each second.",
               (Query("topk(10, sum by (plugin, hook) (rate(phalanx_plugin_duration_seconds_sum[$__rate_interval])))",
-                    "{{plugin}} {{hook}}"),), "s"),
+                     "{{plugin}} {{hook}}"),), "s"),
         Panel("Snapshot", "Seconds it takes to make one.", _quantiles("phalanx_snapshot_duration_seconds"), "s"),
         Panel("Leader", "1 for the replica that decides.", (Query("phalanx_leader", "{{pod}}"),)),
         Panel("Versions", "Replicas by version.", (Query("count by (version) (phalanx_build_info)", "{{version}}"),)),

@@ -43,7 +43,7 @@ class KaiSubGroup(Fields):
 
     rules: ClassVar[tuple[CelRule, ...]] = (
         CelRule("no-own-parent", "!has(self.parent) || self.parent != self.name",
-             "a sub-group is not its own parent; name another one, or leave parent out", ".parent"),
+                "a sub-group is not its own parent; name another one, or leave parent out", ".parent"),
     )  # fmt: skip
     name: Annotated[str, Meta(min_length=1, max_length=253)]
     min_member: Count | None = None
@@ -57,9 +57,9 @@ SubGroups = Annotated[
         max_length=256,
         extra=ruled(
             CelRule("sub-group-names-once", "self.all(s, self.exists_one(t, t.name == s.name))",
-                 "two sub-groups have one name; give each its own"),
+                    "two sub-groups have one name; give each its own"),
             CelRule("parents-exist", "self.all(s, !has(s.parent) || s.parent == '' || self.exists(t, t.name == s.parent))",
-                 "a parent is not there; write the name of a sub-group of this object"),
+                    "a parent is not there; write the name of a sub-group of this object"),
         ),
     ),
 ]  # fmt: skip
@@ -186,7 +186,7 @@ class KaiQueue(CustomObject):
 
     rules: ClassVar[tuple[CelRule, ...]] = (
         CelRule("no-own-parent", "!has(self.spec.parentQueue) || self.spec.parentQueue != self.metadata.name",
-             "a queue is not its own parent; name another one, or leave parentQueue out", ".spec.parentQueue"),
+                "a queue is not its own parent; name another one, or leave parentQueue out", ".spec.parentQueue"),
     )  # fmt: skip
     spec: KaiQueueSpec
     status: KaiQueueStatus | None = None
@@ -261,9 +261,9 @@ Levels = Annotated[
         extra=ruled(
             CelRule("levels-stay", "self == oldSelf", "the levels of a topology stay as they are; make another topology"),
             CelRule("levels-once", "self.all(i, self.exists_one(j, j.nodeLabel == i.nodeLabel))",
-                 "two levels have one label; write each label once"),
+                    "two levels have one label; write each label once"),
             CelRule("hostname-last", f"self.all(i, i.nodeLabel != '{HOSTNAME}') || self[self.size() - 1].nodeLabel == '{HOSTNAME}'",
-                 f"{HOSTNAME} is the narrowest level; write it last"),
+                    f"{HOSTNAME} is the narrowest level; write it last"),
         ),
     ),
 ]  # fmt: skip

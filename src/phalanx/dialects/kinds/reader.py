@@ -19,7 +19,7 @@ from phalanx.dialects.kinds.fields import INT32, MISSING, Fields
 from phalanx.dialects.schema import Int32
 
 AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
-Kind = Any  # Any: an annotation, which has no type of its own
+TypeForm = Any  # Any: an annotation, which has no type of its own
 Factory = Callable[[], Any]  # Any: whatever a field holds
 SCALARS = (str, int, float, bool)
 EMPTY: Mapping[object, Factory] = {kind: kind for kind in (*SCALARS, list, dict)}
@@ -46,7 +46,7 @@ def _reader(declared: type[msgspec.Struct]) -> type[msgspec.Struct]:
     return msgspec.defstruct(declared.__name__, fields, bases=(declared,), namespace=methods, module=__name__, kw_only=True)
 
 
-def _field(info: FieldInfo, factory: Factory | None) -> tuple[str, Kind, Any]:
+def _field(info: FieldInfo, factory: Factory | None) -> tuple[str, TypeForm, Any]:
     kind = _read_type(info.type)
     if factory is None:
         return info.name, kind, msgspec.field(name=info.encode_name, default=info.default)
@@ -75,7 +75,7 @@ def _factory(info: FieldInfo) -> Factory | None:
     return kind if _is_declared(kind) else EMPTY.get(_origin(kind) or kind)
 
 
-def _read_type(kind: Kind) -> Kind:
+def _read_type(kind: TypeForm) -> TypeForm:
     """Return the type in which a value is read."""
     origin, parts = _origin(kind), get_args(kind)
     if origin is Annotated:
@@ -90,22 +90,22 @@ def _read_type(kind: Kind) -> Kind:
     return _reader(kind) if _is_declared(kind) else kind
 
 
-def _is_declared(kind: Kind) -> bool:
+def _is_declared(kind: TypeForm) -> bool:
     return isinstance(kind, type) and issubclass(kind, Fields)
 
 
-def _is_int32(kind: Kind) -> bool:
+def _is_int32(kind: TypeForm) -> bool:
     return any((meta.extra_json_schema or {}).get("format") == INT32 for meta in kind.__metadata__)
 
 
-def _extra(kind: Kind) -> Mapping[str, Any]:
+def _extra(kind: TypeForm) -> Mapping[str, Any]:
     """Return what is said beside a type."""
     return {key: value for meta in getattr(kind, "__metadata__", ()) for key, value in (meta.extra or {}).items()}
 
 
-def _origin(kind: Kind) -> Kind:
+def _origin(kind: TypeForm) -> TypeForm:
     return get_origin(kind)
 
 
-def _bare(kind: Kind) -> Kind:
+def _bare(kind: TypeForm) -> TypeForm:
     return get_args(kind)[0] if _origin(kind) is Annotated else kind

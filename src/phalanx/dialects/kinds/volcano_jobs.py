@@ -56,7 +56,7 @@ class LifecyclePolicy(Fields):
             "gives both an event and an exit code; write one policy for each", ".exitCode",
         ),
         CelRule("exit-code-of-failure", "!has(self.exitCode) || self.exitCode != 0",
-             "0 is success; write the exit code of a failure", ".exitCode"),
+                "0 is success; write the exit code of a failure", ".exitCode"),
         CelRule(
             "pending-needs-timeout",
             "has(self.timeout) || "
@@ -114,7 +114,7 @@ class PartitionPolicy(Fields):
 
     rules: ClassVar[tuple[CelRule, ...]] = (
         CelRule("minimum-within-partitions", "self.minPartitions <= self.totalPartitions",
-             "more partitions are needed than there are; write at most totalPartitions", ".minPartitions"),
+                "more partitions are needed than there are; write at most totalPartitions", ".minPartitions"),
     )  # fmt: skip
     total_partitions: Positive
     partition_size: Positive
@@ -322,9 +322,9 @@ class CronJobSpec(Fields):
 
     rules: ClassVar[tuple[CelRule, ...]] = (
         CelRule("schedule-reads", f"self.schedule.matches('{SCHEDULE}')",
-             "write five fields as in a crontab, such as 30 2 * * 1-5, or a word such as @daily", ".schedule"),
+                "write five fields as in a crontab, such as 30 2 * * 1-5, or a word such as @daily", ".schedule"),
         CelRule("zone-by-name", "!has(self.timeZone) || self.timeZone != '' && self.timeZone.lowerAscii() != 'local'",
-             "write a time zone such as Europe/Berlin, or leave timeZone out", ".timeZone"),
+                "write a time zone such as Europe/Berlin, or leave timeZone out", ".timeZone"),
     )  # fmt: skip
     schedule: Annotated[
         str, Meta(max_length=256, description="Five fields as in a crontab, or a word such as @daily.", extra=NEEDED)
