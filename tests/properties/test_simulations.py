@@ -16,7 +16,7 @@ from phalanx.sim.recorder import Recorder
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Failure, NodeEvent, Scenario
 from phalanx.sim.settings import Delays, Settings, Span
-from phalanx.sim.setup import cast, set_stage
+from phalanx.sim.setup import set_stage
 from phalanx.sim.world import World
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
@@ -89,7 +89,7 @@ def world_of(case: Case, profile: str) -> World:
     world = World(
         Profile(policy, catalogue_of(policy.family)), settings=case.settings, seed=case.seed, is_solo=profile == "default-scheduler"
     )
-    set_stage(world, cast(objects(case)), Scenario(nodes=case.nodes, failures=case.failures))
+    set_stage(world, worlds.parts(objects(case)), Scenario(nodes=case.nodes, failures=case.failures))
     return world
 
 

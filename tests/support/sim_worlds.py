@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.config.builtin import catalogue_of
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import POD, Document
 from phalanx.model.task import GangKey
 from phalanx.session.cycle import Profile
@@ -16,6 +17,7 @@ from phalanx.session.policy import Policy
 from phalanx.sim.recorder import GangRecord
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.settings import Settings
+from phalanx.sim.setup import Cast, cast
 from phalanx.sim.virtual_time import VirtualTime
 from phalanx.sim.world import World
 from phalanx.store.memory import MemoryStore
@@ -29,6 +31,14 @@ def world(*, nodes: int = 3, policy: Policy | None = None, settings: Settings | 
     found = World(Profile(chosen, catalogue_of(chosen.family)), settings=settings, **own)
     found.load([*(build.node(f"node-{number}", **more) for number in range(nodes)), build.queue("default")])
     return found
+
+
+def parts(documents: Sequence[Document]) -> Cast:
+    """Return the parts that objects play."""
+    cluster = ObjectCluster()
+    for document in documents:
+        cluster.put(document)
+    return cast(documents, cluster)
 
 
 def gang(name: str, *, duration: str = "", **more: Any) -> list[Document]:

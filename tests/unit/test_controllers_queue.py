@@ -164,7 +164,7 @@ def test_a_broken_command_is_told_and_taken() -> None:
     found.make({**command("CloseQueue", "research"), "action": 7})
     found.run(2)
     assert (found.names(COMMAND), found.problems) == ([], [])
-    assert found.told[-1].message == "Command default/do: action: expected `str`, got `int`"
+    assert found.told[-1].message == "Command default/do: action: expected `str | null`, got `int`"
 
 
 def test_commands_for_jobs_are_left_to_others() -> None:

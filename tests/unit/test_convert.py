@@ -359,7 +359,7 @@ def test_a_job_becomes_a_gang_of_another_dialect() -> None:
     ("spec", "problem"),
     [
         ({"tasks": []}, "spec.tasks: empty; write at least one task with a template"),
-        ({"tasks": [{"replicas": "two"}]}, "spec.tasks[0].replicas: expected `int`, got `str`"),
+        ({"tasks": [{"replicas": "two"}]}, "spec.tasks[0].replicas: expected `int | null`, got `str`"),
     ],
 )
 def test_a_job_that_cannot_be_read_is_refused(spec: Document, problem: str) -> None:

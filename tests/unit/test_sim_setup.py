@@ -13,7 +13,7 @@ from phalanx.session.cycle import Profile
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.settings import Settings
-from phalanx.sim.setup import ARRIVES, cast, copy_of, set_stage, set_workload
+from phalanx.sim.setup import ARRIVES, copy_of, set_stage, set_workload
 from phalanx.sim.world import World
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -26,8 +26,7 @@ NODES = [build.node(f"gpu-{number}", gpus=1) for number in range(3)]
 def staged(*objects: Any, **scenario: Any) -> World:
     world = World(Profile(build.policy(), CATALOGUE))
     documents = [document for part in (NODES, *objects) for document in ([part] if isinstance(part, dict) else part)]
-    parts = cast(document for document in documents)
-    set_stage(world, parts, Scenario(**scenario))
+    set_stage(world, worlds.parts(documents), Scenario(**scenario))
     return world
 
 
@@ -204,7 +203,7 @@ def test_an_object_of_no_gang_comes_when_it_says() -> None:
     late = build.queue("late")
     late["metadata"]["annotations"] = {"phalanx.dev/arrives": "10s"}
     world = worlds.world(nodes=1)
-    set_stage(world, cast([late]), Scenario())
+    set_stage(world, worlds.parts([late]), Scenario())
     worlds.run(world, 5)
     assert world.store.find(QUEUE, "", "late") is None
     worlds.run(world, 15)

@@ -31,12 +31,12 @@ def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, .
     missing are created. An object that is refused does not keep the others from being applied.
     """
     from phalanx.store.apply import rank
-    from phalanx.store.input_files import documents_of
+    from phalanx.store.input_files import take_in
 
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
-    documents = sorted(documents_of(paths), key=lambda found: rank(found[1]))
+    documents = sorted(take_in(paths).documents, key=lambda found: rank(found[1]))
 
     async def apply_all(client: "Client", namespace: str) -> int:
         applier = _Applier(client, namespace)

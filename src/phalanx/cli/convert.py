@@ -24,11 +24,9 @@ def command(files: tuple[str, ...], more_files: tuple[str, ...], dialect: str, f
     Objects that are no part of a gang stay as they are. What the other dialect has no word for is said on stderr, and stands in the
     output: as comments at the top of YAML, and under `lost` in JSON.
     """
-    from phalanx.cli.convert_run import write
-    from phalanx.dialects.convert import converted
-    from phalanx.store.input_files import documents_of
+    from phalanx.cli.convert_run import in_dialect, write
 
     paths = files + more_files
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
-    write(converted([document for _, document in documents_of(paths)], dialect), form)
+    write(in_dialect(paths, dialect), form)

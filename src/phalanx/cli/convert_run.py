@@ -1,12 +1,24 @@
 """What `phalanx convert` writes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 import click
 
 from phalanx.cli import output
-from phalanx.dialects.convert import Converted, Lost
+from phalanx.dialects.convert import Converted, Lost, converted
+from phalanx.errors import SnapshotError
+from phalanx.store.input_files import NOT_UNDERSTOOD, documents_of, refuse_broken
+
+
+def in_dialect(paths: Iterable[str], dialect: str) -> Converted:
+    """Convert the objects at the paths; if one cannot be read, all are looked at once more to say where each mistake is."""
+    documents = documents_of(paths)
+    try:
+        return converted([document for _, document in documents], dialect)
+    except (SnapshotError, *NOT_UNDERSTOOD):
+        refuse_broken(documents, [])
+        raise
 
 
 def write(found: Converted, form: str) -> None:

@@ -122,7 +122,8 @@ def _input(asked: Options) -> Input:
         for text in trace.texts():
             output.note(text)
     until = scenario.until if asked.until is None else asked.seconds
-    return Input(cast(served_objects(asked.paths)), scenario, workload, seed, until)
+    served = served_objects(asked.paths)
+    return Input(cast(served.documents, served.cluster), scenario, workload, seed, until)
 
 
 def _scenario(asked: Options) -> Scenario:

@@ -145,7 +145,7 @@ def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None
     """Bring in the saved objects, those of the paths, and nodes and a queue where there would be none."""
     from phalanx.cli.embedded_objects import served_objects
 
-    documents = served_objects(asked.paths)
+    documents = served_objects(asked.paths).documents
     if state is not None:
         world.store.restore(state.objects, version=state.version, numbers=state.numbers)
     there = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in world.store.everything()}

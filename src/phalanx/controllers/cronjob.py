@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 
 from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
-from phalanx.dialects.schema import Int32, Meta, Read, Strings
+from phalanx.dialects.kinds.reader import blank
+from phalanx.dialects.kinds.volcano_jobs import CronJob, CronJobStatus, JobTemplateMeta
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.cron import Cron
 from phalanx.model.kinds import VOLCANO_CRON_JOB, VOLCANO_JOB, Document, Kind
@@ -26,47 +27,6 @@ LONGEST_NAME = 52
 """A job's name adds eleven characters, and 63 is the limit."""
 
 
-class TemplateMeta(Read):
-    """What every job of a schedule is marked with."""
-
-    labels: Strings = None
-    annotations: Strings = None
-
-
-class Template(Read):
-    """The job to make."""
-
-    metadata: TemplateMeta | None = None
-    spec: dict[str, Any] | None = None
-
-
-class CronJobSpec(Read):
-    """When to make what, and what to keep."""
-
-    schedule: str
-    time_zone: str | None = None
-    concurrency_policy: str | None = None
-    starting_deadline_seconds: Int32 | None = None
-    suspend: bool | None = None
-    job_template: Template | None = None
-    successful_jobs_history_limit: Int32 | None = None
-    failed_jobs_history_limit: Int32 | None = None
-
-
-class CronJobStatus(Read):
-    """What happened before."""
-
-    last_schedule_time: str | None = None
-
-
-class CronJob(Read):
-    """A schedule for jobs."""
-
-    metadata: Meta
-    spec: CronJobSpec
-    status: CronJobStatus | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A schedule that was checked."""
@@ -78,7 +38,7 @@ class Plan:
 
     def due(self, now: float) -> float | None:
         """Return the moment for which a job is due; None when there is none, or it is too late."""
-        spec, status = self.read.spec, self.read.status or CronJobStatus()
+        spec, status = self.read.spec, self.read.status or blank(CronJobStatus)
         since = moment_of(status.last_schedule_time or "") or moment_of(self.read.metadata.creation_timestamp or "") or 0.0
         moment = self.cron.last(now, self.zone)
         deadline = spec.starting_deadline_seconds
@@ -173,14 +133,14 @@ def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) 
 
 
 def _job(document: Document, plan: Plan, moment: float) -> dict[str, Any]:
-    template, key = plan.read.spec.job_template or Template(), key_of(document)
-    marks = template.metadata or TemplateMeta()
+    template, key = plan.read.spec.job_template, key_of(document)
+    marks = template.metadata or JobTemplateMeta()
     stamp = datetime.fromtimestamp(moment, plan.zone).isoformat().replace("+00:00", "Z")
     meta = {
         "namespace": key.namespace, "name": job_name(key.name, moment), "labels": dict(marks.labels or {}),
         "annotations": {**(marks.annotations or {}), SCHEDULED_AT: stamp}, "ownerReferences": [owner_reference(document)],
     }  # fmt: skip
-    return {"apiVersion": VOLCANO_JOB.api_version, "kind": VOLCANO_JOB.kind, "metadata": meta, "spec": template.spec or {}}
+    return {"apiVersion": VOLCANO_JOB.api_version, "kind": VOLCANO_JOB.kind, "metadata": meta, "spec": template.spec}
 
 
 def _phase(job: Document) -> str:
@@ -199,11 +159,11 @@ def _removed(job: Document) -> Delete:
 def _forgotten(plan: Plan, jobs: Sequence[Document]) -> list[Write]:
     """Remove the oldest of the jobs that have ended."""
     spec = plan.read.spec
-    limits = ((SUCCEEDED, spec.successful_jobs_history_limit, 3), (LOST, spec.failed_jobs_history_limit, 1))
+    limits = ((SUCCEEDED, spec.successful_jobs_history_limit), (LOST, spec.failed_jobs_history_limit))
     writes: list[Write] = []
-    for phases, limit, usual in limits:
+    for phases, limit in limits:
         ended = sorted((job for job in jobs if _phase(job) in phases and not is_leaving(job)), key=_age)
-        writes += map(_removed, ended[: max(len(ended) - max(usual if limit is None else limit, 0), 0)])
+        writes += map(_removed, ended[: max(len(ended) - max(limit, 0), 0)])
     return writes
 
 

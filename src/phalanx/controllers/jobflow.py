@@ -5,14 +5,14 @@ status of the jobs that are depended on. Probes over HTTP and TCP would have to 
 the jobs are completed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
-from phalanx.dialects.schema import Meta, Read
+from phalanx.dialects.kinds.volcano_flows import Flow, JobFlow, TaskPhase
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB, Document, Kind
 from phalanx.model.merging import merged
@@ -29,70 +29,6 @@ LIST_BY_PHASE = {
 OTHERS = "unKnowJobs"
 RETAIN, DELETE = "retain", "delete"
 Spec = dict[str, Any]
-
-
-class TaskProbe(Read):
-    """Wants some pod of a task to be in a phase."""
-
-    task_name: str = ""
-    phase: str = ""
-
-
-class Probe(Read):
-    """What must hold besides."""
-
-    task_status_list: list[TaskProbe] | None = None
-
-
-class DependsOn(Read):
-    """What a step waits for."""
-
-    targets: list[str] | None = None
-    probe: Probe | None = None
-
-
-class StepPatch(Read):
-    """What differs from the template."""
-
-    job_spec: Spec | None = None
-
-
-class Step(Read):
-    """One job of a flow, with the name of its template."""
-
-    name: str
-    depends_on: DependsOn | None = None
-    patch: StepPatch | None = None
-
-    @property
-    def targets(self) -> Sequence[str]:
-        """The steps that come first."""
-        return (self.depends_on.targets if self.depends_on else None) or ()
-
-    @property
-    def task_probes(self) -> Sequence[TaskProbe]:
-        """The tasks that must be in a phase."""
-        probe = self.depends_on.probe if self.depends_on else None
-        return (probe.task_status_list if probe else None) or ()
-
-
-class FlowSpec(Read):
-    """The steps, and what becomes of their jobs at the end."""
-
-    flows: list[Step] | None = None
-    job_retain_policy: str | None = None
-
-
-class Flow(Read):
-    """A JobFlow."""
-
-    metadata: Meta
-    spec: FlowSpec | None = None
-
-    @property
-    def steps(self) -> Sequence[Step]:
-        """What is to be done, in the order in which it is written."""
-        return (self.spec.flows if self.spec else None) or ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +90,9 @@ def _names(flow: Document, template: str) -> bool:
     return any(inside(step, "name") == template for step in inside(flow, "spec", "flows") or ())
 
 
-def _checked(document: Document) -> Flow:
+def _checked(document: Document) -> JobFlow:
     """Read a flow; one that could never be finished is refused."""
-    flow = read(document, Flow)
+    flow = read(document, JobFlow)
     names = [step.name for step in flow.steps]
     for number, step in enumerate(flow.steps):
         where = f"spec.flows[{number}]"
@@ -169,7 +105,7 @@ def _checked(document: Document) -> Flow:
     return flow
 
 
-def _refuse_circles(flow: Flow) -> None:
+def _refuse_circles(flow: JobFlow) -> None:
     try:
         TopologicalSorter({step.name: step.targets for step in flow.steps}).prepare()
     except CycleError as problem:
@@ -185,7 +121,7 @@ def _jobs(view: View, flow: Document) -> Jobs:
     return Jobs(there, frozenset(inside(flow, "status", LIST_BY_PHASE[COMPLETED]) or ()) - set(there))
 
 
-def _made(view: View, document: Document, flow: Flow, jobs: Jobs) -> tuple[list[Write], str]:
+def _made(view: View, document: Document, flow: JobFlow, jobs: Jobs) -> tuple[list[Write], str]:
     """Return the jobs to make now, and what stands in the way of others."""
     writes, problems, known = list[Write](), list[str](), jobs.names
     for step in flow.steps:
@@ -199,18 +135,18 @@ def _made(view: View, document: Document, flow: Flow, jobs: Jobs) -> tuple[list[
     return writes, "; ".join(problems)
 
 
-def _may_start(flow: str, step: Step, jobs: Jobs) -> bool:
+def _may_start(flow: str, step: Flow, jobs: Jobs) -> bool:
     targets = [job_name(flow, target) for target in step.targets]
     is_free = all(jobs.phase(target) == COMPLETED for target in targets)
     found = [jobs.there[target] for target in targets if target in jobs.there]
     return is_free and all(_passes(probe, found) for probe in step.task_probes)
 
 
-def _passes(probe: TaskProbe, jobs: Iterable[Document]) -> bool:
-    return any(inside(job, "status", "taskStatusCount", probe.task_name, "phase", probe.phase) for job in jobs)
+def _passes(probe: TaskPhase, jobs: Iterable[Document]) -> bool:
+    return any(inside(job, "status", "taskStatusCount", probe.task_name or "", "phase", probe.phase or "") for job in jobs)
 
 
-def _job(view: View, flow: Document, step: Step) -> Spec:
+def _job(view: View, flow: Document, step: Flow) -> Spec:
     key = key_of(flow)
     template, name = view.find(JOB_TEMPLATE, key.namespace, step.name), job_name(key.name, step.name)
     if template is None:
@@ -244,7 +180,7 @@ def _cleaned_up(document: Document, jobs: Jobs) -> list[Write]:
 # --- status --------------------------------------------------------------------------------------------------------------
 
 
-def _reported(document: Document, flow: Flow, jobs: Jobs) -> list[Write]:
+def _reported(document: Document, flow: JobFlow, jobs: Jobs) -> list[Write]:
     status = {**_lists(jobs), "jobStatusList": _lines(jobs), "state": {"phase": _flow_phase(document, flow, jobs)}}
     old = inside(document, "status") or {}
     changes = {name: value for name, value in status.items() if old.get(name) != value}
@@ -270,7 +206,7 @@ def _lines(jobs: Jobs) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _flow_phase(document: Document, flow: Flow, jobs: Jobs) -> str:
+def _flow_phase(document: Document, flow: JobFlow, jobs: Jobs) -> str:
     phases = [jobs.phase(name) for name in jobs.names]
     if is_leaving(document):
         return TERMINATING

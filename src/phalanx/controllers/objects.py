@@ -9,11 +9,12 @@ from phalanx.controllers.controller import Key, Patch, RecordEvent, View, Write
 from phalanx.dialects import group_references as links
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.kinds.reader import reader_of
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, Kind
 
-Struct = TypeVar("Struct")
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 PROBLEM = "phalanx.dev/problem"
 """Annotation that says why an object cannot be followed."""
 UNREADABLE = "?"
@@ -88,7 +89,7 @@ def group_named(pod: Document) -> str:
 def read(document: Document, kind: type[Struct]) -> Struct:
     """Return an object as a struct; a wrong one is an error that names the object and the field."""
     try:
-        return msgspec.convert(document, kind)
+        return msgspec.convert(document, reader_of(kind))
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from phalanx.controllers.controller import Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, inside, key_of, meta_of, read
-from phalanx.dialects.schema import Meta, Read
+from phalanx.dialects.kinds.volcano import Command
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import COMMAND, GROUP_BY_DIALECT, QUEUE, Document, Kind
 from phalanx.model.queue import ROOT
@@ -20,23 +20,6 @@ OPEN_QUEUE, CLOSE_QUEUE = "OpenQueue", "CloseQueue"
 DEFAULT = "default"
 ALWAYS_THERE = (DEFAULT, ROOT)
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
-
-
-class Target(Read):
-    """What a command is for."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class Command(Read):
-    """A wish that somebody has written down."""
-
-    metadata: Meta
-    action: str = ""
-    target: Target | None = None
 
 
 def queue_of(group: Document) -> str:
@@ -138,7 +121,7 @@ def _obeyed(view: View, queue: Document, document: Document) -> list[Write]:
         return _opened(view, queue)
     if command.action == CLOSE_QUEUE:
         return _closed(view, queue)
-    text = f"action: {command.action!r} is unknown for a queue; write {OPEN_QUEUE} or {CLOSE_QUEUE}"
+    text = f"action: {command.action or ''!r} is unknown for a queue; write {OPEN_QUEUE} or {CLOSE_QUEUE}"
     return [RecordEvent(queue, "InvalidCommand", text, is_warning=True)]
 
 

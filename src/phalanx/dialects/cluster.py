@@ -18,6 +18,10 @@ from phalanx.dialects import supporting as surroundings
 from phalanx.dialects.fields import key_of
 from phalanx.dialects.group_references import Link, links_of
 from phalanx.dialects.groups import Groups
+from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroup, OlderPodGroup
+from phalanx.dialects.kinds.kai import KaiBindRequest, KaiPodGroup, KaiQueue, SchedulingShard, Topology
+from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.kinds.volcano import NodeShard, Numatopology, VolcanoHyperNode, VolcanoPodGroup, VolcanoQueue
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pod_gang_kinds import MAKERS
 from phalanx.dialects.pod_gangs import Sayings
@@ -34,7 +38,7 @@ from phalanx.state.cluster import ClusterState
 from phalanx.state.snapshot import Snapshot
 
 Document = Mapping[str, Any]
-Struct = TypeVar("Struct")
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 IMPLIED_QUEUES = ("default", ROOT)
 """Queues that are there without an object; they have no uid."""
@@ -319,7 +323,7 @@ class _Handler:
 
 
 def _convert(document: Document, kind: type[Struct]) -> Struct:
-    return msgspec.convert(document, kind)
+    return msgspec.convert(document, reader_of(kind))
 
 
 def _meta(document: Document) -> Mapping[str, Any]:
@@ -380,7 +384,7 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
 
 
 def _put_group(cluster: ObjectCluster, document: Document) -> None:
-    cluster.put_group(volcano.gang(_convert(document, schema.PodGroup)))
+    cluster.put_group(volcano.gang(_convert(document, VolcanoPodGroup)))
     cluster.note_volcano(document, is_there=True)
 
 
@@ -390,7 +394,7 @@ def _remove_group(cluster: ObjectCluster, document: Document) -> None:
 
 
 def _put_queue(cluster: ObjectCluster, document: Document) -> None:
-    cluster.state.put_queue(volcano.queue(_convert(document, schema.QueueRead)))
+    cluster.state.put_queue(volcano.queue(_convert(document, VolcanoQueue)))
     cluster.note_volcano(document, is_there=True)
 
 
@@ -410,15 +414,15 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
     ("scheduling.run.ai", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, KaiPodGroup))),
         lambda cluster, document: cluster.remove_group("kai", document),
     ),
     ("scheduling.x-k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, CoschedulingPodGroup))),
         lambda cluster, document: cluster.remove_group(coscheduling.DIALECT, document),
     ),
     ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, OlderPodGroup))),
         lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
     ),
     ("scheduling.k8s.io", "PodGroup"): _Handler(
@@ -426,22 +430,22 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
-        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),
+        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, KaiQueue))),
         ObjectCluster.remove_queue,
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
-        lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),
+        lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, KaiBindRequest))),
         lambda cluster, document: cluster.state.drop_bind_request(object_key(document)),
     ),
-    ("kai.scheduler", "SchedulingShard"): _table("pool_shards", kai_shards.ShardRead, kai_shards.shard),
-    ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),
+    ("kai.scheduler", "SchedulingShard"): _table("pool_shards", SchedulingShard, kai_shards.shard),
+    ("kai.scheduler", "Topology"): _table("label_trees", Topology, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(
-        lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),
+        lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, VolcanoHyperNode))),
         lambda cluster, document: cluster.state.drop_hypernode(_name(document)),
     ),
-    ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", nodeinfo.NumaRead, nodeinfo.numa_topology),
+    ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", Numatopology, nodeinfo.numa_topology),
     ("metrics.k8s.io", "NodeMetrics"): _Handler(ObjectCluster.put_metrics, ObjectCluster.remove_metrics),
-    ("shard.volcano.sh", "NodeShard"): _table("shards", schema.NodeShard, volcano.shard),
+    ("shard.volcano.sh", "NodeShard"): _table("shards", NodeShard, volcano.shard),
     ("storage.k8s.io", "StorageClass"): _table("storage_classes", storage_schema.StorageClassRead, surroundings.storage_class),
     ("storage.k8s.io", "CSINode"): _table("volume_limits", storage_schema.CsiNode, surroundings.volume_limits),
     ("storage.k8s.io", "CSIDriver"): _Handler(

@@ -11,6 +11,8 @@ import msgspec
 from phalanx.dialects import coscheduling as api
 from phalanx.dialects.fields import integer, key_of, seconds, staleness_grace
 from phalanx.dialects.group_references import KOORDINATOR_GANG, SIGS_GROUP, SIGS_GROUP_NAME
+from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroupSpec, OlderPodGroup, OlderPodGroupStatus
+from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import seconds_of
 from phalanx.model.gang import Gang, Quorum
@@ -26,10 +28,10 @@ LONGEST_HOLD_SECONDS = 600.0
 """Of places that a gang keeps which says nothing of its waiting time."""
 
 
-def gang(read: api.PodGroupRead) -> Gang:
+def gang(read: OlderPodGroup) -> Gang:
     """Read a PodGroup; its minResources are for information only."""
-    meta, spec = read.metadata, read.spec or api.PodGroupSpecRead()
-    annotations, status = meta.annotations or {}, read.status or api.PodGroupStatusRead()
+    meta, spec = read.metadata, read.spec or blank(CoschedulingPodGroupSpec)
+    annotations, status = meta.annotations or {}, read.status or blank(OlderPodGroupStatus)
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=api.min_member(spec),
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),

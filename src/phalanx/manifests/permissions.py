@@ -67,7 +67,7 @@ _OWNERS = (*owner_kinds(), VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Permission:
     """What somebody may do with all objects of a kind, or with a part of them such as their status."""
 
     kind: Kind
@@ -82,24 +82,24 @@ class Access:
         return f"{self.kind.plural}/{self.part}" if self.part else self.kind.plural
 
 
-def _reads(*kinds: Kind) -> tuple[Access, ...]:
-    return tuple(Access(kind, verbs) for kind in kinds if (verbs := _READ_OTHERWISE.get(kind, READ)))
+def _reads(*kinds: Kind) -> tuple[Permission, ...]:
+    return tuple(Permission(kind, verbs) for kind in kinds if (verbs := _READ_OTHERWISE.get(kind, READ)))
 
 
-def _may(verbs: str, *kinds: Kind, part: str = "", option: str = "") -> tuple[Access, ...]:
-    return tuple(Access(kind, tuple(verbs.split()), part, option) for kind in kinds)
+def _may(verbs: str, *kinds: Kind, part: str = "", option: str = "") -> tuple[Permission, ...]:
+    return tuple(Permission(kind, tuple(verbs.split()), part, option) for kind in kinds)
 
 
-def _reports(*kinds: Kind) -> tuple[Access, ...]:
+def _reports(*kinds: Kind) -> tuple[Permission, ...]:
     return _may("patch", *kinds, part="status")
 
 
-def _owns(*kinds: Kind) -> tuple[Access, ...]:
+def _owns(*kinds: Kind) -> tuple[Permission, ...]:
     """Return what is asked of those who make objects that keep their owner from going first, where an admission plugin asks."""
     return _may("update", *kinds, part="finalizers")
 
 
-TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
+TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     SESSIONS: (
         *_reads(*kinds_read()), *_may("patch", POD, *_GROUPS), *_reports(POD, *_GROUPS),
         *_may("create", POD, part="binding"), *_may("create", POD, part="eviction"), *_may("create delete", BIND_REQUEST),
@@ -150,6 +150,6 @@ TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
 """By the name of a controller."""
 
 
-def accesses(option: str = "") -> tuple[Access, ...]:
+def permissions(option: str = "") -> tuple[Permission, ...]:
     """Return what has to be allowed, whoever needs it: all that is always needed, or what one option needs."""
     return tuple(access for row in TABLE.values() for access in row if access.option == option)

@@ -55,24 +55,22 @@ class Cast:
         return not (self.there or self.late or self.gangs or self.nodes)
 
 
-def cast(documents: Iterable[Document]) -> Cast:
-    """Tell who belongs to which gang, and which gangs run already."""
-    found, gang_by_pod = list(documents), {}
-    cluster = ObjectCluster()
-    for document in found:
-        cluster.put(document)
+def cast(documents: Sequence[Document], cluster: ObjectCluster) -> Cast:
+    """Tell who belongs to which gang of the cluster that the objects describe, and which gangs run already."""
+    gang_by_pod, running = dict[str, str](), set[str]()
+    for document in documents:
         _check_times(document)
-    for document in found:
         task = cluster.state.task(TaskKey(object_key(document))) if document["kind"] == "Pod" else None
         if task is not None and task.gang is not None and cluster.state.gang(task.gang) is not None:
             gang_by_pod[object_key(document)] = str(task.gang)
-    running = {
-        gang_by_pod[object_key(pod)] for pod in found if pod["kind"] == "Pod" and object_key(pod) in gang_by_pod and _has_place(pod)
-    }
-    return _sorted_by_part(found, cluster, gang_by_pod, running)
+            if _has_place(document):
+                running.add(str(task.gang))
+    return _sorted_by_part(documents, cluster, gang_by_pod, running)
 
 
-def _sorted_by_part(documents: list[Document], cluster: ObjectCluster, gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
+def _sorted_by_part(
+    documents: Sequence[Document], cluster: ObjectCluster, gang_by_pod: Mapping[str, str], running: Collection[str]
+) -> Cast:
     parts = Cast()
     for document in documents:
         kind, key = document["kind"], object_key(document)

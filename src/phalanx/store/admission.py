@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from phalanx.errors import Forbidden, Invalid
 from phalanx.kubernetes.cel_rules import compile_rule
 from phalanx.kubernetes.cel_values import CelError
-from phalanx.manifests.admission_policies import MUTATING, NAMES, VALIDATING, Operation, Policy
+from phalanx.manifests.admission_policies import MUTATING, NAMES, VALIDATING, AdmissionPolicy, Operation
 from phalanx.manifests.definitions import DEFINITION_BY_KIND, Definition
 from phalanx.manifests.validation import completed, problems
 from phalanx.model.kinds import Document, Kind
@@ -20,8 +20,8 @@ from phalanx.store import patches
 _APART = frozenset({"status", "metadata"})
 
 
-def _by_kind(policies: tuple[Policy, ...]) -> dict[tuple[Kind, Operation], list[Policy]]:
-    found: dict[tuple[Kind, Operation], list[Policy]] = {}
+def _by_kind(policies: tuple[AdmissionPolicy, ...]) -> dict[tuple[Kind, Operation], list[AdmissionPolicy]]:
+    found: dict[tuple[Kind, Operation], list[AdmissionPolicy]] = {}
     for policy in policies:
         for operation in policy.operations:
             found.setdefault((policy.kind, operation), []).append(policy)
@@ -123,7 +123,7 @@ def _changed(request: Request) -> Document:
     return document
 
 
-def _patched(policy: Policy, request: Request, document: Document, steps: Any) -> Document:  # Any: as the expression says
+def _patched(policy: AdmissionPolicy, request: Request, document: Document, steps: Any) -> Document:  # Any: as the expression says
     try:
         return patches.patched(document, steps, patches.JSON) if steps else document
     except Invalid as problem:
@@ -138,7 +138,7 @@ def _check_policies(request: Request) -> None:
                 _refuse(policy, request, broken.message)
 
 
-def _applies(policy: Policy, request: Request) -> bool:
+def _applies(policy: AdmissionPolicy, request: Request) -> bool:
     """Tell whether a policy is about an object; what is cheap to find out comes first."""
     if policy.annotations and not any(key in (request.meta.get("annotations") or ()) for key in policy.annotations):
         return False
@@ -152,14 +152,14 @@ def _labels(document: Document | None) -> Mapping[str, str]:
     return found
 
 
-def _value(policy: Policy, cel: str, request: Request) -> Any:  # Any: as the expression says
+def _value(policy: AdmissionPolicy, cel: str, request: Request) -> Any:  # Any: as the expression says
     try:
         return compile_rule(cel, *NAMES).value(request.scope)
     except CelError as problem:
         _refuse(policy, request, f"expression '{cel}' resulted in error: {problem}")
 
 
-def _refuse(policy: Policy, request: Request, message: str) -> NoReturn:
+def _refuse(policy: AdmissionPolicy, request: Request, message: str) -> NoReturn:
     """Say no in the words of the API server, which says it otherwise where a policy was to change an object."""
     kind, name = request.kind, request.meta.get("name", "")
     text = f"'{policy.name}' with binding '{policy.name}' denied request: {message}"

@@ -7,7 +7,8 @@ import msgspec
 from phalanx.controllers.controller import Delete, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import key_of, meta_of
 from phalanx.controllers.volcano_job.job import COMMAND, JOB
-from phalanx.controllers.volcano_job.schema import CommandRead, CommandTarget
+from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.kinds.volcano import Command, CommandTarget
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of
 
@@ -31,7 +32,7 @@ def with_strays(view: View, key: Key, uid: str, result: Result) -> Result:
 def _naming(view: View, key: Key) -> Iterator[tuple[Document, CommandTarget]]:
     for command in view.within(COMMAND, key.namespace):
         try:
-            target = msgspec.convert(command, CommandRead).target
+            target = msgspec.convert(command, reader_of(Command)).target
         except msgspec.ValidationError:
             continue
         if target is not None and (target.kind, target.name) == (JOB.kind, key.name):

@@ -18,18 +18,18 @@ from phalanx.controllers.volcano_job.job import (
     Volume,
 )
 from phalanx.controllers.volcano_job.plugins import IMPLIED, check_plugins
-from phalanx.controllers.volcano_job.schema import (
-    JobRead,
-    JobSpecRead,
-    JobStatusRead,
-    PartitionRead,
-    PolicyRead,
-    StateRead,
-    TaskRead,
-    VolumeRead,
-)
 from phalanx.dialects.cluster import readable
 from phalanx.dialects.fields import seconds
+from phalanx.dialects.kinds.reader import blank, reader_of
+from phalanx.dialects.kinds.volcano_jobs import (
+    JobState,
+    JobStatus,
+    JobTask,
+    JobVolume,
+    LifecyclePolicy,
+    PartitionPolicy,
+    VolcanoJob,
+)
 from phalanx.dialects.pods import pod_request, with_implied_requests
 from phalanx.dialects.schema import ShapeSpec
 from phalanx.errors import SnapshotError
@@ -47,33 +47,33 @@ Word = TypeVar("Word", bound=StrEnum)
 def read_job(document: Document) -> Job:
     """Return a Job; one that cannot be run is refused."""
     try:
-        read = msgspec.convert(document, JobRead)
+        read = msgspec.convert(document, reader_of(VolcanoJob))
     except msgspec.ValidationError as problem:
         raise SnapshotError(readable(problem)) from problem
-    spec = read.spec or JobSpecRead()
-    job = _job(document, read, spec)
+    job = _job(document, read)
     _check_tasks(job)
     _check_order(job)
     check_plugins(job.plugins)
     return job
 
 
-def _job(document: Document, read: JobRead, spec: JobSpecRead) -> Job:
-    tasks = tuple(_task(task, number) for number, task in enumerate(spec.tasks or ()))
+def _job(document: Document, read: VolcanoJob) -> Job:
+    spec = read.spec
+    tasks = tuple(_task(task, number) for number, task in enumerate(spec.tasks))
     return Job(
         document=document, meta=read.metadata, tasks=tasks,
         min_available=spec.min_available or sum(task.minimum for task in tasks),
         queue=spec.queue or DEFAULT_QUEUE, scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
-        most_retries=DEFAULT_RETRIES if not spec.max_retry else spec.max_retry,
+        most_retries=spec.max_retry or DEFAULT_RETRIES,
         policies=_policies(spec.policies, "spec"), plugins=_plugins(spec.plugins or {}),
         volumes=tuple(_volume(read.metadata.name, volume, number) for number, volume in enumerate(spec.volumes or ())),
-        standing=_standing(read.status or JobStatusRead()), min_success=spec.min_success,
+        standing=_standing(read.status or blank(JobStatus)), min_success=spec.min_success,
         priority_class=spec.priority_class_name or "", ttl_seconds=spec.ttl_seconds_after_finished, topology=spec.network_topology,
     )  # fmt: skip
 
 
-def _standing(status: JobStatusRead) -> Standing:
-    state = status.state or StateRead()
+def _standing(status: JobStatus) -> Standing:
+    state = status.state or blank(JobState)
     phase = _one_of(Phase, state.phase or Phase.PENDING, "status.state.phase")
     since = seconds(state.last_transition_time, where="status.state.lastTransitionTime")
     return Standing(phase, status.version or 0, status.retry_count or 0, since)
@@ -88,7 +88,7 @@ def _plugins(plugins: Mapping[str, Sequence[str] | None]) -> dict[str, Sequence[
 # --- tasks ---------------------------------------------------------------------------------------------------------------
 
 
-def _task(read: TaskRead, number: int) -> Task:
+def _task(read: JobTask, number: int) -> Task:
     where, replicas = f"spec.tasks[{number}]", 1 if read.replicas is None else read.replicas
     partition = None if read.partition_policy is None else _partition(read.partition_policy, replicas, f"{where}.partitionPolicy")
     implied = replicas if partition is None else partition.minimum * partition.size
@@ -101,7 +101,7 @@ def _task(read: TaskRead, number: int) -> Task:
         template=read.template or {}, request=_request(read.template or {}, f"{where}.template"),
         policies=_policies(read.policies, where), depends_on=tuple((after and after.name) or ()),
         is_one_enough=after is not None and after.iteration == "any", topology_policy=read.topology_policy or "",
-        most_retries=DEFAULT_RETRIES if not read.max_retry else read.max_retry, partition=partition,
+        most_retries=read.max_retry or DEFAULT_RETRIES, partition=partition,
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _request(template: Document, where: str) -> Resources:
         raise SnapshotError(f"{where}.spec.{text}") from problem
 
 
-def _partition(read: PartitionRead, replicas: int, where: str) -> Partition:
+def _partition(read: PartitionPolicy, replicas: int, where: str) -> Partition:
     if read.partition_size < 1 or read.total_partitions * read.partition_size != replicas:
         raise SnapshotError(
             f"{where}: {read.total_partitions} partitions of {read.partition_size} pods are not the task's {replicas} replicas;"
@@ -125,7 +125,7 @@ def _partition(read: PartitionRead, replicas: int, where: str) -> Partition:
     return Partition(read.partition_size, minimum, read.network_topology)
 
 
-def _volume(job: str, read: VolumeRead, number: int) -> Volume:
+def _volume(job: str, read: JobVolume, number: int) -> Volume:
     where = f"spec.volumes[{number}]"
     if not read.mount_path:
         raise SnapshotError(f"{where}.mountPath: missing; write the path at which pods see the volume, such as '/data'")
@@ -183,11 +183,11 @@ def _check_order(job: Job) -> None:
 # --- policies ------------------------------------------------------------------------------------------------------------
 
 
-def _policies(reads: Sequence[PolicyRead] | None, where: str) -> tuple[Policy, ...]:
+def _policies(reads: Sequence[LifecyclePolicy] | None, where: str) -> tuple[Policy, ...]:
     return tuple(_policy(read, f"{where}.policies[{number}]") for number, read in enumerate(reads or ()))
 
 
-def _policy(read: PolicyRead, where: str) -> Policy:
+def _policy(read: LifecyclePolicy, where: str) -> Policy:
     names = [*([read.event] if read.event else ()), *(read.events or ())]
     if bool(names) == (read.exit_code is not None):
         raise SnapshotError(f"{where}: needs either an event or an exitCode; write one of them, such as event: PodFailed")

@@ -3,13 +3,21 @@
 A struct describes an object as its clients send it, whole, so that the API server drops nothing. A field without a default is
 required; one whose default is None may be missing; any other default is written into the object by the API server. Every list,
 map and text that a rule reads has a greatest length: the API server refuses rules that could take too long.
+
+`schema_of` makes the strict schema of a struct, and `reader_of` what reads its objects. Where both differ by more than strictness,
+the field has the type in which it is read, and says with `checked_as` what the API server checks instead.
 """
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, Meta, Struct, field
 
+from phalanx.dialects import schema
+
+INT32 = "int32"
+RULES, CHECKED_AS, MISSING = "rules", "checked_as", "missing"
+"""What may be said of a field besides its bounds."""
 QUANTITY = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -17,7 +25,7 @@ LABEL_KEY = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CelRule:
     """What must hold of a value, in CEL; the message says what to write instead."""
 
     name: str
@@ -30,17 +38,37 @@ class Rule:
 class Fields(Struct, rename="camel", kw_only=True):
     """Base of all structs: camel case outside, snake case inside."""
 
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    rules: ClassVar[tuple[CelRule, ...]] = ()
     keeps_unknown: ClassVar[bool] = False
     """Fields that are not described here are kept all the same."""
 
 
-def ruled(*rules: Rule) -> dict[str, Any]:
+class CustomObject(Fields):
+    """Base of all kinds; the API server describes metadata itself."""
+
+    metadata: schema.Meta
+
+
+def ruled(*rules: CelRule) -> dict[str, Any]:
     """Return what Meta(extra=...) takes for the rules of a list or map."""
-    return {"rules": rules}
+    return {RULES: rules}
 
 
-_INT32 = {"format": "int32"}
+def checked_as(kind: Any) -> dict[str, Any]:  # Any: a struct, or an alias such as Strings
+    """Return what Meta(extra=...) takes for a field that the API server checks as another type than it is read in."""
+    return {CHECKED_AS: kind}
+
+
+NEEDED = {MISSING: NODEFAULT}
+"""What Meta(extra=...) takes for a required field without which nobody can read the object."""
+
+
+def when_missing(value: object) -> dict[str, Any]:
+    """Return what Meta(extra=...) takes for a required field that is not empty where an object lacks it all the same."""
+    return {MISSING: value}
+
+
+_INT32 = {"format": INT32}
 _INT64 = {"format": "int64"}
 
 Int32: TypeAlias = Annotated[int, Meta(extra_json_schema=_INT32)]
@@ -57,7 +85,7 @@ Anything: TypeAlias = dict[str, Any]
 """An object that is not looked into."""
 
 
-class Requirement(Fields):
+class LabelRequirement(Fields):
     """What a label must be."""
 
     key: str
@@ -65,14 +93,18 @@ class Requirement(Fields):
     values: list[str] | None = None
 
 
-class LabelSelector(Fields):
+class LabelSelectorFields(Fields):
     """Which labels are meant."""
 
     match_labels: Strings | None = None
-    match_expressions: list[Requirement] | None = None
+    match_expressions: list[LabelRequirement] | None = None
 
 
-class Condition(Fields):
+Selector: TypeAlias = Annotated[schema.Selector, Meta(extra=checked_as(LabelSelectorFields))]
+"""Read as in Kubernetes' own objects."""
+
+
+class ObjectCondition(Fields):
     """What was observed, and since when."""
 
     type: str
@@ -82,3 +114,14 @@ class Condition(Fields):
     last_transition_time: Moment | None = None
     last_probe_time: Moment | None = None
     observed_generation: Int64 | None = None
+
+
+class PodGroupCondition(Fields):
+    """What a session said of a gang."""
+
+    type: str | None = None
+    status: str | None = None
+    transition_id: str | None = field(default=None, name="transitionID")
+    last_transition_time: Moment | None = None
+    reason: str | None = None
+    message: str | None = None

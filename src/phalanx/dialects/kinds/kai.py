@@ -4,27 +4,33 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from phalanx.manifests.fields import (
+from phalanx.dialects.kinds.fields import (
     LABEL_KEY,
     Amounts,
     Anything,
-    Condition,
+    CelRule,
     Count,
+    CustomObject,
     Fields,
     Int32,
     Moment,
+    ObjectCondition,
+    PodGroupCondition,
     Positive,
-    Rule,
     Strings,
     Text,
+    checked_as,
     ruled,
 )
+from phalanx.dialects.schema import Meta as ObjectMeta
+from phalanx.dialects.schema import Read
+from phalanx.dialects.storage_schema import ClaimAllocation
 
 HOSTNAME = "kubernetes.io/hostname"
 DURATION = r"^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h|d|w|y))*$"
 
 
-class TopologyConstraint(Fields):
+class KaiTopologyConstraint(Fields):
     """Where members have to be together."""
 
     topology: str | None = None
@@ -32,34 +38,34 @@ class TopologyConstraint(Fields):
     preferred_topology_level: str | None = None
 
 
-class SubGroup(Fields):
+class KaiSubGroup(Fields):
     """A part of a gang."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("no-own-parent", "!has(self.parent) || self.parent != self.name",
-             "a sub-group is not its own parent; name another one, or leave parent out", ".parent"),
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule("no-own-parent", "!has(self.parent) || self.parent != self.name",
+                "a sub-group is not its own parent; name another one, or leave parent out", ".parent"),
     )  # fmt: skip
     name: Annotated[str, Meta(min_length=1, max_length=253)]
     min_member: Count | None = None
     parent: Text | None = None
-    topology_constraint: TopologyConstraint | None = None
+    topology_constraint: KaiTopologyConstraint | None = None
 
 
 SubGroups = Annotated[
-    list[SubGroup],
+    list[KaiSubGroup],
     Meta(
         max_length=256,
         extra=ruled(
-            Rule("sub-group-names-once", "self.all(s, self.exists_one(t, t.name == s.name))",
-                 "two sub-groups have one name; give each its own"),
-            Rule("parents-exist", "self.all(s, !has(s.parent) || s.parent == '' || self.exists(t, t.name == s.parent))",
-                 "a parent is not there; write the name of a sub-group of this object"),
+            CelRule("sub-group-names-once", "self.all(s, self.exists_one(t, t.name == s.name))",
+                    "two sub-groups have one name; give each its own"),
+            CelRule("parents-exist", "self.all(s, !has(s.parent) || s.parent == '' || self.exists(t, t.name == s.parent))",
+                    "a parent is not there; write the name of a sub-group of this object"),
         ),
     ),
 ]  # fmt: skip
 
 
-class PodGroupSpec(Fields):
+class KaiPodGroupSpec(Fields):
     """What a gang asks for."""
 
     min_member: Annotated[Positive, Meta(description="Members that start together or not at all.")] | None = None
@@ -68,7 +74,7 @@ class PodGroupSpec(Fields):
     preemptibility: Literal["preemptible", "non-preemptible"] | None = None
     mark_unschedulable: bool | None = None
     scheduling_backoff: Annotated[Literal[-1, 1], Meta(description="1 to be tried once in a node pool, else -1.")] | None = None
-    topology_constraint: TopologyConstraint | None = None
+    topology_constraint: KaiTopologyConstraint | None = None
     sub_groups: SubGroups | None = None
     parallelism: Int32 | None = None
     completions: Int32 | None = None
@@ -83,15 +89,8 @@ class ResourcesStatus(Fields):
     requested: Amounts | None = None
 
 
-class GroupCondition(Fields):
+class KaiPodGroupCondition(PodGroupCondition):
     """What was observed, and since when."""
-
-    type: str | None = None
-    status: str | None = None
-    transition_id: str | None = field(default=None, name="transitionID")
-    last_transition_time: Moment | None = None
-    reason: str | None = None
-    message: str | None = None
 
 
 class Reason(Fields):
@@ -115,11 +114,11 @@ class SchedulingCondition(Fields):
     status: str | None = None
 
 
-class PodGroupStatus(Fields):
+class KaiPodGroupStatus(Fields):
     """How far a gang has come."""
 
     phase: str | None = None
-    conditions: list[GroupCondition] | None = None
+    conditions: list[KaiPodGroupCondition] | None = None
     running: Int32 | None = None
     succeeded: Int32 | None = None
     failed: Int32 | None = None
@@ -128,18 +127,18 @@ class PodGroupStatus(Fields):
     scheduling_conditions: list[SchedulingCondition] | None = None
 
 
-class PodGroup(Fields):
+class KaiPodGroup(CustomObject):
     """Pods that start together or not at all."""
 
-    spec: PodGroupSpec | None = None
-    status: PodGroupStatus | None = None
+    spec: KaiPodGroupSpec | None = None
+    status: KaiPodGroupStatus | None = None
 
 
 Bound = Annotated[
     float,
     Meta(
         extra=ruled(
-            Rule("amount-or-unlimited", "self >= 0.0 || self == -1.0", "write 0 or more, or -1 for no bound"),
+            CelRule("amount-or-unlimited", "self >= 0.0 || self == -1.0", "write 0 or more, or -1 for no bound"),
         )
     ),
 ]
@@ -161,7 +160,7 @@ class QueueResources(Fields):
     memory: QueueResource | None = None
 
 
-class QueueSpec(Fields):
+class KaiQueueSpec(Fields):
     """What a queue is."""
 
     resources: QueueResources
@@ -172,25 +171,25 @@ class QueueSpec(Fields):
     reclaim_min_runtime: Annotated[str, Meta(max_length=64, pattern=DURATION)] | None = None
 
 
-class QueueStatus(Fields):
+class KaiQueueStatus(Fields):
     """What a queue holds."""
 
-    conditions: list[Condition] | None = None
+    conditions: list[ObjectCondition] | None = None
     child_queues: list[str] | None = None
     allocated: Amounts | None = None
     allocated_non_preemptible: Amounts | None = None
     requested: Amounts | None = None
 
 
-class Queue(Fields):
+class KaiQueue(CustomObject):
     """A share of the cluster."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("no-own-parent", "!has(self.spec.parentQueue) || self.spec.parentQueue != self.metadata.name",
-             "a queue is not its own parent; name another one, or leave parentQueue out", ".spec.parentQueue"),
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule("no-own-parent", "!has(self.spec.parentQueue) || self.spec.parentQueue != self.metadata.name",
+                "a queue is not its own parent; name another one, or leave parentQueue out", ".spec.parentQueue"),
     )  # fmt: skip
-    spec: QueueSpec
-    status: QueueStatus | None = None
+    spec: KaiQueueSpec
+    status: KaiQueueStatus | None = None
 
 
 class ReceivedGpu(Fields):
@@ -201,11 +200,11 @@ class ReceivedGpu(Fields):
     gpu_memory: str | None = None
 
 
-class ClaimAllocation(Fields):
+class BindRequestClaim(Fields):
     """What one claim of the pod gets."""
 
     name: str | None = None
-    allocation: Anything | None = None
+    allocation: Annotated[ClaimAllocation, Meta(extra=checked_as(Anything))] | None = None
 
 
 class BindRequestSpec(Fields):
@@ -216,7 +215,7 @@ class BindRequestSpec(Fields):
     received_resource_type: Literal["Regular", "Fraction", "MigInstance"] | None = None
     received_gpu: ReceivedGpu | None = field(default=None, name="receivedGPU")
     selected_gpu_groups: list[str] | None = field(default=None, name="selectedGPUGroups")
-    resource_claim_allocations: list[ClaimAllocation] | None = None
+    resource_claim_allocations: list[BindRequestClaim] | None = None
     backoff_limit: Count | None = None
 
 
@@ -228,9 +227,22 @@ class BindRequestStatus(Fields):
     failed_attempts: Count | None = None
 
 
-class BindRequest(Fields):
+class FieldsOwner(Read):
+    """Who changed which fields, and when."""
+
+    time: str | None = None
+
+
+class BindRequestMeta(ObjectMeta):
+    """Metadata with the times of changes."""
+
+    managed_fields: list[FieldsOwner] | None = None
+
+
+class KaiBindRequest(CustomObject):
     """A pod on its way to a node."""
 
+    metadata: BindRequestMeta
     spec: BindRequestSpec
     status: BindRequestStatus | None = None
 
@@ -247,11 +259,11 @@ Levels = Annotated[
         min_length=1,
         max_length=16,
         extra=ruled(
-            Rule("levels-stay", "self == oldSelf", "the levels of a topology stay as they are; make another topology"),
-            Rule("levels-once", "self.all(i, self.exists_one(j, j.nodeLabel == i.nodeLabel))",
-                 "two levels have one label; write each label once"),
-            Rule("hostname-last", f"self.all(i, i.nodeLabel != '{HOSTNAME}') || self[self.size() - 1].nodeLabel == '{HOSTNAME}'",
-                 f"{HOSTNAME} is the narrowest level; write it last"),
+            CelRule("levels-stay", "self == oldSelf", "the levels of a topology stay as they are; make another topology"),
+            CelRule("levels-once", "self.all(i, self.exists_one(j, j.nodeLabel == i.nodeLabel))",
+                    "two levels have one label; write each label once"),
+            CelRule("hostname-last", f"self.all(i, i.nodeLabel != '{HOSTNAME}') || self[self.size() - 1].nodeLabel == '{HOSTNAME}'",
+                    f"{HOSTNAME} is the narrowest level; write it last"),
         ),
     ),
 ]  # fmt: skip
@@ -263,7 +275,7 @@ class TopologySpec(Fields):
     levels: Levels
 
 
-class Topology(Fields):
+class Topology(CustomObject):
     """How nodes are near to each other, by labels."""
 
     spec: TopologySpec
@@ -299,6 +311,23 @@ class ActionOverride(Fields):
     priority: int | None = None
 
 
+class UsageParams(Read):
+    """Which part of the past counts."""
+
+    half_life_period: str | None = None
+    window_size: str | None = None
+    window_type: str | None = None
+    tumbling_window_start_time: str | None = None
+    cron_window_duration_string: str | None = None
+    staleness_period: str | None = None
+
+
+class UsageDb(Read):
+    """Where usage comes from, and how it is summed up."""
+
+    usage_params: UsageParams | None = None
+
+
 class SchedulingShardSpec(Fields):
     """Which nodes and gangs one scheduler looks after, and how."""
 
@@ -308,18 +337,18 @@ class SchedulingShardSpec(Fields):
     queue_depth_per_action: dict[str, int] | None = None
     min_runtime: MinRuntime | None = None
     k_value: Annotated[float, Meta(ge=0)] | None = None
-    usage_db_config: Anything | None = field(default=None, name="usageDBConfig")
+    usage_db: Annotated[UsageDb, Meta(extra=checked_as(Anything))] | None = field(default=None, name="usageDBConfig")
     plugins: dict[str, PluginOverride] | None = None
-    actions: dict[str, ActionOverride] | None = None
+    actions: Annotated[dict[str, PluginOverride], Meta(extra=checked_as(dict[str, ActionOverride]))] | None = None
 
 
 class SchedulingShardStatus(Fields):
     """How a shard does."""
 
-    conditions: list[Condition] | None = None
+    conditions: list[ObjectCondition] | None = None
 
 
-class SchedulingShard(Fields):
+class SchedulingShard(CustomObject):
     """The part of the cluster that one scheduler looks after."""
 
     spec: SchedulingShardSpec | None = None

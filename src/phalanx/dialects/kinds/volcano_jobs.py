@@ -4,22 +4,26 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from phalanx.manifests.fields import (
+from phalanx.dialects.kinds.fields import (
     DNS_LABEL,
+    NEEDED,
     Anything,
+    CelRule,
     Count,
+    CustomObject,
     Fields,
     Int32,
     Int64,
     Moment,
     Name,
     Positive,
-    Rule,
     Strings,
     Text,
+    checked_as,
     ruled,
 )
-from phalanx.manifests.volcano import NetworkTopology
+from phalanx.dialects.kinds.volcano import NetworkTopology
+from phalanx.dialects.schema import Read
 
 JOB_PLUGINS = ("env", "ssh", "svc", "pytorch", "tensorflow", "mpi", "ray", "hcclrank")
 LONGEST_POD_NAME = 63
@@ -42,18 +46,18 @@ _COUNT_EVENTS = "((has(p.event) ? 1 : 0) + (has(p.events) ? p.events.size() : 0)
 class LifecyclePolicy(Fields):
     """What is done when something happens to a pod."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "event-or-exit-code", "has(self.event) || has(self.events) || has(self.exitCode)",
             "says nothing of when it applies; write event, events or exitCode",
         ),
-        Rule(
+        CelRule(
             "not-event-and-exit-code", "!((has(self.event) || has(self.events)) && has(self.exitCode))",
             "gives both an event and an exit code; write one policy for each", ".exitCode",
         ),
-        Rule("exit-code-of-failure", "!has(self.exitCode) || self.exitCode != 0",
-             "0 is success; write the exit code of a failure", ".exitCode"),
-        Rule(
+        CelRule("exit-code-of-failure", "!has(self.exitCode) || self.exitCode != 0",
+                "0 is success; write the exit code of a failure", ".exitCode"),
+        CelRule(
             "pending-needs-timeout",
             "has(self.timeout) || "
             "!(has(self.event) && self.event == 'PodPending' || has(self.events) && 'PodPending' in self.events)",
@@ -72,19 +76,19 @@ Policies = Annotated[
     Meta(
         max_length=15,
         extra=ruled(
-            Rule(
+            CelRule(
                 "events-once",
                 f"self.all(p, !has(p.event) || self.filter(q, {_NAMES_EVENT.format('p.event')}).size() == 1) && "
                 f"self.all(p, !has(p.events) || p.events.all(e, self.filter(q, {_NAMES_EVENT.format('e')}).size() == 1 && "
                 "p.events.filter(f, f == e).size() == 1 && !(has(p.event) && p.event == e)))",
                 "an event is named twice; say once what is done then",
             ),
-            Rule(
+            CelRule(
                 "any-event-alone",
                 f"!self.exists(p, {_ANY_EVENT}) || self.map(p, {_COUNT_EVENTS}).sum() == 1",
                 "'*' stands for every event; write no other event beside it",
             ),
-            Rule(
+            CelRule(
                 "exit-codes-once",
                 "self.all(p, !has(p.exitCode) || self.exists_one(q, has(q.exitCode) && q.exitCode == p.exitCode))",
                 "an exit code is named twice; say once what is done then",
@@ -101,17 +105,21 @@ class DependsOn(Fields):
     iteration: Literal["any", "all"] | None = None
 
 
+GroupTopology = Annotated[Anything, Meta(extra=checked_as(NetworkTopology))]
+"""Handed on to the PodGroup as it is."""
+
+
 class PartitionPolicy(Fields):
     """How the pods of a task form parts that are placed together."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("minimum-within-partitions", "self.minPartitions <= self.totalPartitions",
-             "more partitions are needed than there are; write at most totalPartitions", ".minPartitions"),
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule("minimum-within-partitions", "self.minPartitions <= self.totalPartitions",
+                "more partitions are needed than there are; write at most totalPartitions", ".minPartitions"),
     )  # fmt: skip
     total_partitions: Positive
     partition_size: Positive
-    min_partitions: Count = 0
-    network_topology: NetworkTopology | None = None
+    min_partitions: Annotated[Count, Meta(extra_json_schema={"default": 0})] | None = None
+    network_topology: GroupTopology | None = None
 
 
 class PodTemplateSpec(Fields):
@@ -128,21 +136,21 @@ class PodTemplate(Fields):
     spec: PodTemplateSpec | None = None
 
 
-class Task(Fields):
+class JobTask(Fields):
     """Pods that are alike."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "minimum-within-replicas", "!has(self.minAvailable) || self.minAvailable <= (has(self.replicas) ? self.replicas : 0)",
             "more pods are needed than there are; write at most replicas", ".minAvailable",
         ),
-        Rule(
+        CelRule(
             "partitions-make-replicas",
             "!has(self.partitionPolicy) || "
             "self.partitionPolicy.totalPartitions * self.partitionPolicy.partitionSize == (has(self.replicas) ? self.replicas : 0)",
             "totalPartitions times partitionSize is not replicas; write numbers that multiply to it", ".partitionPolicy",
         ),
-        Rule(
+        CelRule(
             "no-own-dependency",
             "!has(self.dependsOn) || !has(self.dependsOn.name) || !has(self.name) || !(self.name in self.dependsOn.name)",
             "a task does not wait for itself; name another one", ".dependsOn",
@@ -151,7 +159,7 @@ class Task(Fields):
     name: Annotated[str, Meta(max_length=63, pattern=DNS_LABEL)] | None = None
     replicas: Count | None = None
     min_available: Annotated[Count, Meta(description="Pods that the task needs; all of them unless said otherwise.")] | None = None
-    template: PodTemplate | None = None
+    template: Annotated[Anything, Meta(extra=checked_as(PodTemplate))] | None = None
     policies: Policies | None = None
     topology_policy: Literal["none", "best-effort", "restricted", "single-numa-node"] | None = None
     max_retry: Count | None = None
@@ -159,11 +167,11 @@ class Task(Fields):
     partition_policy: PartitionPolicy | None = None
 
 
-class Volume(Fields):
+class JobVolume(Fields):
     """A claim that every pod mounts."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "one-claim", "has(self.volumeClaimName) != has(self.volumeClaim)",
             "write volumeClaimName for a claim that is there, or volumeClaim for a new one",
         ),
@@ -174,11 +182,11 @@ class Volume(Fields):
 
 
 Volumes = Annotated[
-    list[Volume],
+    list[JobVolume],
     Meta(
         max_length=64,
         extra=ruled(
-            Rule(
+            CelRule(
                 "paths-once",
                 "self.all(v, self.exists_one(w, w.mountPath == v.mountPath))",
                 "two volumes are mounted at one path; give each its own mountPath",
@@ -187,17 +195,17 @@ Volumes = Annotated[
     ),
 ]
 Tasks = Annotated[
-    list[Task],
+    list[JobTask],
     Meta(
         min_length=1,
         max_length=64,
         extra=ruled(
-            Rule(
+            CelRule(
                 "task-names-once",
                 "self.all(t, !has(t.name) || self.exists_one(u, has(u.name) && u.name == t.name))",
                 "two tasks have one name; give each its own",
             ),
-            Rule(
+            CelRule(
                 "dependencies-exist",
                 "self.all(t, !has(t.dependsOn) || !has(t.dependsOn.name) || "
                 "t.dependsOn.name.all(n, self.exists(u, has(u.name) && u.name == n)))",
@@ -208,16 +216,16 @@ Tasks = Annotated[
 ]
 
 
-class JobSpec(Fields):
+class VolcanoJobSpec(Fields):
     """What a job is."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "minimum-within-job",
             "!has(self.minAvailable) || self.minAvailable <= self.tasks.map(t, has(t.replicas) ? t.replicas : 0).sum()",
             "more pods are needed than the tasks have; write at most the sum of their replicas", ".minAvailable",
         ),
-        Rule(
+        CelRule(
             "known-plugins",
             f"!has(self.plugins) || self.plugins.all(p, p in [{', '.join(map(repr, JOB_PLUGINS))}])",
             f"a plugin is unknown; write one of {', '.join(JOB_PLUGINS)}", ".plugins",
@@ -228,14 +236,14 @@ class JobSpec(Fields):
     min_available: Annotated[Count, Meta(description="Pods that start together; by default what the tasks need.")] | None = None
     volumes: Volumes | None = None
     policies: Policies | None = None
-    plugins: Annotated[dict[str, list[str]], Meta(max_length=16)] | None = None
+    plugins: Annotated[dict[str, list[str] | None], Meta(max_length=16)] | None = None
     running_estimate: str | None = None
     queue: Text = "default"
     max_retry: Count = 3
     ttl_seconds_after_finished: Count | None = None
     priority_class_name: Name | None = None
     min_success: Positive | None = None
-    network_topology: NetworkTopology | None = None
+    network_topology: GroupTopology | None = None
 
 
 class JobState(Fields):
@@ -247,7 +255,7 @@ class JobState(Fields):
     last_transition_time: Moment | None = None
 
 
-class TaskState(Fields):
+class TaskPhases(Fields):
     """How many pods of a task are in each phase."""
 
     phase: dict[str, Int32] | None = None
@@ -265,7 +273,7 @@ class JobStatus(Fields):
 
     state: JobState | None = None
     min_available: Count | None = None
-    task_status_count: dict[str, TaskState] | None = None
+    task_status_count: dict[str, TaskPhases] | None = None
     pending: Count | None = None
     running: Count | None = None
     succeeded: Count | None = None
@@ -279,11 +287,11 @@ class JobStatus(Fields):
     conditions: list[JobCondition] | None = None
 
 
-class Job(Fields):
+class VolcanoJob(CustomObject):
     """Tasks that run together."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "pod-names-fit",
             "self.spec.tasks.all(t, size(self.metadata.name) + (has(t.name) ? size(t.name) : 0) + "
             f"(has(t.replicas) ? size(string(t.replicas)) : 1) + 2 <= {LONGEST_POD_NAME})",
@@ -291,27 +299,36 @@ class Job(Fields):
             ".spec.tasks",
         ),
     )  # fmt: skip
-    spec: JobSpec
+    spec: VolcanoJobSpec
     status: JobStatus | None = None
+
+
+class JobTemplateMeta(Read):
+    """What the jobs are marked with."""
+
+    labels: Strings | None = None
+    annotations: Strings | None = None
 
 
 class CronJobTemplate(Fields):
     """The jobs that are made."""
 
-    spec: JobSpec
-    metadata: Anything | None = None
+    spec: Annotated[Anything, Meta(extra=checked_as(VolcanoJobSpec))]
+    metadata: Annotated[JobTemplateMeta, Meta(extra=checked_as(Anything))] | None = None
 
 
 class CronJobSpec(Fields):
     """When jobs are made, and which."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("schedule-reads", f"self.schedule.matches('{SCHEDULE}')",
-             "write five fields as in a crontab, such as 30 2 * * 1-5, or a word such as @daily", ".schedule"),
-        Rule("zone-by-name", "!has(self.timeZone) || self.timeZone != '' && self.timeZone.lowerAscii() != 'local'",
-             "write a time zone such as Europe/Berlin, or leave timeZone out", ".timeZone"),
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule("schedule-reads", f"self.schedule.matches('{SCHEDULE}')",
+                "write five fields as in a crontab, such as 30 2 * * 1-5, or a word such as @daily", ".schedule"),
+        CelRule("zone-by-name", "!has(self.timeZone) || self.timeZone != '' && self.timeZone.lowerAscii() != 'local'",
+                "write a time zone such as Europe/Berlin, or leave timeZone out", ".timeZone"),
     )  # fmt: skip
-    schedule: Annotated[str, Meta(max_length=256, description="Five fields as in a crontab, or a word such as @daily.")]
+    schedule: Annotated[
+        str, Meta(max_length=256, description="Five fields as in a crontab, or a word such as @daily.", extra=NEEDED)
+    ]
     job_template: CronJobTemplate
     time_zone: Text | None = None
     starting_deadline_seconds: Annotated[Int64, Meta(ge=0)] | None = None
@@ -329,11 +346,11 @@ class CronJobStatus(Fields):
     last_successful_time: Moment | None = None
 
 
-class CronJob(Fields):
+class CronJob(CustomObject):
     """Jobs by the clock."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "room-for-job-names", f"size(self.metadata.name) <= {LONGEST_CRON_NAME}",
             f"jobs get eleven characters more than this name; write at most {LONGEST_CRON_NAME}",
         ),

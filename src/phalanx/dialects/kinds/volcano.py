@@ -4,22 +4,27 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from phalanx.manifests.fields import (
+from phalanx.dialects.kinds.fields import (
+    INT32,
     Amounts,
-    Condition,
+    CelRule,
     Count,
+    CustomObject,
     Fields,
     Int32,
     Int64,
-    LabelSelector,
     Moment,
+    ObjectCondition,
+    PodGroupCondition,
     Positive,
-    Rule,
+    Selector,
     Strings,
     Text,
+    checked_as,
+    when_missing,
 )
 
-ONE_TIER = Rule(
+ONE_TIER = CelRule(
     "one-tier", "!(has(self.highestTierAllowed) && has(self.highestTierName))",
     "both highestTierAllowed and highestTierName are given; write one of them", ".highestTierName",
 )  # fmt: skip
@@ -28,24 +33,24 @@ ONE_TIER = Rule(
 class NetworkTopology(Fields):
     """How near to each other the members must be."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (ONE_TIER,)
+    rules: ClassVar[tuple[CelRule, ...]] = (ONE_TIER,)
     mode: Annotated[Literal["hard", "soft"], Meta(description="hard waits for such a place; soft only prefers it.")] = "hard"
     highest_tier_allowed: Annotated[Count, Meta(description="The widest tier of hypernodes that they may span.")] | None = None
     highest_tier_name: Annotated[Text, Meta(description="The same tier, by its name.")] | None = None
 
 
-class SubGroupPolicy(Fields):
+class VolcanoSubGroupPolicy(Fields):
     """How members form parts that are placed together."""
 
     name: Text | None = None
     network_topology: NetworkTopology | None = None
     sub_group_size: Annotated[Positive, Meta(description="Members that a part needs.")] = 1
     min_sub_groups: Annotated[Count, Meta(description="Parts that the group needs.")] = 0
-    label_selector: LabelSelector | None = None
+    label_selector: Selector | None = None
     match_label_keys: Annotated[list[str], Meta(description="Members with equal values of these labels form a part.")] | None = None
 
 
-class PodGroupSpec(Fields):
+class VolcanoPodGroupSpec(Fields):
     """What a gang asks for."""
 
     min_member: Annotated[Count, Meta(description="Members that start together or not at all.")] | None = None
@@ -54,21 +59,10 @@ class PodGroupSpec(Fields):
     priority_class_name: Text | None = None
     min_resources: Annotated[Amounts, Meta(description="What the minimum needs.")] | None = None
     network_topology: NetworkTopology | None = None
-    sub_group_policy: list[SubGroupPolicy] | None = None
+    sub_group_policy: list[VolcanoSubGroupPolicy] | None = None
 
 
-class PodGroupCondition(Fields):
-    """What a session said of a gang."""
-
-    type: str | None = None
-    status: str | None = None
-    transition_id: str | None = field(default=None, name="transitionID")
-    last_transition_time: Moment | None = None
-    reason: str | None = None
-    message: str | None = None
-
-
-class PodGroupStatus(Fields):
+class VolcanoPodGroupStatus(Fields):
     """How far a gang has come."""
 
     phase: Literal["Pending", "Running", "Unknown", "Inqueue", "Completed"] | None = None
@@ -78,11 +72,11 @@ class PodGroupStatus(Fields):
     failed: Count | None = None
 
 
-class PodGroup(Fields):
+class VolcanoPodGroup(CustomObject):
     """Pods that start together or not at all."""
 
-    spec: PodGroupSpec | None = None
-    status: PodGroupStatus | None = None
+    spec: VolcanoPodGroupSpec | None = None
+    status: VolcanoPodGroupStatus | None = None
 
 
 # --- queues --------------------------------------------------------------------------------------------------------------
@@ -142,30 +136,30 @@ def _covers(greater: str, smaller: str, *, if_named: bool) -> str:
 _GUARANTEE = "!has(self.guarantee) || !has(self.guarantee.resource) || "
 
 
-class QueueSpec(Fields):
+class VolcanoQueueSpec(Fields):
     """What a queue has."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "deserved-covers-guarantee",
             "!has(self.deserved) || " + _GUARANTEE + _covers("self.deserved", "self.guarantee.resource", if_named=False),
             "guarantees more of a resource than is deserved; write at least as much of each guaranteed resource into deserved",
             ".deserved",
         ),
-        Rule(
+        CelRule(
             "capability-covers-deserved",
             "!has(self.deserved) || " + _covers("self.capability", "self.deserved", if_named=True),
             "deserves more of a resource than capability allows; write less into deserved, or more into capability",
             ".deserved",
         ),
-        Rule(
+        CelRule(
             "capability-covers-guarantee",
             _GUARANTEE + _covers("self.capability", "self.guarantee.resource", if_named=True),
             "guarantees more of a resource than capability allows; write less into guarantee, or more into capability",
             ".guarantee",
         ),
     )  # fmt: skip
-    weight: Annotated[int, Meta(ge=1, le=65535, extra_json_schema={"format": "int32"})] = 1
+    weight: Annotated[int, Meta(ge=1, le=65535, extra_json_schema={"format": INT32})] = 1
     priority: Annotated[Count, Meta(description="Higher ones are served first.")] | None = None
     parent: Text | None = None
     capability: Annotated[Amounts, Meta(description="What it never gets more of.")] | None = None
@@ -179,14 +173,14 @@ class QueueSpec(Fields):
     dra: DeviceQuotas | None = None
 
 
-class Reservation(Fields):
+class QueueReservation(Fields):
     """Nodes that are kept for a queue."""
 
     nodes: list[str] | None = None
     resource: Amounts | None = None
 
 
-class QueueStatus(Fields):
+class VolcanoQueueStatus(Fields):
     """What a queue holds."""
 
     state: Literal["Open", "Closed", "Closing", "Unknown"] | None = None
@@ -195,26 +189,26 @@ class QueueStatus(Fields):
     running: Count | None = None
     inqueue: Count | None = None
     completed: Count | None = None
-    reservation: Reservation | None = None
+    reservation: QueueReservation | None = None
     allocated: Amounts | None = None
 
 
-class Queue(Fields):
+class VolcanoQueue(CustomObject):
     """A share of the cluster."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "no-own-parent", "!has(self.spec) || !has(self.spec.parent) || self.spec.parent != self.metadata.name",
             "a queue is not its own parent; name another one, or leave parent out", ".spec.parent",
         ),
-        Rule(
+        CelRule(
             "root-stays", "self.metadata.name != 'root' || has(self.spec) == has(oldSelf.spec) && "
             "(!has(self.spec) || self.spec == oldSelf.spec)",
             "the root of all queues stays as it is; make a queue below it", ".spec",
         ),
     )  # fmt: skip
-    spec: QueueSpec | None = None
-    status: QueueStatus | None = None
+    spec: VolcanoQueueSpec | None = None
+    status: VolcanoQueueStatus | None = None
 
 
 # --- nodes ---------------------------------------------------------------------------------------------------------------
@@ -229,8 +223,8 @@ class ExactMatch(Fields):
 class RegexMatch(Fields):
     """Members by a pattern of their names."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "pattern-compiles", "'node'.matches(self.pattern) in [true, false]",
             "the pattern cannot be read; write a regular expression such as ^rack-1-.*$", ".pattern",
         ),
@@ -241,22 +235,22 @@ class RegexMatch(Fields):
 class MemberSelector(Fields):
     """Which nodes or hypernodes are members."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "one-selector", "[has(self.exactMatch), has(self.regexMatch), has(self.labelMatch)].exists_one(given, given)",
             "write exactly one of exactMatch, regexMatch and labelMatch",
         ),
     )  # fmt: skip
     exact_match: ExactMatch | None = None
     regex_match: RegexMatch | None = None
-    label_match: LabelSelector | None = None
+    label_match: Selector | None = None
 
 
-class Member(Fields):
+class HyperNodeMemberSpec(Fields):
     """Nodes or hypernodes inside a hypernode."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "labels-mean-nodes", "self.type == 'Node' || !has(self.selector) || !has(self.selector.labelMatch)",
             "labelMatch chooses nodes only; write type: Node, or choose hypernodes by exactMatch or regexMatch", ".selector",
         ),
@@ -268,19 +262,19 @@ class Member(Fields):
 class HyperNodeSpec(Fields):
     """Where a hypernode stands, and what is in it."""
 
-    tier: Annotated[Int32, Meta(description="1 is the narrowest.")]
-    members: Annotated[list[Member], Meta(min_length=1, max_length=4096)]
+    tier: Annotated[Int32, Meta(description="1 is the narrowest.", extra=when_missing(1))]
+    members: Annotated[list[HyperNodeMemberSpec], Meta(min_length=1, max_length=4096)]
     tier_name: Text | None = None
 
 
 class HyperNodeStatus(Fields):
     """How big a hypernode is."""
 
-    conditions: list[Condition] | None = None
+    conditions: list[ObjectCondition] | None = None
     node_count: Annotated[Int64, Meta(ge=0)] | None = None
 
 
-class HyperNode(Fields):
+class VolcanoHyperNode(CustomObject):
     """Nodes that are near to each other."""
 
     spec: HyperNodeSpec
@@ -302,7 +296,7 @@ class NodeShardStatus(Fields):
     nodes_to_add: list[str] | None = None
 
 
-class NodeShard(Fields):
+class NodeShard(CustomObject):
     """Nodes that one scheduler looks after."""
 
     spec: NodeShardSpec
@@ -336,13 +330,13 @@ class NumatopologySpec(Fields):
     """The insides of a node."""
 
     policies: Strings | None = None
-    res_reserved: Strings | None = None
+    res_reserved: Annotated[Amounts, Meta(extra=checked_as(Strings))] | None = None
     numares: dict[str, ResourceInfo] | None = None
     cpu_detail: dict[str, CpuInfo] | None = None
     gpu_detail: dict[str, GpuInfo] | None = None
 
 
-class Numatopology(Fields):
+class Numatopology(CustomObject):
     """The insides of a node, under its name."""
 
     spec: NumatopologySpec | None = None
@@ -359,7 +353,7 @@ class CommandTarget(Fields):
     block_owner_deletion: bool | None = None
 
 
-class Command(Fields):
+class Command(CustomObject):
     """An order to a job or a queue."""
 
     action: Annotated[str, Meta(description="AbortJob, ResumeJob, OpenQueue, CloseQueue and the like.")] | None = None

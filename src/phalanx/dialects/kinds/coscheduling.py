@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from phalanx.manifests.fields import Amounts, Count, Fields, Int32, Moment, Positive
+from phalanx.dialects.kinds.fields import Amounts, Count, CustomObject, Fields, Int32, Moment, Positive
 
 
-class PodGroupSpec(Fields):
+class CoschedulingPodGroupSpec(Fields):
     """What a gang asks for."""
 
     min_member: Annotated[Positive, Meta(description="Members that start together or not at all.")] | None = None
@@ -15,7 +15,7 @@ class PodGroupSpec(Fields):
     schedule_timeout_seconds: Annotated[Int32, Meta(description="How long members hold their places for the others.")] | None = None
 
 
-class PodGroupStatus(Fields):
+class CoschedulingPodGroupStatus(Fields):
     """How far a gang has come."""
 
     phase: str | None = None
@@ -26,21 +26,21 @@ class PodGroupStatus(Fields):
     schedule_start_time: Moment | None = None
 
 
-class PodGroup(Fields):
+class CoschedulingPodGroup(CustomObject):
     """Pods that start together or not at all."""
 
-    spec: PodGroupSpec | None = None
-    status: PodGroupStatus | None = None
+    spec: CoschedulingPodGroupSpec | None = None
+    status: CoschedulingPodGroupStatus | None = None
 
 
-class OlderPodGroupStatus(PodGroupStatus):
+class OlderPodGroupStatus(CoschedulingPodGroupStatus):
     """How far a gang has come, with the members that have a node."""
 
     scheduled: Count | None = None
 
 
-class OlderPodGroup(Fields):
+class OlderPodGroup(CustomObject):
     """Pods that start together or not at all."""
 
-    spec: PodGroupSpec | None = None
+    spec: CoschedulingPodGroupSpec | None = None
     status: OlderPodGroupStatus | None = None

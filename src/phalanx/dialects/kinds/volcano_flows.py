@@ -1,11 +1,12 @@
 """Volcano's flows: jobs that run one after the other."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from phalanx.manifests.fields import Anything, Count, Fields, Moment, Rule, Text, ruled
-from phalanx.manifests.volcano_jobs import JobSpec, Phase, TaskState
+from phalanx.dialects.kinds.fields import NEEDED, Anything, CelRule, Count, CustomObject, Fields, Moment, Text, ruled
+from phalanx.dialects.kinds.volcano_jobs import Phase, TaskPhases, VolcanoJobSpec
 
 
 class HttpHeader(Fields):
@@ -62,15 +63,26 @@ class FlowPatch(Fields):
 class Flow(Fields):
     """One job of a flow, under the name of its JobTemplate."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule(
             "no-own-target", "!has(self.dependsOn) || !has(self.dependsOn.targets) || !(self.name in self.dependsOn.targets)",
             "a job does not wait for itself; name another one", ".dependsOn",
         ),
     )  # fmt: skip
-    name: Annotated[str, Meta(min_length=1, max_length=253)]
+    name: Annotated[str, Meta(min_length=1, max_length=253, extra=NEEDED)]
     depends_on: FlowDependsOn | None = None
     patch: FlowPatch | None = None
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """The steps that come first."""
+        return (self.depends_on.targets if self.depends_on else None) or ()
+
+    @property
+    def task_probes(self) -> Sequence[TaskPhase]:
+        """The tasks that must be in a phase."""
+        probe = self.depends_on.probe if self.depends_on else None
+        return (probe.task_status_list if probe else None) or ()
 
 
 Flows = Annotated[
@@ -78,10 +90,10 @@ Flows = Annotated[
     Meta(
         max_length=64,
         extra=ruled(
-            Rule(
+            CelRule(
                 "flow-names-once", "self.all(f, self.exists_one(g, g.name == f.name))", "two flows have one name; give each its own"
             ),
-            Rule(
+            CelRule(
                 "targets-exist",
                 "self.all(f, !has(f.dependsOn) || !has(f.dependsOn.targets) || "
                 "f.dependsOn.targets.all(n, self.exists(g, g.name == n)))",
@@ -124,7 +136,7 @@ class FlowCondition(Fields):
     phase: Phase | None = None
     create_time: Moment | None = None
     running_duration: str | None = None
-    task_status_count: dict[str, TaskState] | None = None
+    task_status_count: dict[str, TaskPhases] | None = None
 
 
 class FlowState(Fields):
@@ -147,11 +159,16 @@ class JobFlowStatus(Fields):
     state: FlowState | None = None
 
 
-class JobFlow(Fields):
+class JobFlow(CustomObject):
     """Jobs one after the other."""
 
     spec: JobFlowSpec | None = None
     status: JobFlowStatus | None = None
+
+    @property
+    def steps(self) -> Sequence[Flow]:
+        """What is to be done, in the order in which it is written."""
+        return (self.spec.flows if self.spec else None) or ()
 
 
 class JobTemplateStatus(Fields):
@@ -160,8 +177,8 @@ class JobTemplateStatus(Fields):
     job_depends_on_list: list[str] | None = None
 
 
-class JobTemplate(Fields):
+class VolcanoJobTemplate(CustomObject):
     """A job that flows are made of."""
 
-    spec: JobSpec
+    spec: VolcanoJobSpec
     status: JobTemplateStatus | None = None
