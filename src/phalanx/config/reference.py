@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from phalanx.config.builtin import CATALOGUE
-from phalanx.session.combine import RULES
+from phalanx.session.hooks import HOOKS
 from phalanx.session.policy import PluginPolicy, Policy
 
 HIERARCHY = "enableHierarchy"
@@ -38,7 +38,7 @@ def defaults_of(name: str) -> dict[str, Any]:
 def switches_of(name: str) -> list[str]:
     """Return the switches that matter to a plugin: those of the hooks that it answers."""
     factory = CATALOGUE.plugins[name]
-    found = {flag for hook, (flag, _) in RULES.items() if flag is not None and hasattr(factory, hook)}
+    found = {hook.switch for hook in HOOKS.values() if hook.switch is not None and hasattr(factory, hook.name)}
     return sorted({*found, HIERARCHY} if name in HIERARCHICAL else found)
 
 

@@ -28,14 +28,13 @@ from phalanx.session.amounts import (
     short_of,
 )
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Room
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Operation
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Totals
-from phalanx.state.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.state.verdict import PERMITTED, YES, Room, Verdict, Vote
 
 DEVICE_CLASS = "deviceclass/"
 """Queues count devices of a class under this prefix."""

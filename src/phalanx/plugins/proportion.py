@@ -20,13 +20,12 @@ from phalanx.session.amounts import (
     short_of,
 )
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Room
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Operation
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Totals
-from phalanx.state.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.state.verdict import PERMITTED, YES, Room, Verdict, Vote
 
 
 @dataclass(slots=True)

@@ -9,9 +9,11 @@ from typing import Protocol
 
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
+from phalanx.session.contract import hooks_of
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.policy import Policy
-from phalanx.session.session import PluginFactory, Session
+from phalanx.session.questions import PluginFactory
+from phalanx.session.session import Session
 from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState
 from phalanx.state.quorum import MINIMA, minima_text
@@ -36,6 +38,12 @@ class Catalogue:
 
     actions: Mapping[str, ActionFactory] = field(default_factory=dict)
     plugins: Mapping[str, PluginFactory] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that every plugin can be asked the hooks that it has; one that is made by a function is checked in the session."""
+        for plugin in self.plugins.values():
+            if isinstance(plugin, type):
+                hooks_of(plugin)
 
 
 @dataclass(frozen=True, slots=True)
