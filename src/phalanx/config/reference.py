@@ -54,8 +54,8 @@ def spelled_out(policy: Policy) -> str:
 
 def in_full(policy: Policy) -> dict[str, Any]:
     """Return a policy as a configuration that leaves nothing unsaid."""
-    if policy.family == "kai":
-        return _in_full_kai(policy)
+    if not policy.has_tiers:
+        return _in_full_without_tiers(policy)
     return {
         "actions": ", ".join(policy.actions),
         "victimRule": policy.victim_rule,
@@ -68,9 +68,9 @@ def in_full(policy: Policy) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _in_full_kai(policy: Policy) -> dict[str, Any]:
+def _in_full_without_tiers(policy: Policy) -> dict[str, Any]:
     plugins = {plugin.name: {"enabled": True, "arguments": dict(plugin.arguments)} for plugin in policy.plugins()}
-    return {"profile": "kai", "actions": ", ".join(policy.actions), "plugins": plugins, "options": dict(policy.options)}
+    return {"profile": policy.catalogue, "actions": ", ".join(policy.actions), "plugins": plugins, "options": dict(policy.options)}
 
 
 def _plugin(plugin: PluginPolicy) -> dict[str, Any]:

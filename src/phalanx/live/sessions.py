@@ -185,7 +185,7 @@ class Sessions:
         """Return the pods of gangs that a binder has to prepare something for: volumes, claims, shared GPUs."""
         if BIND_REQUEST not in self.followed():
             return frozenset()
-        if self.profile.policy.family == "kai":
+        if self.profile.policy.binds_by_request:
             return frozenset(decisions.binds)
         tasks = [task for key in decisions.binds if (task := self._hands.picture.cluster.state.task(key)) is not None]
         gangs = {task.gang or task.key for task in tasks if task.shape.volume_claims or task.shape.resource_claims}

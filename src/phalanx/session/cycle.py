@@ -91,12 +91,12 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     Nobody waits for a place or for admission, no gang lost members, and no action moves what runs, so none has anything to do;
     figures of queues are not counted anew.
     """
-    if policy.family == "kai" or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
+    if policy.counts_all_gangs or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
         return None
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
     if any(map(is_stale, states)):
         return None
-    decisions = Decisions(family=policy.family, options=policy.options)
+    decisions = Decisions(binds_by_request=policy.binds_by_request, options=policy.options)
     decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
     return decisions
 
@@ -118,8 +118,8 @@ def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, tr
 
 
 def _seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with every gang in it for KAI's rules: they count shares and victims over settled gangs too."""
-    if policy.family != "kai" or len(snapshot.active) == len(snapshot.gangs):
+    """Return the snapshot with every gang in it where the policy counts settled ones too."""
+    if not policy.counts_all_gangs or len(snapshot.active) == len(snapshot.gangs):
         return snapshot
     return replace(snapshot, active=tuple(sorted(snapshot.gangs)))
 

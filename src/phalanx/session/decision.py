@@ -52,8 +52,8 @@ class Decisions:
     """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
     stamps: dict[GangKey, dict[str, str | None]] = field(default_factory=dict)
     """Annotations of groups to write, and with None to remove."""
-    family: str = "volcano"
-    """Whose words the answer speaks besides its own: volcano or kai."""
+    binds_by_request: bool = False
+    """Every bind is a BindRequest; what binder and controllers write besides is part of the answer."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options of the policy that whoever carries the decisions out has to know."""
     counts_unplaced: bool = False

@@ -50,10 +50,12 @@ class Session(Questions):
         used, releasing = snapshot.used.copy(), snapshot.releasing.copy()
         self.ledger = Ledger(snapshot.nodes.allocatable, snapshot.nodes.reported, used, releasing)
         self.ledger.scored, self.ledger.pods = snapshot.scored.copy(), snapshot.pods.copy()
-        self.decisions = Decisions(family=policy.family, options=policy.options, counts_unplaced=policy.counts_unplaced)
+        self.decisions = Decisions(
+            binds_by_request=policy.binds_by_request, options=policy.options, counts_unplaced=policy.counts_unplaced
+        )
         self.queues = snapshot.queues
         self._on_node: dict[int, list[TaskState]] = {}
-        self.books_are_live = policy.family == "kai"
+        self.books_are_live = policy.books_are_live
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
         self.is_guarded = False
         """Some plugin says at the end whether each gang is whole."""

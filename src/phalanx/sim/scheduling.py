@@ -35,8 +35,7 @@ class Scheduling:
         self._mind, self._settings, self._chance = profile, settings, chance
         self._statuses = StatusWriter(store)
         self.pen = Pen(store)
-        # In the family kai shares are counted over all gangs of a session.
-        is_parkable = settings.parks_up_to > 0 and profile.policy.family != "kai"
+        is_parkable = settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self._parking = ParkingLot(settings.parks_up_to) if is_parkable else None
         self._planned: Timer | None = None
         self._last = -1e18
