@@ -259,7 +259,7 @@ class CapacityPlugin:
         return -depth, -share, -dominant_share(account.allocated, self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Follow what queues hold, promises included, up to the root."""
+        """Follow what queues hold, pipelined tasks included, up to the root."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
         amounts = self._request(session, operation.shape) * (sign * len(operation.tasks))
         for account in self._accounts[operation.gang.gang.queue].line():

@@ -39,7 +39,7 @@ class PriorityPlugin:
         return [task for task in candidates if purpose != "preempt" or _is_lower(task, preemptor)]
 
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
-        """Agree while some task has no place and no promise."""
+        """Agree while some task is neither allocated nor pipelined."""
         placed = gang.tally.ready + gang.tally.waiting
         return YES if placed < len(gang.tasks) else Verdict.refuse(self.name, "NotStarving", placed=placed)
 

@@ -146,7 +146,7 @@ class ProportionPlugin:
         return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Follow what queues hold, promises included."""
+        """Follow what queues hold, pipelined tasks included."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
         amounts = session.request_of(operation.shape).amounts
         account = self._accounts[operation.gang.gang.queue]

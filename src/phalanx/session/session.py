@@ -158,7 +158,7 @@ class Session(Questions):
             self.version = self._latest_version
 
     def withdraw(self, task: TaskState) -> None:
-        """Take back the promise of a place, if the task has one."""
+        """Make a pipelined task pending again; others are left alone."""
         if task.status is Status.PIPELINED:
             self.revert(Operation(Kind.PIPELINE, [task], [task.node], [Status.PENDING]))
             task.node = -1
@@ -221,7 +221,7 @@ class Session(Questions):
         return [task for task in self._on_node[node] if task.status in EVICTABLE]
 
     def is_local(self, shape: Shape) -> bool:
-        """Tell whether a placement of this shape changes the node_view of the next one only on its own node."""
+        """Tell whether a placement of this shape changes the node view of the next one only on its own node."""
         answer = self._local.get(id(shape))
         if answer is None:
             answer = self._local[id(shape)] = shape.is_self_contained and not self.couples_nodes(shape)
@@ -230,7 +230,7 @@ class Session(Questions):
     def node_view(self, shape: Shape) -> NodeView:
         """Return how the nodes look to tasks of this shape, up to date.
 
-        Shapes that differ only in labels share one node_view when labels do not matter.
+        Shapes that differ only in labels share one node view when labels do not matter.
         """
         key = self.class_of(shape)
         node_view = self._node_views.pop(key, None)
