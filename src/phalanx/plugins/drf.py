@@ -65,7 +65,7 @@ class DrfPlugin:
             self._tree.is_stale = True
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what leaves its gang with at least the share that the preemptor's gang would then have."""
+        """Name victims whose gangs keep at least the share that the preemptor's gang would then have."""
         mine = self._held_by(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
         wanted = dominant_share(mine, self._total)
         left: dict[str, Vector] = {}
@@ -79,7 +79,7 @@ class DrfPlugin:
         return victims
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None:
-        """Let go, each taken alone, what leaves its queue behind the preemptor's; no say without a hierarchy."""
+        """Name victims, each judged alone, whose queue would still come after the preemptor's; no say without a hierarchy."""
         if self._tree is None:
             return None
         mine = self._held_by(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts

@@ -78,7 +78,7 @@ class GangPlugin:
         return PERMITTED if subgroup.is_pipelined else Vote.reject(self.name, "NotEnoughTasks", needed=subgroup.min_member)
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what gangs have beyond their minimum."""
+        """Name as victims the tasks that gangs have beyond their minimum."""
         spare: dict[str, int] = {}
         victims = []
         for task in candidates:

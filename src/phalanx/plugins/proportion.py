@@ -128,7 +128,7 @@ class ProportionPlugin:
         account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what queues have beyond what they deserve, in any resource."""
+        """Name victims of queues that have more than they deserve, in any resource."""
         left: dict[str, Vector] = {}
         victims = []
         for task in candidates:
@@ -142,7 +142,7 @@ class ProportionPlugin:
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
     ) -> list[TaskState] | None:
-        """The same between queues; inside a queue it has no say."""
+        """Name victims for gangreclaim as for reclaim; inside a queue it has no say."""
         return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:

@@ -147,7 +147,7 @@ def first_refusal(tiers: Tiers[Verdict], *question: Any) -> Verdict:
 
 
 def vote(tiers: Tiers[Vote], *question: Any) -> Vote:
-    """A voice against ends it; a tier with a voice for it and none against ends it too; nobody: for it."""
+    """Tier by tier: a vote against ends it, and so does a tier with a vote for it and none against. Permitted without any vote."""
     for tier in tiers:
         permitted = None
         for method in tier:
@@ -162,7 +162,7 @@ def vote(tiers: Tiers[Vote], *question: Any) -> Vote:
 
 
 def first_tier_agrees(tiers: Tiers[Verdict], *question: Any) -> Verdict:
-    """The first tier in which somebody answers decides: all of it must agree. Nobody: no."""
+    """All plugins of the first tier that has any must agree; refused when no tier has."""
     for tier in tiers:
         if tier:
             return first_refusal((tier,), *question)
@@ -170,7 +170,7 @@ def first_tier_agrees(tiers: Tiers[Verdict], *question: Any) -> Verdict:
 
 
 def smallest_room(tiers: Tiers[Room], *question: Any) -> Room:
-    """The plugin that leaves the least room decides; nobody: no limit."""
+    """The plugin that leaves the least room decides; without one there is no limit."""
     rooms = [method(*question) for method in flat(tiers)]
     return min(rooms, key=lambda room: room.tasks, default=Room(NO_LIMIT, YES))
 
@@ -219,7 +219,7 @@ def victims(tiers: Tiers[list[Any] | None], *question: Any) -> Choice:
 
 
 def victims_all_agree(tiers: Tiers[list[Any] | None], *question: Any) -> Choice:
-    """Everybody who has a say must agree, in every tier; nobody has a say: nobody is a victim."""
+    """Every plugin that has a say must agree, in every tier; without one there are no victims."""
     chosen: list[Any] | None = None
     voters = []
     for method in flat(tiers):

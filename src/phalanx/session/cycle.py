@@ -67,11 +67,11 @@ def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace
 class Decider:
     """Runs cycles one after the other, and spares those that would decide nothing.
 
-    Whether a plugin says at the end if gangs are whole is known from the first cycle that had any.
+    Whether a plugin holds gangs to their minima is known from the first cycle that had any.
     """
 
     def __init__(self) -> None:
-        """Know of no cycle yet."""
+        """Start before the first cycle."""
         self._is_guarded: bool | None = None
 
     def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:

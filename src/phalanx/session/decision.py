@@ -29,11 +29,11 @@ class ClaimGrant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a session leaves for one gang: its state, and whether somebody guards the gang's minimum."""
+    """What a session leaves for one gang: its state, and whether a plugin guards the gang's minimum."""
 
     state: GangState
     is_guarded: bool
-    """A plugin closed the session by saying whether the gang is whole."""
+    """A plugin of the session holds gangs to their minima."""
     now: float = 0.0
     """When the session took place, in seconds since 1970."""
 

@@ -50,7 +50,7 @@ class Site:
     nodes: Index | slice
     extra: Counts | int = 0
     extra_booked: Counts | int = 0
-    """The same in the book that Kubernetes' own scores read, where pipelined tasks count at once."""
+    """How many more of them Kubernetes' own scores count: in their book pipelined tasks are there at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ SUBGROUP_READY = Hook(SubGroupReady.subgroup_ready, combine.first_refusal, "enab
 class GangPipelined(Protocol):
     """Whether enough members are allocated or pipelined, so that the gang starts when leaving pods are gone.
 
-    A vote: one against decides, otherwise the first tier with one for it.
+    A vote, tier by tier: one against refuses, else one for it permits; the next tier is asked if all of a tier abstain.
     """
 
     def gang_pipelined(self, session: "Session", gang: GangState) -> Vote: ...
@@ -217,7 +217,7 @@ SUBGROUP_PIPELINED = Hook(SubGroupPipelined.subgroup_pipelined, combine.vote, "e
 class GangEnqueueable(Protocol):
     """Whether a pending gang may be admitted; asked by `enqueue`.
 
-    A vote: one against decides, otherwise the first tier with one for it.
+    A vote, tier by tier: one against refuses, else one for it permits; the next tier is asked if all of a tier abstain.
     """
 
     def gang_enqueueable(self, session: "Session", gang: GangState) -> Vote: ...

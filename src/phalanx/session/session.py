@@ -27,7 +27,7 @@ from phalanx.state.node_table import request_of, vector_of
 from phalanx.state.snapshot import EMPTY, Snapshot
 
 MOST_NODE_VIEWS = 128
-"""Kept at once, the least recently used given up first: 0.7 MB each on 10,000 nodes."""
+"""Kept at once, the least recently used dropped first: 0.7 MB each on 10,000 nodes."""
 
 
 class Book(Protocol):
@@ -58,9 +58,9 @@ class Session(Questions):
         self.books_are_live = policy.books_are_live
         """Placements of this session are entered in the book that Kubernetes' filters and scores read."""
         self.is_guarded = False
-        """Some plugin says at the end whether each gang is whole."""
+        """Some plugin holds gangs to their minima; outcomes carry it, so that statuses tell whether each gang is whole."""
         self.version = 0
-        """Names the state of the books: the same number again means the same state again."""
+        """A number for the state of the books; after a rollback it is again what it was."""
         self._latest_version = 0
         self._requests: dict[int, Request] = {}
         self._books: dict[Any, Any] = {}
@@ -190,7 +190,7 @@ class Session(Questions):
         return found
 
     def _operations_so_far(self) -> list[Operation]:
-        """Return what this session changed so far, for a book that is made late."""
+        """Return what this session changed so far, for a book that is made in the middle of it."""
         if not self.books_are_live:
             return []
         found = []
@@ -211,7 +211,7 @@ class Session(Questions):
     def running_on(self, node: int) -> list[TaskState]:
         """Return the tasks of known gangs that are on a node since before this session and may be evicted by their status.
 
-        By name: plugins that let go as many as a gang can spare take the first ones, whatever order the objects came in.
+        By name: plugins that name as many victims as a gang can spare take the first ones, whatever order the objects came in.
         """
         if node not in self._on_node:
             on_node = sorted(self.snapshot.on_node.get(self.node_name(node), EMPTY).items())
