@@ -4,7 +4,7 @@ A hook is a Protocol with one method, and beside it a `Hook`: how the answers of
 and the switch of a configuration that takes a plugin out of it (no switch: always asked). A plugin is any object with a `name` and
 some of these methods; it leaves out what it does not care about. Plugins are asked tier by tier, in order. `HOOKS` is made from the
 declarations, and `Session` asks nothing else. Shipped plugins are checked against the Protocols by the type checker
-(`tests/unit/test_session_hooks.py`), every plugin by `contract.py` when a catalogue or a session takes it.
+(`tests/support/plugin_hooks.py`), every plugin by `contract.py` when a catalogue or a session takes it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

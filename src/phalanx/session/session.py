@@ -60,7 +60,7 @@ class Session(Questions):
         self.is_guarded = False
         """Some plugin holds gangs to their minima; outcomes carry it, so that statuses tell whether each gang is whole."""
         self.version = 0
-        """A number for the state of the books; after a rollback it is again what it was."""
+        """A number for the state of the books: equal numbers mean equal states, also after something was undone."""
         self._latest_version = 0
         self._requests: dict[int, Request] = {}
         self._books: dict[Any, Any] = {}
