@@ -87,7 +87,10 @@ def objects(case: Case) -> list[Any]:
 def world_of(case: Case, profile: str) -> World:
     policy = policy_of_profile(profile)
     world = World(
-        Profile(policy, catalogue_of(policy.family)), settings=case.settings, seed=case.seed, is_solo=profile == "default-scheduler"
+        Profile(policy, catalogue_of(policy.catalogue)),
+        settings=case.settings,
+        seed=case.seed,
+        is_solo=profile == "default-scheduler",
     )
     set_stage(world, worlds.parts(objects(case)), Scenario(nodes=case.nodes, failures=case.failures))
     return world

@@ -100,7 +100,7 @@ def settled(
 ) -> tuple[World, VolcanoJobs]:
     policy = build.policy(actions=actions)
     controller = VolcanoJobs(pair_for, has_admission=policy.has_admission)
-    world = World(Profile(policy, catalogue_of(policy.family)), controllers=[Crashing(controller, crashes)])
+    world = World(Profile(policy, catalogue_of(policy.catalogue)), controllers=[Crashing(controller, crashes)])
     world.load([*(build.node(f"node-{number}", cpu=4) for number in range(3)), build.queue("default")])
     try:
         world.store.create(job)

@@ -119,7 +119,7 @@ def ward(chosen: Policy | None = None, *, nodes: int = 4, make_pair: MakePair = 
     """Return a world with equal nodes and a queue, in which Jobs are kept."""
     profile = chosen or build.policy()
     controller = VolcanoJobs(make_pair, has_admission=profile.has_admission)
-    world = World(Profile(profile, catalogue_of(profile.family)), controllers=[controller])
+    world = World(Profile(profile, catalogue_of(profile.catalogue)), controllers=[controller])
     world.load([*(build.node(f"node-{number}", **offers) for number in range(nodes)), build.queue("default")])
     found = Ward(world, controller)
     world.on_event(found.told.append)

@@ -29,7 +29,7 @@ GANG = "default/pg-bert-pytorchjob-bert"
 def world_of(profile: str, *, gpus: int, settings: Settings | None = None) -> World:
     policy = policy_of_profile(profile)
     world = World(
-        Profile(policy, catalogue_of(policy.family)),
+        Profile(policy, catalogue_of(policy.catalogue)),
         settings=settings,
         controllers=standard_controllers(pair_for, has_admission=False),
     )

@@ -60,7 +60,7 @@ class Scene:
     def __init__(self, server: Server, client: Client, *, policy: Policy = PLAIN, identity: str = "", **setup: Any) -> None:
         self.server, self.store, self.client = server, server.store, client
         self.reports: list[str] = []
-        profile = Profile(policy, KAI_CATALOGUE if policy.family == "kai" else CATALOGUE)
+        profile = Profile(policy, KAI_CATALOGUE if policy.catalogue == "kai" else CATALOGUE)
         terms = replace(TERMS, identity=identity) if identity else None
         whole = Setup(profile=profile, gates=profile, controllers=(), schedulers=frozenset(), terms=terms, **setup)
         self.live = Live(client, whole, report=self.reports.append)

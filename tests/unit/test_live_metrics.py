@@ -47,7 +47,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 def decided(cluster: build.Cluster, now: float = NOW) -> tuple[Snapshot, Decisions]:
     snapshot = cluster.objects.snapshot(now)
-    return snapshot, run_cycle(snapshot, cluster.policy, catalogue_of(cluster.policy.family))
+    return snapshot, run_cycle(snapshot, cluster.policy, catalogue_of(cluster.policy.catalogue))
 
 
 def created(documents: list[Any], seconds_ago: float) -> list[Any]:

@@ -23,7 +23,7 @@ def ticking() -> Iterator[float]:
 
 def crowd(policy_name: str) -> build.Cluster:
     policy = policy_of_profile(policy_name)
-    if policy.family == "kai":
+    if policy.catalogue == "kai":
         found = build.Cluster(policy).submit(kai.queue("default", parent=""), build.node("n0", gpus=2))
         return found.submit(kai.gang("bert", tasks=2, gpus=1), kai.gang("gpt", tasks=4, gpus=1))
     found = build.cluster(nodes=3, gpus=1, policy=policy)
@@ -33,7 +33,7 @@ def crowd(policy_name: str) -> build.Cluster:
 @pytest.mark.parametrize("profile", profile_names())
 def test_a_session_that_is_timed_decides_the_same(profile: str) -> None:
     cluster = crowd(profile)
-    catalogue, snapshot = catalogue_of(cluster.policy.family), cluster.objects.snapshot(0.0)
+    catalogue, snapshot = catalogue_of(cluster.policy.catalogue), cluster.objects.snapshot(0.0)
     timed, times = Stopwatch(ticking().__next__).begin(catalogue)
     plain = run_cycle(snapshot, cluster.policy, catalogue, trace_level=5)
     watched = run_cycle(snapshot, cluster.policy, timed, trace_level=5)

@@ -155,7 +155,7 @@ def test_an_annotation_that_is_no_duration_is_refused_with_its_object(name: str)
 def test_a_workload_runs_in_the_words_of_its_scheduler(family: str, policy: Any) -> None:
     workload = generate(3, jobs=20, nodes=4, days=1, load=0.3)
     chosen = policy or build.policy()
-    world = World(Profile(chosen, catalogue_of(chosen.family)), settings=Settings(removes_finished=True, heartbeat=600))
+    world = World(Profile(chosen, catalogue_of(chosen.catalogue)), settings=Settings(removes_finished=True, heartbeat=600))
     set_workload(world, workload, family)
     worlds.run(world, 10 * 86400)
     assert len(world.recorder.gangs) == 20

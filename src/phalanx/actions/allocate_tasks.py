@@ -12,7 +12,6 @@ from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Mask
-from phalanx.session.hooks import Room
 from phalanx.session.node_view import NodeView
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
@@ -20,7 +19,7 @@ from phalanx.session.task_filters import OwnFilters, has_own_filters, own_filter
 from phalanx.session.task_order import pending_tasks
 from phalanx.session.trace import listed
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.verdict import YES, FitError, Verdict
+from phalanx.state.verdict import YES, FitError, Room, Verdict
 
 
 class TaskPlacer:

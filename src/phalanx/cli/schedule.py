@@ -128,8 +128,9 @@ def _policy(asked: Options) -> "Policy":
     from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    for option, is_given in (("--shard", asked.shard), ("--usage", asked.usage)):
-        if is_given and policy.family != "kai":
+    known = (("--shard", asked.shard, policy.follows_shards), ("--usage", asked.usage, "usage" in policy.options))
+    for option, is_given, is_known in known:
+        if is_given and not is_known:
             raise click.UsageError(f"{option}: only the profile kai knows it; add '--profile kai'")
     return replace(policy, flags=replace(policy.flags, shard_name=asked.shard)) if asked.shard else policy
 

@@ -177,7 +177,7 @@ def _world(given: Input, name: str, policy: Policy) -> World:
     else:
         world = _served_world(given, name, profile, replace(given.scenario.settings, **FOR_WEEKS))
     if given.workload is not None:
-        set_workload(world, given.workload, policy.family)
+        set_workload(world, given.workload, policy.dialect)
     set_stage(world, given.parts, given.scenario)
     return world
 

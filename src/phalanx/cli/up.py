@@ -150,20 +150,20 @@ def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None
         world.store.restore(state.objects, version=state.version, numbers=state.numbers)
     there = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in world.store.everything()}
     has_nodes = any(kind == "Node" for kind, _, _ in there) or any(item["kind"] == "Node" for item in documents)
-    made = _made(asked.nodes if asked.nodes is not None else 0 if has_nodes else NODES, asked.gpus, policy.family)
+    made = _made(asked.nodes if asked.nodes is not None else 0 if has_nodes else NODES, asked.gpus, policy.dialect)
     wanted = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in (*made, *documents)}
     world.load(item for key, item in wanted.items() if key not in there)
 
 
-def _made(nodes: int, gpus: int, family: str) -> list[dict[str, Any]]:
+def _made(nodes: int, gpus: int, dialect: str) -> list[dict[str, Any]]:
     """Return nodes of one make, and the queue in which gangs wait that name none."""
     from phalanx.sim.workload import Machine, Workload
     from phalanx.sim.workload_objects import cluster_objects
 
     offers = {"cpu": CPU_PER_NODE, "memory": MEMORY_PER_NODE, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     machines = tuple(Machine(f"node-{number}", offers) for number in range(1, nodes + 1))
-    made = list(cluster_objects(Workload((), machines, {"default": 1}), family))
-    if family != "kai":
+    made = list(cluster_objects(Workload((), machines, {"default": 1}), dialect))
+    if dialect == "volcano":
         made.append({
             "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"},
             "spec": {"weight": 1}, "status": {"state": "Open"},

@@ -19,6 +19,8 @@ SUBGROUP = "kai.scheduler/subgroup-name"
 UNLIMITED = -1.0
 BYTES_PER_MEMORY_UNIT = 10**6
 NO_BACKOFF, ONE_ATTEMPT = -1, 1
+DEFAULT_PRIORITY = 50
+"""Of a group that names no priority class, in a cluster without a default one."""
 
 
 def gang(read: kinds.KaiPodGroup) -> Gang:
@@ -40,7 +42,7 @@ def gang(read: kinds.KaiPodGroup) -> Gang:
         is_preemptable=None if not spec.preemptibility else spec.preemptibility == "preemptible",
         conditions=_conditions(read), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations, dialect="kai",
         node_pool=(meta.labels or {}).get(NODE_POOL, ""), tries_pool_once=_tries_pool_once(spec),
-        marks_pods=spec.mark_unschedulable is not False,
+        marks_pods=spec.mark_unschedulable is not False, default_priority=DEFAULT_PRIORITY, is_always_active=True,
     )  # fmt: skip
 
 

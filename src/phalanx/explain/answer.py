@@ -42,7 +42,7 @@ def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
             name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
         },
     }
-    return with_kai(found, parts) if decisions.family == "kai" else found
+    return with_kai(found, parts) if decisions.binds_by_request else found
 
 
 def _members(part: Part) -> tuple[dict[str, Any], dict[str, Any]]:

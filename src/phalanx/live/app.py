@@ -93,7 +93,7 @@ class Live:
     def _binder_use(self) -> BinderUse:
         if BIND_REQUEST not in self.watching.kinds:
             return BinderUse.NOBODY
-        return BinderUse.EVERYBODY if self.loop.profile.policy.family == "kai" else BinderUse.WITH_CLAIMS
+        return BinderUse.EVERYBODY if self.loop.profile.policy.binds_by_request else BinderUse.WITH_CLAIMS
 
     @property
     def is_leader(self) -> bool:

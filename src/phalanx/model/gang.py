@@ -146,6 +146,10 @@ class Gang:
     """There is a group object to write on; otherwise its pods alone make it."""
     keeps_phase: bool = True
     """The group object has a place for the phase."""
+    default_priority: int = 0
+    """Where it names no priority class and the cluster has no default one."""
+    is_always_active: bool = False
+    """Takes part in every session: fair shares and victims of its queues are counted over all gangs, settled ones too."""
     needs_one_scheduler: bool = False
     """All its pods must name the same scheduler."""
 

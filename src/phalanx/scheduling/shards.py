@@ -50,7 +50,7 @@ def notes_on_pools(snapshot: Snapshot, policy: Policy) -> Iterator[str]:
 
 def _is_by_shards(snapshot: Snapshot, policy: Policy) -> bool:
     """Tell whether every shard of the input decides."""
-    return policy.family == "kai" and bool(_shards(snapshot)) and not policy.flags.shard_name
+    return policy.follows_shards and bool(_shards(snapshot)) and not policy.flags.shard_name
 
 
 def _pools(snapshot: Snapshot) -> set[str]:
@@ -63,8 +63,8 @@ def _shards(snapshot: Snapshot) -> dict[str, PoolShard]:
 
 def _schedulers(snapshot: Snapshot, policy: Policy) -> Iterator[tuple[str, Policy]]:
     """Return the name of each scheduler, empty for the only one, and its policy."""
-    shards, wanted = _shards(snapshot), policy.flags.shard_name if policy.family == "kai" else ""
-    if policy.family != "kai" or not (shards or wanted):
+    shards, wanted = _shards(snapshot), policy.flags.shard_name if policy.follows_shards else ""
+    if not policy.follows_shards or not (shards or wanted):
         yield "", policy
         return
     if wanted and wanted not in shards:

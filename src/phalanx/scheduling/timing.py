@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from phalanx.session.combine import hooks_of
+from phalanx.session.contract import hooks_of
 from phalanx.session.cycle import Action, ActionFactory, Catalogue
+from phalanx.session.hooks import Plugin
 from phalanx.session.policy import PluginPolicy
-from phalanx.session.session import PluginFactory, Session
+from phalanx.session.questions import PluginFactory
+from phalanx.session.session import Session
 
 Clock = Callable[[], float]
 """Seconds, never going back."""
 
 SAMPLE_EVERY = 10
 """Plugins are timed in one session of so many: a hook may be asked thousands of times in one."""
-ENDS = ("open", "close")
-"""Hooks that a plugin has besides those of the table in `session/combine.py`."""
 
 
 @dataclass(slots=True)
@@ -50,10 +50,10 @@ class Stopwatch:
     def _action(self, make: ActionFactory, times: Times, arguments: Mapping[str, object]) -> Action:
         return _TimedAction(make(arguments), self._clock, times)
 
-    def _plugin(self, make: PluginFactory, times: Times, policy: PluginPolicy) -> Any:  # Any: a plugin is any object with hooks
+    def _plugin(self, make: PluginFactory, times: Times, policy: PluginPolicy) -> Plugin:
         plugin = make(policy)
-        for hook in (*(hook for hook, _ in hooks_of(type(plugin))), *filter(partial(hasattr, plugin), ENDS)):
-            setattr(plugin, hook, _TimedHook(getattr(plugin, hook), self._clock, times, (policy.name, hook)))
+        for hook in hooks_of(type(plugin)):
+            setattr(plugin, hook.name, _TimedHook(getattr(plugin, hook.name), self._clock, times, (policy.name, hook.name)))
         return plugin
 
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from phalanx.model.resources import CPU, PODS, Resources, ResourceSpace, readable, scale_of
 from phalanx.placement import NO_LIMIT, Vector
-from phalanx.session.hooks import Room
-from phalanx.state.verdict import YES, Verdict
+from phalanx.state.verdict import YES, Room, Verdict
 
 EPSILON = 0.1
 """Amounts closer than this are equal: shares of a total are not whole numbers."""

@@ -1,6 +1,6 @@
 """How the nodes look to one class of tasks: which may take one, how many, and what they score.
 
-An node_view is made once per shape and session and kept up to date: when nodes changed, only those are looked at again. That
+A node view is made once per shape and session and kept up to date: when nodes changed, only those are looked at again. That
 holds for shapes whose placement matters to the next one only on the node that took it; for all others (affinity, spread,
 ports, volumes, claims) everything is looked at again after every change.
 """
@@ -79,7 +79,7 @@ class NodeView:
         return bool(self._allowed[node])
 
     def refresh(self) -> None:
-        """Bring the node_view in line with the books."""
+        """Bring the node view up to date with the books."""
         ledger = self._session.ledger
         if ledger.position == self._position:
             return

@@ -263,9 +263,8 @@ def _by_moment(arrivals: Iterable[tuple[float, list[Document]]]) -> Iterator[tup
 # --- workloads -----------------------------------------------------------------------------------------------------------
 
 
-def set_workload(world: World, workload: Workload, family: str) -> None:
-    """Load the cluster of a workload and plan its gangs, in the words of the scheduler that decides."""
-    dialect = "kai" if family == "kai" else "volcano"
+def set_workload(world: World, workload: Workload, dialect: str) -> None:
+    """Load the cluster of a workload and plan its gangs, in the dialect of the scheduler that decides."""
     world.load(cluster_objects(workload, dialect))
     for moment, gangs in groupby(workload.gangs, key=lambda gang: gang.submitted):
         world.plan(moment, partial(_submit, world, list(gangs), dialect))

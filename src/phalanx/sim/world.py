@@ -107,7 +107,7 @@ class World:
             gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True, arrival=0.0,
             is_resilient=False, writes_pod_conditions=has_pod_conditions,
         )  # fmt: skip
-        is_unschedulable_kept = self.settings.parks_up_to > 0 and profile.policy.family != "kai"
+        is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
             self.port, self.cache, profile, pace, report=self.problems.append,
             unschedulable=UnschedulableGangs(self.settings.parks_up_to) if is_unschedulable_kept else None,

@@ -50,6 +50,14 @@ PERMITTED, ABSTAINED = Vote(PERMIT), Vote(ABSTAIN)
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """How many more tasks fit, and what stops the next one."""
+
+    tasks: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class FitError:
     """Why no node took a task: how many nodes gave which reason."""
 
