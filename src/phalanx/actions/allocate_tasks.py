@@ -98,7 +98,7 @@ class _Run:
             return
         verdict = self._session.prefilter(first)
         if not verdict.ok:
-            self._fail(tasks.pop(), FitError.same_everywhere(self._asked_nodes(), verdict.message))
+            self._fail(tasks.pop(), FitError.same_everywhere(self._asked_nodes(), verdict))
             return
         batch = self._take_batch(tasks, room.tasks)
         self._place_batch(batch, tasks, statement)

@@ -132,8 +132,10 @@ def _text(task: TaskState) -> str:
     """Say why a pod has no node, as kube-scheduler puts it."""
     if task.error is None:
         return task.refusal.message if task.refusal is not None else ""
-    text = task.error.text if isinstance(task.error, FitError) else task.error
-    return text.replace("nodes are unavailable", "nodes are available").rstrip(".")
+    error = task.error
+    if not isinstance(error, FitError):
+        return error
+    return f"{error.prefix}0/{error.nodes} nodes are available: {error.reasons}".rstrip(".")
 
 
 def settled_phase(gang: GangState) -> str:

@@ -17,7 +17,7 @@ from phalanx.model.resources import CPU, GPU, MEMORY, MIG, PODS, quantity_text
 from phalanx.model.status import COMPLETED, READY, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import FitError, Verdict
+from phalanx.state.verdict import FitError, Verdict, insufficient, lacked_resource
 
 UNSCHEDULABLE = "UnschedulableOnNodePool"
 NOT_READY, POD_ERRORS, NO_QUEUE = "NotReady", "PodSchedulingErrors", "QueueDoesNotExist"
@@ -26,7 +26,6 @@ UNKNOWN_POD, UNKNOWN_GROUP = "Unable to schedule pod", "Unable to schedule podgr
 
 GROUP = GROUP_BY_DIALECT["kai"]
 SEPARATOR = ". \n"
-INSUFFICIENT = "Insufficient "
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
 """Refusals of a whole job that groups are told of; others explain why a search for victims came to nothing."""
 UNTOUCHED = ("BackedOff", "NoShard")
@@ -188,14 +187,14 @@ def reasons_of(task: TaskState, error: FitError) -> dict[str, int]:
     counts = dict(error.counts)
     silent = error.nodes - sum(counts.values())
     if silent > 0 and task.task.shape.gpu_share is not None:
-        counts[INSUFFICIENT + GPU] = counts.get(INSUFFICIENT + GPU, 0) + silent
+        counts[insufficient(GPU)] = counts.get(insufficient(GPU), 0) + silent
     return counts
 
 
 def _reason(reason: str) -> str:
-    if not reason.startswith(INSUFFICIENT):
+    name = lacked_resource(reason)
+    if not name:
         return reason
-    name = reason.removeprefix(INSUFFICIENT)
     if name.startswith(MIG):
         return f"node(s) didn't have enough of mig profile: {name}"
     return "node(s) pod number exceeded" if name == PODS else f"node(s) didn't have enough resources: {_WORDS.get(name, name)}"

@@ -280,10 +280,10 @@ def _refusal(gang: GangState, verdict: Verdict) -> str:
         case "QueueOverused":
             return f"queue {numbers['queue']!r} has all it deserves, and this gang comes after the others in it"
         case "QueueNotOpen":
-            return f"queue {numbers['queue']!r} is {verdict.message.rpartition(' is ')[2]} and takes no new work"
+            return f"queue {numbers['queue']!r} is {numbers['state']} and takes no new work"
         case "ClusterOverused":
-            scarce = verdict.message.rpartition(": ")[2].replace("overused ", "")
-            return f"with what is admitted already it asks for more than {float(numbers['factor']):g} times the cluster's {scarce}"
+            scarce, factor = numbers["resources"], float(numbers["factor"])
+            return f"with what is admitted already it asks for more than {factor:g} times the cluster's {scarce}"
     return verdict.message or verdict.reason
 
 
@@ -291,7 +291,7 @@ def _quota(gang: GangState, verdict: Verdict) -> str:
     name, taken, limit, wanted = _amounts(verdict)
     if name.startswith(VOLUME_SLOTS) and not verdict.numbers["limit"]:
         return f"no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}; the CSINodes may be missing in the input"
-    bound = "it deserves" if "deserves" in verdict.message else "it may use"
+    bound = verdict.numbers["bound"]
     return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
 
 

@@ -17,7 +17,7 @@ from phalanx.placement import Counts, Index, Mask, Scores
 from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short
 from phalanx.session.hooks import Layer, Site, Term
-from phalanx.state.verdict import FitError
+from phalanx.state.verdict import FitError, insufficient
 
 if TYPE_CHECKING:
     from phalanx.session.session import Session
@@ -266,7 +266,7 @@ class NodeView:
         asked = np.ones(len(self._allowed), dtype=np.bool_) if within is None else within.copy()
         short = np.where(asked & (not ignores_room), first_short(self._session.ledger.future, self.request), -1)
         for row in np.unique(short[short >= 0]):
-            yield f"Insufficient {self._session.snapshot.space.names[row]}", short == row, False
+            yield insufficient(self._session.snapshot.space.names[row]), short == row, False
         asked &= short < 0
         for layers in (*self.layers(), *own):
             refused = np.zeros(len(asked), dtype=np.bool_)
