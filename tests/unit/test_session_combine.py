@@ -155,7 +155,7 @@ def test_a_course_keeps_events_up_to_its_level() -> None:
 def test_a_fit_error_counts_reasons_in_the_words_users_know() -> None:
     error = FitError(3, {"Insufficient cpu": 2, "node(s) were unschedulable": 1}, prefix="In hyperNode s0: ")
     assert error.text == "In hyperNode s0: 0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
-    assert FitError.same_everywhere(2, "no").text == "0/2 nodes are unavailable: 2 no."
+    assert FitError.same_everywhere(2, Verdict.refuse("predicates", "No", "no")).text == "0/2 nodes are unavailable: 2 no."
 
 
 SPACE = ResourceSpace.of(["gpu"])
