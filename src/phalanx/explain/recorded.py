@@ -7,7 +7,7 @@ the condition of the group and those of its pods stand together, as schedulers d
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from phalanx.explain.membership import minimum_of
+from phalanx.explain.gang_status import minimum_of
 from phalanx.explain.reason_text import counted
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.gang import Condition, Gang
@@ -25,7 +25,7 @@ def refusal(gang: Gang) -> Condition | None:
     return next(said, None)
 
 
-def heard(state: GangState, pods: Sequence[Document], events: Iterable[Document]) -> str:
+def recorded_reason(state: GangState, pods: Sequence[Document], events: Iterable[Document]) -> str:
     """Return what was written about a gang that waits; events are warnings about it and its pods, in order of time."""
     about_group, about_pods = _split(events, {str(pod["metadata"]["name"]) for pod in pods})
     if about_group:

@@ -5,13 +5,15 @@ Reads what the session left behind: verdicts, fit errors, statuses and attempts.
 
 from collections.abc import Iterator
 
-from phalanx.dialects.volcano_status import placeable
-from phalanx.explain.membership import has_minimum, is_finished, is_new
+from phalanx.dialects.status import is_finished, placeable
+from phalanx.dialects.traits import TRAITS, traits_of
+from phalanx.explain.gang_status import has_minimum, is_new
 from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
 from phalanx.model.status import HOLDING, READY, Status
+from phalanx.model.task import GangKey, Task
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.snapshot import Snapshot
@@ -36,7 +38,7 @@ def why(outcome: Outcome, snapshot: Snapshot) -> str:
 def _why_it_waits(gang: GangState, snapshot: Snapshot) -> str:
     if is_finished(gang):
         return ""
-    if gang.gang.dialect == "kai":
+    if traits_of(gang.gang).counts_pod_sets:
         return why_kai(gang, snapshot)
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
@@ -51,10 +53,29 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     verb = "starts" if is_new(gang) else "runs"
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
-    causes = [*no_place, *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
+    causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
     text = "; ".join(causes) or rest
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
+
+
+def missing_groups(snapshot: Snapshot) -> dict[GangKey, str]:
+    """Return the gangs that waiting pods name and that nobody describes, each with a sentence that says what to do.
+
+    kube-scheduler leaves such pods pending without a word.
+    """
+    found = {}
+    for key, members in sorted(snapshot.members.items()):
+        waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task)]
+        if waiting and key not in snapshot.gangs:
+            verb = "waits" if len(waiting) == 1 else "wait"
+            rest = _how_to_describe(waiting[0]).format(key=waiting[0].group)
+            found[key] = f"{counted(len(waiting), 'pod')} {verb} {rest}"
+    return found
+
+
+def _how_to_describe(task: Task) -> str:
+    return TRAITS[task.dialect].how_to_describe if task.dialect in TRAITS else ""
 
 
 # --- before placement ----------------------------------------------------------------------------------------------------
@@ -103,8 +124,8 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return f"{_part(evicted, gang)} evicted"
     if gang.is_pipelined and gang.tally.waiting:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
-        return "; ".join([*placed, *_promised(gang)])
-    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
+        return "; ".join([*placed, *_pipelined(gang)])
+    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
     if _was_tried(gang):
         rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
@@ -242,7 +263,7 @@ def _obstacle(task: TaskState, error: FitError) -> str:
     return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(error)
 
 
-def _promised(gang: GangState) -> Iterator[str]:
+def _pipelined(gang: GangState) -> Iterator[str]:
     kept = sum(task.is_kept for task in gang.tasks)
     if kept:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
@@ -264,11 +285,11 @@ def _part(number: int, gang: GangState) -> str:
 
 
 def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
-    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _is_told_elsewhere(verdict, snapshot))
+    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _has_own_sentence(verdict, snapshot))
     return list(dict.fromkeys(refusals))[:MOST_CAUSES]
 
 
-def _is_told_elsewhere(verdict: Verdict, snapshot: Snapshot) -> bool:
+def _has_own_sentence(verdict: Verdict, snapshot: Snapshot) -> bool:
     return verdict.reason in (STALE, "GatedMembers") or _is_cluster_full(verdict, snapshot)
 
 

@@ -6,7 +6,7 @@ KAI admits everybody and tries all jobs: what keeps one waiting is a queue, its 
 from collections.abc import Iterator
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
-from phalanx.explain.membership import has_minimum, is_new, minimum_of
+from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.reason_text import counted, general_obstacle, node_obstacles, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
@@ -55,7 +55,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     if evicted:
         return f"{_part(evicted, gang)} evicted"
     if is_whole(gang):
-        return "; ".join(_promised(gang))
+        return "; ".join(_pipelined(gang))
     if not len(snapshot.nodes):
         return "there are no nodes"
     causes = list(_causes(gang)) or ["not tried in this session"]
@@ -114,7 +114,7 @@ def _causes(gang: GangState) -> Iterator[str]:
     places = list(_missing_places(gang))
     yield from places or _no_domain(gang)
     yield from _refusals(gang)
-    yield from _promised(gang)
+    yield from _pipelined(gang)
     gated = sum(map(gated_in, pod_sets(gang)))
     if gated:
         yield f"{_part(gated, gang)} held back by a scheduling gate"
@@ -170,7 +170,7 @@ def _level(constraint: TopologyConstraint) -> str:
     return f"part of topology {constraint.topology!r}, not even the whole,"
 
 
-def _promised(gang: GangState) -> Iterator[str]:
+def _pipelined(gang: GangState) -> Iterator[str]:
     if gang.tally.waiting:
         yield f"{_part(gang.tally.waiting, gang)} promised room that leaving pods still hold"
 

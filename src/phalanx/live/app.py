@@ -9,7 +9,7 @@ from phalanx.controllers.controller import Controller, RecordEvent
 from phalanx.controllers.objects import group_of
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
 from phalanx.errors import ClusterError, Conflict
-from phalanx.explain.event_text import bind_text, gang_events
+from phalanx.explain.events import bind_text, gang_events
 from phalanx.explain.gangs import GangBook
 from phalanx.live.binding import Hands
 from phalanx.live.cache import Picture, Urgency

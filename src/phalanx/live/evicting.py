@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from phalanx.controllers.controller import Evict, RecordEvent
 from phalanx.errors import ClusterError
-from phalanx.explain.event_text import eviction_text
+from phalanx.explain.events import eviction_text
 from phalanx.live.binding import Hands
 from phalanx.live.outbox import Rank
 from phalanx.model.kinds import POD, Document

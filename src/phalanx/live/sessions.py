@@ -7,7 +7,7 @@ from time import monotonic, time
 
 from phalanx.controllers.objects import controller_of, group_of
 from phalanx.dialects.gates import came_to_gate
-from phalanx.explain.membership import is_admitted
+from phalanx.explain.gang_status import is_admitted
 from phalanx.live.binding import Binding, Hands
 from phalanx.live.cache import Urgency
 from phalanx.live.evicting import Evicting

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import PhalanxError
-from phalanx.explain.event_text import gang_events
+from phalanx.explain.events import gang_events
 from phalanx.explain.gangs import GangBook
 from phalanx.model.kinds import Document
 from phalanx.session.decision import Decisions

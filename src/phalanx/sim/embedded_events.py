@@ -5,7 +5,7 @@ from collections import deque
 from phalanx.controllers.controller import RecordEvent
 from phalanx.controllers.objects import group_of
 from phalanx.errors import ClusterError
-from phalanx.explain.event_text import GangEvent, bind_text, eviction_text
+from phalanx.explain.events import GangEvent, bind_text, eviction_text
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
