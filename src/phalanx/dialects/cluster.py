@@ -16,12 +16,11 @@ from phalanx.dialects import coscheduling, kai, kai_shards, koordinator, native,
 from phalanx.dialects import node_reports as nodeinfo
 from phalanx.dialects import supporting as surroundings
 from phalanx.dialects.fields import key_of
-from phalanx.dialects.group_references import Link, links_of
+from phalanx.dialects.group_references import GroupReference, references_of
 from phalanx.dialects.groups import Groups
 from phalanx.dialects.nodes import slot_name
-from phalanx.dialects.pod_gang_kinds import MAKERS
-from phalanx.dialects.pod_gangs import Sayings
-from phalanx.dialects.pods import Home, PodReader, is_same_but_for_trace, own_role
+from phalanx.dialects.pod_gangs import POD_GANG_READERS, PodGangs
+from phalanx.dialects.pods import GangMembership, PodReader, is_same_but_for_trace, own_role
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
@@ -49,13 +48,13 @@ class ObjectCluster:
         self.schedulers = schedulers
         self.state = ClusterState()
         self.foreseen: Callable[[Task], Task] = lambda task: task
-        """Asked about every pod that is read: something may be under way that its object does not tell yet."""
+        """Asked about every pod that is read: a write may be under way that its object does not show yet."""
         self._ignored_provisioners = ignored_provisioners
         self.groups = Groups(self.state)
-        self._pods = PodReader(self._volume_slots, self._home)
+        self._pods = PodReader(self._volume_slots, self._membership)
         self._contested: dict[str, tuple[Document, str]] = {}
         """Pods that name several groups, each with what is wrong with that, if anything."""
-        self._sayings = Sayings(self.groups, self._read_again)
+        self._pod_gangs = PodGangs(self.groups, self._read_again)
         self._pods_with_volumes: dict[str, Document] = {}
         self._last_read: dict[TaskKey, Document] = {}
         """Pods as they were when they were last understood."""
@@ -122,8 +121,8 @@ class ObjectCluster:
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
-        problem = self._sayings.hear(task, document)
-        self.state.put_task(self.foreseen(_without_gang(task) if problem else self._at_home(task)))
+        problem = self._pod_gangs.put(task, document)
+        self.state.put_task(self.foreseen(_without_gang(task) if problem else self._with_gang(task)))
         if task.key in self._contested:
             self._contested[task.key] = (document, self._contested[task.key][1])
             problem = problem or self._contested[task.key][1]
@@ -153,7 +152,7 @@ class ObjectCluster:
     def stands_alone(self, task: Task) -> bool:
         """Tell whether nothing that other objects say changes how a pod is read, nor what it says how they are."""
         is_plain = task.key not in self._contested and task.key not in self._pods_with_volumes
-        return is_plain and task.dialect not in MAKERS
+        return is_plain and task.dialect not in POD_GANG_READERS
 
     def _left_to_others(self, task: Task) -> Task:
         """Hold a pod back that waits for another scheduler."""
@@ -178,42 +177,42 @@ class ObjectCluster:
         self._contested.pop(key, None)
         self._last_read.pop(key, None)
         self.state.drop_task(key)
-        self._sayings.forget(key)
+        self._pod_gangs.remove(key)
 
-    def _home(self, pod: schema.Pod) -> Home:
+    def _membership(self, pod: schema.Pod) -> GangMembership:
         """Find the gang of a pod."""
-        links = links_of(pod.metadata, pod.spec)
+        named = references_of(pod.metadata, pod.spec)
         problem = ""
         try:
-            link = self.groups.choose(links)
+            group = self.groups.choose(named)
         except SnapshotError as refusal:
-            link, problem = None, str(refusal)
-        if len(links) > 1:  # another group may come or go
+            group, problem = None, str(refusal)
+        if len(named) > 1:  # another group may come or go
             self._contested[key_of(pod.metadata)] = ({}, problem)
-        if link is None:
-            return Home()
-        return Home(self.groups.key_of(link), link.dialect, link.group, self.groups.role_of(link))
+        if group is None:
+            return GangMembership()
+        return GangMembership(self.groups.key_of(group), group.dialect, group.group, self.groups.role_of(group))
 
-    def _at_home(self, task: Task) -> Task:
-        """Return a pod in the gang that there is now: by what it said its group may have come, or moved to another bundle."""
-        if task.dialect not in MAKERS:
+    def _with_gang(self, task: Task) -> Task:
+        """Return a pod in the gang that exists now: what it says itself may have made its group, or moved it to a gang group."""
+        if task.dialect not in POD_GANG_READERS:
             return task
-        link = Link(task.dialect, task.group)
-        return replace(task, gang=self.groups.key_of(link), role=self.groups.role_of(link) or _role(task))
+        group = GroupReference(task.dialect, task.group)
+        return replace(task, gang=self.groups.key_of(group), role=self.groups.role_of(group) or _role(task))
 
     def put_group(self, gang: Gang) -> None:
         """Enter a group object."""
         self.groups.put(gang)
-        self._sayings.settle(Link(gang.dialect, gang.key))
-        self._settle_contested()
+        self._pod_gangs.reread(GroupReference(gang.dialect, gang.key))
+        self._reread_contested()
 
     def remove_group(self, dialect: str, document: Document) -> None:
         """Take a group object away."""
         self.groups.remove(dialect, object_key(document))
-        self._sayings.settle(Link(dialect, object_key(document)))
-        self._settle_contested()
+        self._pod_gangs.reread(GroupReference(dialect, object_key(document)))
+        self._reread_contested()
 
-    def _settle_contested(self) -> None:
+    def _reread_contested(self) -> None:
         """Read pods again that name several groups: there may be one less or one more."""
         for document, _ in list(self._contested.values()):
             self._read_again(document)
@@ -410,19 +409,19 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
     ("scheduling.run.ai", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.KaiPodGroupRead))),
         lambda cluster, document: cluster.remove_group("kai", document),
     ),
     ("scheduling.x-k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.CoschedulingPodGroupRead))),
         lambda cluster, document: cluster.remove_group(coscheduling.DIALECT, document),
     ),
     ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.CoschedulingPodGroupRead))),
         lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
     ),
     ("scheduling.k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.NativePodGroupRead))),
         lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
@@ -434,7 +433,7 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         lambda cluster, document: cluster.state.drop_bind_request(object_key(document)),
     ),
     ("kai.scheduler", "SchedulingShard"): _table("pool_shards", kai_shards.ShardRead, kai_shards.shard),
-    ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),
+    ("kai.scheduler", "Topology"): _table("label_trees", kai.KaiTopologyRead, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(
         lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),
         lambda cluster, document: cluster.state.drop_hypernode(_name(document)),

@@ -8,7 +8,7 @@ here: it may place them at any moment.
 from dataclasses import replace
 
 from phalanx.dialects.cluster import Document, ObjectCluster
-from phalanx.dialects.gates import GATE, Plan, foreseen, gates_of, placed, plan_of, plans
+from phalanx.dialects.gates import GATE, GatePlan, foreseen, gates_of, placed, plan_of, plans
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import object_key
 from phalanx.model.status import Status
@@ -112,18 +112,18 @@ class GatedCluster(ObjectCluster):
         tasks = (self.state.task(key) for key in self.held)
         return {task.gang for task in tasks if task is not None and task.gang is not None}
 
-    def new_plans(self, decisions: Decisions, now: float) -> dict[TaskKey, Plan]:
+    def new_plans(self, decisions: Decisions, now: float) -> dict[TaskKey, GatePlan]:
         """Return the plans to write after a session: one for each gang of which held pods found room, unless they carry it."""
         node_by_pod_by_gang: dict[str, dict[TaskKey, str]] = {}
         for key, node in decisions.binds.items():
             task = self.state.task(key) if key in self.held else None
             if task is not None:
                 node_by_pod_by_gang.setdefault(task.gang or key, {})[key] = node
-        found: dict[TaskKey, Plan] = {}
+        found: dict[TaskKey, GatePlan] = {}
         for node_by_pod in node_by_pod_by_gang.values():
             found |= {key: plan for key, plan in plans(node_by_pod, now).items() if not self._carries(key, plan, now)}
         return found
 
-    def _carries(self, key: TaskKey, plan: Plan, now: float) -> bool:
+    def _carries(self, key: TaskKey, plan: GatePlan, now: float) -> bool:
         old = plan_of(self.held[key])
         return old is not None and old.id == plan.id and old.is_fresh(now)

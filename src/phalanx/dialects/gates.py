@@ -29,7 +29,7 @@ LASTS_SECONDS = 60.0
 NODE_NAME, REQUIRED = "metadata.name", "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-class Plan(msgspec.Struct, frozen=True):
+class GatePlan(msgspec.Struct, frozen=True):
     """Where a pod goes, and with how many others."""
 
     id: str
@@ -88,13 +88,13 @@ def gates_of(pod: Document) -> list[str]:
     return [str(gate.get("name", "")) for gate in (pod.get("spec") or {}).get("schedulingGates") or ()]
 
 
-def plan_of(pod: Document) -> Plan | None:
+def plan_of(pod: Document) -> GatePlan | None:
     """Return the plan of a pod; one that nobody can read counts as none."""
     text = (pod["metadata"].get("annotations") or {}).get(PLAN)
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=Plan)
+        return msgspec.json.decode(text, type=GatePlan)
     except msgspec.DecodeError:
         return None
 
@@ -124,15 +124,15 @@ def placed(pod: Document) -> Document:
     return {**pod, "spec": {**spec, "nodeName": plan.node}}
 
 
-def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, Plan]:
+def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, GatePlan]:
     """Return the plan of each pod of a gang that goes together."""
     lines = "\n".join(f"{key} {node}" for key, node in sorted(node_by_pod.items()))
     name = sha256(lines.encode()).hexdigest()[:12]
     made = moment_text(int(now))
-    return {key: Plan(name, len(node_by_pod), node, made) for key, node in node_by_pod.items()}
+    return {key: GatePlan(name, len(node_by_pod), node, made) for key, node in node_by_pod.items()}
 
 
-def written(plan: Plan, version: str = "") -> dict[str, Any]:
+def written(plan: GatePlan, version: str = "") -> dict[str, Any]:
     """Return the patch that puts a plan on a pod; with a version it is refused if the pod has changed since."""
     known = {"resourceVersion": version} if version else {}
     return {"metadata": {**known, "annotations": {PLAN: msgspec.json.encode(plan).decode()}}}
@@ -141,7 +141,7 @@ def written(plan: Plan, version: str = "") -> dict[str, Any]:
 # --- lifting -------------------------------------------------------------------------------------------------------------
 
 
-def lifted(pod: Document, plan: Plan) -> dict[str, Any]:
+def lifted(pod: Document, plan: GatePlan) -> dict[str, Any]:
     """Return the patch that pins a pod to the node of its plan and takes our gate away, both in one."""
     others = [gate for gate in pod["spec"].get("schedulingGates") or () if gate.get("name") != GATE]
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}

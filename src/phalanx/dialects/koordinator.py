@@ -26,17 +26,17 @@ LONGEST_HOLD_SECONDS = 600.0
 """Of places that a gang keeps which says nothing of its waiting time."""
 
 
-def gang(read: api.PodGroupRead) -> Gang:
+def gang(read: api.CoschedulingPodGroupRead) -> Gang:
     """Read a PodGroup; its minResources are for information only."""
-    meta, spec = read.metadata, read.spec or api.PodGroupSpecRead()
-    annotations, status = meta.annotations or {}, read.status or api.PodGroupStatusRead()
+    meta, spec = read.metadata, read.spec or api.CoschedulingPodGroupSpecRead()
+    annotations, status = meta.annotations or {}, read.status or api.CoschedulingPodGroupStatusRead()
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=api.min_member(spec),
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),
         conditions=api.conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations),
         annotations=annotations, dialect=DIALECT, follows_pods=True, quorum=_quorum(annotations),
         schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), keeps_places=_keeps_places(annotations),
-        bundle=_bundle(annotations, key_of(meta)), reported={"": api.counts(status)},
+        gang_group=_gang_group(annotations, key_of(meta)), reported={"": api.counts(status)},
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def gang_of_pod(task: Task) -> Gang | None:
         dialect=DIALECT, created=task.created, annotations=annotations,
         staleness_grace_seconds=staleness_grace(annotations), quorum=_quorum(annotations),
         schedule_timeout_seconds=_timeout(annotations, None), keeps_places=_keeps_places(annotations),
-        bundle=_bundle(annotations, task.group),
+        gang_group=_gang_group(annotations, task.group),
     )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def _quorum(annotations: Mapping[str, str]) -> Quorum:
     return next((policy for policy in Quorum if policy.value == text), Quorum.ONCE)
 
 
-def _bundle(annotations: Mapping[str, str], own: str) -> tuple[str, ...]:
+def _gang_group(annotations: Mapping[str, str], own: str) -> tuple[str, ...]:
     """Return the gangs that start together with this one, in the order of their keys; empty without any."""
     text = annotations.get(GROUPS)
     if not text:

@@ -9,7 +9,7 @@ import msgspec
 from phalanx.dialects import schema
 from phalanx.dialects.bind_requests import failed_binds
 from phalanx.dialects.fields import integer, key_of, label_selector, node_term, node_terms, seconds
-from phalanx.dialects.group_references import links_of
+from phalanx.dialects.group_references import references_of
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.quantity import LARGEST
@@ -61,8 +61,8 @@ VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
 """Given a namespace and volume claims: the volume slots a pod takes on its node."""
 
 
-class Home(NamedTuple):
-    """Where a pod belongs: the gang, the dialect and the group that it names, and the role that it has by that, if any."""
+class GangMembership(NamedTuple):
+    """The gang of a pod, the dialect and the group by which it is in it, and its role in a gang group, if it has one."""
 
     gang: GangKey | None = None
     dialect: str = ""
@@ -70,23 +70,23 @@ class Home(NamedTuple):
     role: str = ""
 
 
-def first_home(pod: schema.Pod) -> Home:
+def first_membership(pod: schema.Pod) -> GangMembership:
     """Return the first group that a pod names, whatever groups there are."""
-    links = links_of(pod.metadata, pod.spec)
-    return Home(GangKey(links[0].group), links[0].dialect, links[0].group) if links else Home()
+    group = next(iter(references_of(pod.metadata, pod.spec)), None)
+    return GangMembership() if group is None else GangMembership(GangKey(group.group), group.dialect, group.group)
 
 
 def own_role(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """Return the role that a pod says itself, in the words of Volcano or YuniKorn."""
+    """Return the role that a pod says itself, as Volcano or YuniKorn write it."""
     return annotations.get(ROLE) or labels.get(ROLE) or annotations.get(TASK_GROUP) or ""
 
 
 class PodReader:
     """Reads pods; equal shapes become one object."""
 
-    def __init__(self, volume_slots: VolumeSlots, home: Callable[[schema.Pod], Home] = first_home) -> None:
-        """Start with no shapes; `home` finds the gang of a pod."""
-        self._volume_slots, self._home = volume_slots, home
+    def __init__(self, volume_slots: VolumeSlots, membership: Callable[[schema.Pod], GangMembership] = first_membership) -> None:
+        """Start with no shapes; `membership` finds the gang of a pod."""
+        self._volume_slots, self._membership = volume_slots, membership
         self._shapes: dict[bytes, Shape] = {}
 
     def read(self, document: Mapping[str, object]) -> Task:
@@ -94,12 +94,12 @@ class PodReader:
         pod = msgspec.convert(document, schema.Pod)
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = meta.annotations or {}, meta.labels or {}
-        home = self._home(pod)
+        member = self._membership(pod)
         shape = self._shape(document, meta, status)
         devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
-            gang=home.gang, dialect=home.dialect, group=home.group, role=home.role or own_role(annotations, labels),
+            gang=member.gang, dialect=member.dialect, group=member.group, role=member.role or own_role(annotations, labels),
             priority=_priority(spec, annotations), rank=spec.priority or 0,
             status=_status(status.phase, is_leaving=bool(meta.deletion_timestamp), has_node=bool(spec.node_name)),
             node=spec.node_name or "",

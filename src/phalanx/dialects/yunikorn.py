@@ -53,7 +53,7 @@ class TaskGroupRead(Read):
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class ReservationPolicy:
     """How long an application may wait to be whole, and what becomes of it then."""
 
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
@@ -109,13 +109,13 @@ def _decoded(text: str) -> list[TaskGroupRead]:
         raise SnapshotError(f"{WHERE}: not JSON ({problem}); write a list such as {example}") from problem
 
 
-def reservation(annotations: Mapping[str, str]) -> Reservation:
+def reservation(annotations: Mapping[str, str]) -> ReservationPolicy:
     """Return the policy of an application; what cannot be read is what YuniKorn takes where nothing is said."""
     pairs = [part.partition("=") for part in annotations.get(POLICY, "").split()]
     settings = {key: value for key, _, value in pairs}
     text = settings.get("placeholderTimeoutInSeconds", "")
     seconds = float(text) if text.isdecimal() else 0.0
-    return Reservation(seconds or DEFAULT_TIMEOUT_SECONDS, settings.get("gangSchedulingStyle") == HARD)
+    return ReservationPolicy(seconds or DEFAULT_TIMEOUT_SECONDS, settings.get("gangSchedulingStyle") == HARD)
 
 
 def _queue(task: Task) -> str:
@@ -133,7 +133,7 @@ def _degraded(annotations: Mapping[str, str]) -> tuple[Condition, ...]:
     return (Condition(GANG_DEGRADED, "True", TIMED_OUT, message, moment_of(since) or 0.0),)
 
 
-def degraded_text(policy: Reservation) -> str:
+def degraded_text(policy: ReservationPolicy) -> str:
     """Say what became of an application that gave up being a gang."""
     return (
         f"there was no room for the whole application within {policy.timeout_seconds:g} s; its style is Soft, so its pods now "

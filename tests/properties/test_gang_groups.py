@@ -1,4 +1,4 @@
-"""Bundles of gangs depend on the groups and pods that are there, not on how they came; and they start whole or not at all."""
+"""Gang groups depend on the groups and pods that are there, not on how they came; and they start whole or not at all."""
 
 import json
 from collections import Counter
