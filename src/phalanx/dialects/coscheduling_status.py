@@ -137,7 +137,7 @@ def _text(task: TaskState) -> str:
     error = task.error
     if not isinstance(error, FitError):
         return error
-    return f"{error.prefix}0/{error.nodes} nodes are available: {error.reasons}".rstrip(".")
+    return f"{error.scope.prefix}0/{error.nodes} nodes are available: {error.reasons}".rstrip(".")
 
 
 def current_phase(gang: GangState) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
-from phalanx.state.verdict import FitError, Verdict, lacked_resource
+from phalanx.state.verdict import FitError, SearchScope, Verdict, lacked_resource
 
 _VOLUME_SLOTS = "attachable-volumes-"
 
@@ -131,10 +131,10 @@ def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
 def node_obstacles(error: FitError) -> str:
     """Say what is wrong with how many nodes: ``6 nodes: 4 lack nvidia.com/gpu, 2 have a taint nobody tolerates``."""
     if not error.nodes:
-        return f"{error.prefix}there are no nodes"
+        return f"{error.scope.prefix}there are no nodes"
     counts = sorted(_merged(error.counts).items(), key=lambda item: (-item[1], item[0]))
     parts = ", ".join(f"{count} {_phrase(reason, count)}" for reason, count in counts)
-    return f"{_place(error.prefix)}{counted(error.nodes, 'node')}: {parts}"
+    return f"{_place(error.scope)}{counted(error.nodes, 'node')}: {parts}"
 
 
 def _merged(counts: Mapping[str, int]) -> dict[str, int]:
@@ -150,8 +150,8 @@ def _merged(counts: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _place(prefix: str) -> str:
-    return prefix.replace("In hyperNode ", "in HyperNode ", 1)
+def _place(scope: SearchScope) -> str:
+    return f"in HyperNode {scope.hypernode}: " if scope.hypernode else scope.prefix
 
 
 def _phrase(reason: str, count: int) -> str:

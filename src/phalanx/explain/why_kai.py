@@ -143,7 +143,7 @@ def _missing_places(gang: GangState) -> Iterator[str]:
 
 
 def _obstacle(task: TaskState, error: FitError) -> str:
-    known = FitError(error.nodes, reasons_of(task, error), error.prefix)
+    known = FitError(error.nodes, reasons_of(task, error), error.scope)
     return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(known)
 
 

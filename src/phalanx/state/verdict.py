@@ -62,12 +62,31 @@ PERMITTED, ABSTAINED = Vote(PERMIT), Vote(ABSTAIN)
 
 
 @dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Where nodes were looked for: in a HyperNode, or among the nodes with one value of a label; by default everywhere."""
+
+    hypernode: str = ""
+    label: str = ""
+    value: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the sentence of a FitError, as Volcano writes it."""
+        if self.hypernode:
+            return f"In hyperNode {self.hypernode}: "
+        return f"With {self.label}={self.value}: " if self.label else ""
+
+
+WHOLE_CLUSTER = SearchScope()
+
+
+@dataclass(frozen=True, slots=True)
 class FitError:
     """Why no node took a task: how many nodes gave which reason."""
 
     nodes: int
     counts: Mapping[str, int]
-    prefix: str = ""
+    scope: SearchScope = WHOLE_CLUSTER
     final: Mask | None = None
     """Nodes that no eviction can make fit; None when unknown."""
     verdict: Verdict | None = None
@@ -76,7 +95,7 @@ class FitError:
     @property
     def text(self) -> str:
         """The sentence users know: ``0/3 nodes are unavailable: 2 Insufficient cpu, 1 ...``."""
-        return f"{self.prefix}0/{self.nodes} nodes are unavailable: {self.reasons}."
+        return f"{self.scope.prefix}0/{self.nodes} nodes are unavailable: {self.reasons}."
 
     @property
     def reasons(self) -> str:
