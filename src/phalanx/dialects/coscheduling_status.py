@@ -105,7 +105,7 @@ def occupied_by(tasks: Sequence[TaskState]) -> dict[str, str]:
 
 
 def conditions(outcome: Outcome) -> tuple[Condition, ...]:
-    """Return what is to be said about the gang; these groups have no conditions, so only answers show it."""
+    """Return the conditions of the model; these groups have no field for them, so only `phalanx schedule` shows them."""
     gang = outcome.state
     if not outcome.is_guarded or not gang.tasks or is_finished(gang):
         return stale_condition(gang)
@@ -115,13 +115,13 @@ def conditions(outcome: Outcome) -> tuple[Condition, ...]:
 
 
 def group_message(gang: GangState) -> str:
-    """Say how far a gang came, and who stops it."""
+    """Say how much of a gang fits, and which pod does not."""
     blocked = None if gang.verdicts else first_blocked(gang.tasks)
     return how_far(gang) if blocked is None else f"{how_far(gang)}; {blocked.task.name}: {_text(blocked)}"
 
 
 def how_far(gang: GangState) -> str:
-    """Say what the session found for the gang as a whole."""
+    """Say how much of the gang fits, or why it was refused as a whole."""
     called = f"PodGroup {gang.gang.namespace}/{gang.gang.name}"
     verdict = next((verdict for verdict in gang.verdicts if verdict.message), None)
     if verdict is not None:
@@ -169,7 +169,7 @@ def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrit
 
 
 def stale_stamp(gang: Gang, status: GroupStatus) -> Mapping[str, str | None]:
-    """Return the annotation that keeps since when a gang is stale, if it changes."""
+    """Return the annotation with the time since when a gang is stale, if it changes."""
     since = next((item.since for item in status.conditions if item.type == STALE), 0.0)
     text = moment_text(ceil(since)) if since else None
     return {} if gang.annotations.get(STALE_SINCE) == text else {STALE_SINCE: text}

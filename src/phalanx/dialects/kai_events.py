@@ -50,20 +50,20 @@ def _evictions(decisions: Decisions) -> Iterator[KaiEvent]:
     evictions = [eviction for _, eviction in sorted(decisions.evictions.items()) if eviction.task.gang is not None]
     together = Counter(map(_cause, evictions))
     for eviction in evictions:
-        marks = _marks(eviction, together[_cause(eviction)])
-        yield KaiEvent("PodGroup", str(eviction.task.gang), NORMAL, "Evict", eviction.message, marks)
+        annotations = _annotations(eviction, together[_cause(eviction)])
+        yield KaiEvent("PodGroup", str(eviction.task.gang), NORMAL, "Evict", eviction.message, annotations)
 
 
 def _cause(eviction: Eviction) -> tuple[str, str, str]:
     return str(eviction.task.gang), eviction.action, eviction.preemptor
 
 
-def _marks(eviction: Eviction, together: int) -> dict[str, str]:
-    marks = {"evictor-action-type": eviction.action, "num-evicted-pods": str(together)}
+def _annotations(eviction: Eviction, together: int) -> dict[str, str]:
+    found = {"evictor-action-type": eviction.action, "num-evicted-pods": str(together)}
     if eviction.preemptor:
         namespace, name = split_key(eviction.preemptor)
-        marks |= {"evictor-pod-group-namespace": namespace, "evictor-pod-group-name": name}
-    return marks
+        found |= {"evictor-pod-group-namespace": namespace, "evictor-pod-group-name": name}
+    return found
 
 
 def _about(gang: GangState, names: list[str], decisions: Decisions) -> Iterator[KaiEvent]:

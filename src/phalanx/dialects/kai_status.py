@@ -34,7 +34,7 @@ UNKNOWN_POD, UNKNOWN_GROUP = "Unable to schedule pod", "Unable to schedule podgr
 GROUP = GROUP_BY_DIALECT["kai"]
 SEPARATOR = ". \n"
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
-"""Refusals of a whole job that groups are told of; others explain why a search for victims came to nothing."""
+"""Refusals of a whole job that its condition shows; other verdicts are about searches for victims."""
 UNTOUCHED = ("BackedOff", "NoShard")
 """Refusals of jobs that no scheduler looks at: nobody writes a new condition on them."""
 _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}

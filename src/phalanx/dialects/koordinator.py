@@ -1,7 +1,7 @@
 """Koordinator's gangs: a PodGroup ``scheduling.sigs.k8s.io/v1alpha1``, or annotations and labels of the pods alone.
 
-The same PodGroup and labels were Coscheduling's in its first years. Only pods with the label of a group wait for a PodGroup; where
-pods describe their gang themselves, the oldest one does it for all.
+Coscheduling used the same PodGroup and labels in its first versions. Only pods with the label of a group wait for a PodGroup; other
+pods describe their gang themselves, and the oldest one counts.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def _keeps_places(annotations: Mapping[str, str]) -> bool:
 
 
 def _quorum(annotations: Mapping[str, str]) -> Quorum:
-    """Return which members count; an unknown word means the default, as Koordinator has it."""
+    """Return which members count towards the minimum; an unknown policy means once-satisfied, as in Koordinator."""
     text = next((annotations[key] for key in MATCH_POLICIES if key in annotations), "")
     return next((policy for policy in Quorum if policy.value == text), Quorum.ONCE)
 

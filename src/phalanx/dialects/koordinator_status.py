@@ -58,5 +58,8 @@ def _phase(gang: GangState, counts: MemberCounts) -> str:
 
 
 def _goes_on(gang: GangState) -> bool:
-    """Tell whether the gang was whole once, and members now start one by one."""
+    """Tell whether the gang was whole once, so that members now start one by one (match policy once-satisfied).
+
+    The session then works with a smaller minimum than the PodGroup declares.
+    """
     return gang.gang.min_member < gang.declared.min_member

@@ -22,13 +22,13 @@ SINGLE, WHOLE = ("Pod", "single"), ("PodGroup", "all")
 
 
 class GangPolicyRead(Read):
-    """All or nothing, from so many pods on."""
+    """The gang policy: so many pods start together."""
 
     min_count: Int32 | None = None
 
 
 class NativePolicyRead(Read):
-    """One of both."""
+    """Either of the two policies."""
 
     basic: dict[str, Any] | None = None  # Any: it has no fields
     gang: GangPolicyRead | None = None
@@ -123,14 +123,14 @@ def _topology(read: ConstraintsRead | None) -> TopologyConstraint | None:
 
 
 def _goes_whole(mode: str | dict[str, Any] | None) -> bool:  # Any: as above
-    words = (mode,) if isinstance(mode, str) else tuple(mode or ())
-    if not words:
+    modes = (mode,) if isinstance(mode, str) else tuple(mode or ())
+    if not modes:
         return False
-    if len(words) > 1 or words[0] not in (*SINGLE, *WHOLE):
-        found = " and ".join(map(repr, words))
+    if len(modes) > 1 or modes[0] not in (*SINGLE, *WHOLE):
+        found = " and ".join(map(repr, modes))
         right = "'Pod' or 'PodGroup' in v1alpha2, 'single: {}' or 'all: {}' in v1beta1"
         raise SnapshotError(f"spec.disruptionMode: {found} is unknown; write {right}")
-    return words[0] in WHOLE
+    return modes[0] in WHOLE
 
 
 def _own_priority(spec: NativePodGroupSpecRead) -> int | None:
@@ -143,7 +143,7 @@ def _own_priority(spec: NativePodGroupSpecRead) -> int | None:
 
 
 def _conditions(read: NativePodGroupRead, version: str) -> tuple[Condition, ...]:
-    """Read conditions into our words: whether it is scheduled is one condition there and two here."""
+    """Read conditions: Kubernetes has one that is True or False once scheduled, the model has Scheduled and Unschedulable."""
     found = map(condition, (read.status or NativePodGroupStatusRead()).conditions or ())
     return tuple(_inside(item) if item.type == SCHEDULED[version] else item for item in found)
 

@@ -1,8 +1,8 @@
 """The status of Kubernetes' own PodGroups after a session: one condition, which stays True once the gang is bound.
 
 kube-scheduler 1.36 writes it before the first bind, and leaves it True if the binds fail. Here it is written when enough members
-have a node. It never becomes False again: 1.37 calls it PodGroupInitiallyScheduled and says so. That a gang waits once more, its
-pods say; that it runs below its minimum, the condition Stale says.
+have a node. It never becomes False again: 1.37 calls it PodGroupInitiallyScheduled and says so. A gang that waits again
+shows it on its pods, and one that runs below its minimum by the condition Stale.
 """
 
 from math import ceil
@@ -60,7 +60,7 @@ def _is_starting(gang: GangState) -> bool:
 
 
 def current_phase(gang: GangState) -> str:
-    """Return the phase, which the object has no place for."""
+    """Return the phase; the object has no field for it."""
     if is_finished(gang):
         return "Completed"
     if gang.tally.ready and gang.is_ready:
@@ -69,13 +69,13 @@ def current_phase(gang: GangState) -> str:
 
 
 def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:
-    """Say what became of a pod that is not bound; there is only one reason for it."""
+    """Return the condition of a pod that is not bound; Kubernetes knows only one reason."""
     found = volcano_status.pod_condition(task, names)
     return PodScheduledCondition(NOT_YET, found.message, found.nominated_node)
 
 
 def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
-    """Return the conditions in the words of the object's version."""
+    """Return the conditions as the version of the object names them."""
     conditions = [condition_document(_outside(item, gang.version)) for item in status.conditions]
     return (GroupWrite(GROUP, gang.namespace, gang.name, {"conditions": conditions}),)
 

@@ -1,4 +1,4 @@
-"""Pods to tasks: what they ask for, where they may go, what state they are in."""
+"""Reads pods into tasks: requests, constraints on nodes, status."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -54,7 +54,7 @@ PLACEMENT = (
 )
 """How annotations that placement reads begin."""
 LASTING = ("uid", "creationTimestamp", "labels", "ownerReferences")
-"""What of the metadata of a pod is read besides its name, its annotations and its end."""
+"""Metadata of a pod that is read, besides its name, its annotations and its deletion."""
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
@@ -82,7 +82,7 @@ def own_role(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
 
 
 class PodReader:
-    """Reads pods; equal shapes become one object."""
+    """Reads pods; pods that placement cannot tell apart share one Shape object."""
 
     def __init__(self, volume_slots: VolumeSlots, membership: Callable[[schema.Pod], GangMembership] = first_membership) -> None:
         """Start with no shapes; `membership` finds the gang of a pod."""
@@ -118,7 +118,7 @@ class PodReader:
         )  # fmt: skip
 
     def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:
-        """Return the task of a pod that `is_same_but_for_trace`, as it is now."""
+        """Return the task of a pod that `differs_only_in_progress` from the one that was read before."""
         meta = msgspec.convert(document["metadata"], schema.Leaving)
         status = msgspec.convert(document.get("status") or {}, schema.PodStatus)
         node = document["spec"].get("nodeName") or ""
@@ -135,8 +135,8 @@ class PodReader:
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
         labels, annotations = sorted((meta.labels or {}).items()), sorted(_placement_annotations(meta).items())
-        marks = (_is_revocable(meta), _gpu_share(meta))
-        key = msgspec.json.encode((meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, annotations, marks))
+        flags = (_is_revocable(meta), _gpu_share(meta))
+        key = msgspec.json.encode((meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, annotations, flags))
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
         return self._shapes[key]
@@ -152,8 +152,8 @@ def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:
     return 1 if spec.priority is None else spec.priority
 
 
-def is_same_but_for_trace(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Tell whether a pod differs in nothing but where it is, what its gang needed then, how far it got and whether it leaves."""
+def differs_only_in_progress(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Tell whether only node, status and deletion of a pod have changed, and the minima that it was bound with."""
     old, new = before["metadata"], after["metadata"]
     if before is after or any(old.get(name) != new.get(name) for name in LASTING):
         return False
@@ -187,7 +187,7 @@ def _finished(status: schema.PodStatus) -> float:
 
 
 def _leaving_since(meta: schema.Leaving) -> float:
-    """Return when the deletion was asked for: the stamp itself says when the time to leave is up."""
+    """Return when the deletion was requested: the timestamp says when its grace period ends."""
     end = seconds(meta.deletion_timestamp, where="metadata.deletionTimestamp")
     return max(end - (meta.deletion_grace_period_seconds or 0), 0.0)
 
@@ -320,7 +320,7 @@ def _spec_of(document: Mapping[str, object]) -> schema.ShapeSpec:
 def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bool = True) -> Resources:
     """Return what a pod asks for: containers and sidecars together, or the peak while it starts, whichever is more.
 
-    `fills_in` counts containers that name no cpu or memory as if they asked for a little.
+    `fills_in` gives containers without a request of cpu or memory a small default.
     """
     running: Resources = {}
     total: Resources = {}
@@ -340,7 +340,7 @@ def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bo
 
 
 def with_implied_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of a pod as the API server completes it: what is limited and not asked for is asked for."""
+    """Return the spec of a pod as the API server completes it: a limit without a request is the request too."""
     groups = [group for group in ("containers", "initContainers") if spec.get(group)]
     return {**spec, **{group: [_with_implied_requests(item) for item in spec[group]] for group in groups}}
 

@@ -26,7 +26,7 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
 
 
 def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return what several schedulers decided as one answer; figures of a queue stand under ``shard/queue``."""
+    """Return what several schedulers decided as one answer; figures of a queue are under ``shard/queue``."""
     decisions = together(parts)
     tasks, groups = zip(*map(_members, parts), strict=True)
     missing = {key: {"phase": "Pending", "conditions": [], "why": text} for key, text in missing_groups(parts[0].snapshot).items()}
@@ -61,7 +61,7 @@ def _members(part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def with_refused(found: dict[str, Any], refused: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Add the objects that could not be understood, each with the reason; a PodGroup among them waits and says so."""
+    """Add the objects that could not be read, each with the reason; a PodGroup among them is shown as waiting."""
     if not refused:
         return found
     groups = {name.removeprefix("PodGroup "): _refused(text) for name, text in refused if name.startswith("PodGroup ")}

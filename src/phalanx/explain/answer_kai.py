@@ -1,4 +1,4 @@
-"""What the answer says besides when the profile is kai: what KAI's binder, controllers and scheduler would write."""
+"""The part of the answer for the profile kai: what KAI's binder, controllers and scheduler would write."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -30,12 +30,12 @@ class GangRow:
 def gang_rows(snapshot: Snapshot, decisions: Decisions) -> list[GangRow]:
     """Return every gang of the snapshot: those that change first, then those that wait, then the rest; by name inside each."""
     touched = {outcome.state.key for outcome in decisions.outcomes}
-    settled = (
+    untouched = (
         Outcome(GangState(gang, ((task, -1) for task in snapshot.members_of(key).values())), False)
         for key, gang in snapshot.gangs.items()
         if key not in touched
     )
-    rows = [_row(outcome, snapshot) for outcome in (*decisions.outcomes, *settled)]
+    rows = [_row(outcome, snapshot) for outcome in (*decisions.outcomes, *untouched)]
     return sorted(rows, key=_place)
 
 

@@ -1,7 +1,7 @@
 """The gangs of a running cluster as documents: what `phalanx get gangs` and `phalanx describe gang` show.
 
-They are read from the cluster as it is now. Why one waits is what the last session that looked at it found, or, for those who run
-no session, what was written about it.
+They are read from the cluster as it is now. The reason why one waits comes from the last session that looked at it, or, for
+commands that run no session, from what was recorded about it.
 """
 
 import re
@@ -27,7 +27,7 @@ SECONDS = re.compile(r"\d+ s\b")
 
 
 class GangBook:
-    """Remembers what sessions said about gangs."""
+    """Keeps the reason why each gang waits, from the last session that looked at it."""
 
     def __init__(self) -> None:
         """Start without a session."""
@@ -38,9 +38,9 @@ class GangBook:
         self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
         found |= {key: text for key, text in behind_gates.items() if key in found}
-        news = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
+        changed = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
         self._why |= found
-        return news
+        return changed
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
@@ -48,7 +48,7 @@ class GangBook:
 
 
 def _timeless(text: str) -> str:
-    """Return a reason without how long it lasts: that alone is no news."""
+    """Return a reason without its seconds, which pass in every session: they alone are no reason to report it again."""
     return SECONDS.sub("s", text)
 
 

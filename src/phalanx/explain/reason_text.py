@@ -1,7 +1,7 @@
-"""The reasons that filters give, in words for people.
+"""The reasons of filters as phrases of our sentences.
 
-Filters speak Kubernetes' language ("node(s) had untolerated taint(s)"), which tools match on and conditions repeat. Here each
-known reason becomes a phrase that follows a number of nodes. A reason that nobody knows stays as it is.
+The reasons are those of kube-scheduler ("node(s) had untolerated taint(s)"): tools match on them and conditions repeat them. Here
+each known reason becomes a phrase that follows a number of nodes. An unknown reason stays as it is.
 """
 
 import re
@@ -110,7 +110,7 @@ def general_obstacle(error: FitError, claims: Sequence[str] = ()) -> str:
 
 
 def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
-    """Say what is wrong with a claim where one reason code has several sentences; an unknown code keeps its own words."""
+    """Say what is wrong with a claim where one reason code has several sentences; an unknown code keeps its message."""
     numbers = verdict.numbers
     match verdict.reason:
         case "VolumeNotFound" if "claim" in numbers:

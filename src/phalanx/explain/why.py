@@ -1,6 +1,7 @@
-"""Why a gang waits, in a sentence a person understands.
+"""Why a gang waits, in one sentence.
 
-Reads what the session left behind: verdicts, fit errors, statuses and attempts. It asks no plugin and places nothing anew.
+The sentence is made from what the session left on the gang: verdicts with their reason codes and numbers, fit errors, statuses and
+attempts. No plugin is asked and nothing is placed again, so the sentence is about the session that took place.
 """
 
 from collections.abc import Iterator
@@ -109,10 +110,10 @@ def missing_pods(gang: GangState) -> str:
 
 
 def _too_few_pods(gang: GangState) -> str:
-    lost = {Status.FAILED: "failed", Status.RELEASING: "leaving", Status.UNKNOWN: "in an unknown state"}
-    parts = [f"{gang.tally.counts[status]} {word}" for status, word in lost.items() if gang.tally.counts[status]]
-    aside = f" ({', '.join(parts)})" if parts else ""
-    return f"only {gang.valid} of the {gang.gang.min_member} pods it needs are there{aside}"
+    words = {Status.FAILED: "failed", Status.RELEASING: "leaving", Status.UNKNOWN: "in an unknown state"}
+    parts = [f"{gang.tally.counts[status]} {word}" for status, word in words.items() if gang.tally.counts[status]]
+    lost = f" ({', '.join(parts)})" if parts else ""
+    return f"only {gang.valid} of the {gang.gang.min_member} pods it needs are there{lost}"
 
 
 # --- placement -----------------------------------------------------------------------------------------------------------
@@ -139,7 +140,7 @@ def _was_tried(gang: GangState) -> bool:
 
 
 def _untried(gang: GangState) -> str:
-    """Say why nobody looked for places: network domains without room for all tasks are left out at once."""
+    """Say why no task was tried: a network domain without room for all tasks is left out before any of them is."""
     if gang.allowed_tier is None and not gang.has_subgroups:
         return "not tried in this session"
     where = f"no HyperNode of {_tier(gang)}" if _tier(gang) else "nothing, not even the whole cluster,"
@@ -156,7 +157,7 @@ def _tier(gang: GangState) -> str:
 
 
 def _domain(gang: GangState) -> str:
-    """Say inside what all tasks have to be, with a blank before it; empty where they may be anywhere."""
+    """Say in which domain all tasks have to be, with a blank before it; empty without such a constraint."""
     if gang.gang.label:
         return f" on nodes that share a value of {gang.gang.label!r}"
     return f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
@@ -166,12 +167,12 @@ def _fitting(gang: GangState) -> str:
     needed = gang.gang.min_member or len(gang.tasks)
     domain = _domain(gang)
     parts = ", ".join(_short_parts(gang))
-    aside = f" ({parts})" if parts else ""
+    short = f" ({parts})" if parts else ""
     if domain and placeable(gang) >= needed:
         is_whole = gang.topology is not None and gang.topology.is_hard
-        return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{aside}"
+        return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{short}"
     fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
-    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{aside}"
+    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{short}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
@@ -219,7 +220,7 @@ def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
-    """Return a waiting task of each of the first few kinds that found no place, and what is in the way."""
+    """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
     found = [(task, _obstacle(task, task.error)) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
@@ -235,7 +236,7 @@ def _is_blocked(task: TaskState) -> bool:
 
 
 def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
-    """Tell whether a queue was refused more only because the whole cluster has no more."""
+    """Tell whether a queue has reached a limit that is no less than the whole cluster: then nodes are missing, not quota."""
     name = str(verdict.numbers.get("resource"))
     row = snapshot.space.row_by_name.get(name)
     if verdict.reason != "QueueQuotaExceeded" or row is None or name.startswith(VOLUME_SLOTS):
@@ -333,5 +334,5 @@ def _amounts(verdict: Verdict) -> tuple[str, str, str, str]:
 
 
 def _queue_has(gang: GangState, verdict: Verdict) -> str:
-    """Say whose amount follows; places that the gang itself nearly had are in it."""
+    """Say whose amount follows: "then has" where it includes places that the gang nearly had in this session."""
     return f"queue {verdict.numbers['queue']!r} {'then has' if any(map(_nearly, gang.tasks)) else 'has'}"

@@ -1,6 +1,7 @@
-"""Why a job of KAI waits, in a sentence a person understands.
+"""Why a PodGroup of KAI waits, in one sentence.
 
-KAI admits everybody and tries all jobs: what keeps one waiting is a queue, its own pods, the nodes, or that nobody may be evicted.
+KAI admits every job and tries all of them. What keeps one waiting is its queue, its own pods, the nodes, or that there are no
+victims. The minima that count are those of its leaves (see `counts_pod_sets` in `dialects/traits.py`).
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from phalanx.state.verdict import FitError, Verdict
 MOST_CAUSES = 2
 UNITS = {"cpu": "cpu", "memory": "GB memory", "gpu": "GPUs"}
 SEARCHES = ("OverFairShare", "NoVictims", STALE)
-"""Verdicts of the actions that evict; told apart from refusals of the job as such."""
+"""Verdicts of the actions that evict; all others refuse the job itself."""
 
 
 def why_kai(gang: GangState, snapshot: Snapshot) -> str:
@@ -157,7 +158,7 @@ def _asks(task: TaskState) -> str:
 
 
 def _no_domain(gang: GangState) -> Iterator[str]:
-    """Say which part of the job no domain of its topology has room for; nothing if its own topology or queue is the matter."""
+    """Say which part of the job no domain of its topology has room for; nothing if the job itself was refused."""
     scope = unmet(gang) if all(verdict.reason in SEARCHES for verdict in gang.verdicts) else None
     if scope is not None:
         name, constraint = scope

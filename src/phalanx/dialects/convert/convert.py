@@ -40,7 +40,7 @@ CARRIED = {
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What came out, and what did not."""
+    """The converted objects, and what was lost."""
 
     objects: list[dict[str, Any]]
     lost: list[Lost]
@@ -93,7 +93,7 @@ def _unsupported(group: NeutralGang, writer: GroupWriter) -> Iterator[Lost]:
         QUEUE: ("queue", group.queue != "default"), MIN_RESOURCES: ("minResources", group.min_resources is not None),
         PREEMPTIBILITY: ("preemptability", group.is_preemptable is not None),
     }  # fmt: skip
-    if group.min_member < 1 and writer.dialect != "volcano":
+    if group.min_member < writer.least_minimum:
         yield group.lost("minMember", f"{group.min_member}; {writer.dialect} needs at least one pod")
     if group.several_quotas:
         yield group.lost("queue", "its pods use several quotas")
@@ -103,13 +103,13 @@ def _unsupported(group: NeutralGang, writer: GroupWriter) -> Iterator[Lost]:
 
 
 def _priority(group: NeutralGang, writer: GroupWriter) -> Iterator[Lost]:
-    """Yield that a gang is not as important as it was, where its pods say something else than it does, or not all the same."""
+    """Yield that the priority of a gang changes, where its pods have other classes than the gang, or not all the same."""
     if group.dialect == writer.dialect or group.classes <= {group.priority_class}:
         return
     named = ", ".join(sorted(name or "none" for name in group.classes))
-    if writer.priority_is == OF_ONE_POD or (writer.priority_is == OF_GROUP and group.follows_pods and writer.dialect != "native"):
+    if writer.priority_is == OF_ONE_POD or (writer.priority_is == OF_GROUP and group.follows_pods and not writer.can_follow_pods):
         yield group.lost("priorityClassName", f"its pods name {named}, and {writer.dialect} takes one for the gang")
-    elif not group.follows_pods and (writer.priority_is == OF_PODS or (writer.dialect == "native" and not group.priority_class)):
+    elif not group.follows_pods and (writer.priority_is == OF_PODS or (writer.can_follow_pods and not group.priority_class)):
         yield group.lost("priorityClassName", f"{writer.dialect} takes that of the pods, and they name {named}")
 
 

@@ -53,12 +53,12 @@ def kai_topology(found: TopologyConstraint | None) -> dict[str, Any]:
     """Return a constraint on levels of node labels; nothing for one on tiers."""
     if found is None or not (found.required_level or found.preferred_level):
         return {}
-    words = {
+    fields = {
         "topology": found.topology,
         "requiredTopologyLevel": found.required_level,
         "preferredTopologyLevel": found.preferred_level,
     }
-    return {"topologyConstraint": {key: text for key, text in words.items() if text}}
+    return {"topologyConstraint": {key: text for key, text in fields.items() if text}}
 
 
 @dataclass(slots=True)

@@ -33,6 +33,10 @@ class GroupWriter:
     """There is a group object; otherwise pods alone make the gang."""
     priority_is: ClassVar[str] = OF_PODS
     """Who has the priority class of a gang."""
+    can_follow_pods: ClassVar[bool] = False
+    """A group object without a priority class takes that of its pods."""
+    least_minimum: ClassVar[int] = 1
+    """The smallest minimum that can be written."""
 
     def objects(self, group: NeutralGang) -> Objects:
         """Return the group objects."""
@@ -74,7 +78,7 @@ def _amounts(resources: Resources | None) -> dict[str, Any]:
     return {"minResources": {name: quantity_text(name, amount) for name, amount in resources.items()}}
 
 
-def _unsaid_minimum(group: NeutralGang) -> Iterator[Lost]:
+def _lost_minimum(group: NeutralGang) -> Iterator[Lost]:
     """Yield that a minimum above the sum of the roles is lost, where only roles have one."""
     total = sum(group.roles.values())
     if group.roles and total != group.min_member:
@@ -86,6 +90,7 @@ class VolcanoWriter(GroupWriter):
 
     dialect = "volcano"
     priority_is = OF_GROUP
+    least_minimum = 0
     supports = frozenset({ROLES, SUBGROUPS, TIERS, QUEUE, MIN_RESOURCES, PREEMPTIBILITY})
 
     def objects(self, group: NeutralGang) -> Objects:
@@ -122,8 +127,8 @@ class KaiWriter(GroupWriter):
         minimum = sum(group.roles.values()) or max(group.min_member, 1)
         spec: dict[str, Any] = {"minMember": minimum, "queue": group.queue}
         spec |= {"priorityClassName": group.priority_class} if group.priority_class else {}
-        words = {True: "preemptible", False: "non-preemptible"}
-        spec |= {} if group.is_preemptable is None else {"preemptibility": words[group.is_preemptable]}
+        values = {True: "preemptible", False: "non-preemptible"}
+        spec |= {} if group.is_preemptable is None else {"preemptibility": values[group.is_preemptable]}
         spec |= kai_topology(group.topology) | ({"subGroups": parts.entries} if parts.entries else {})
         return [_object(self, "scheduling.run.ai/v2alpha2", group, spec)]
 
@@ -132,7 +137,7 @@ class KaiWriter(GroupWriter):
         return PodPatch({kai.SUBGROUP: part} if part else {}, {references.KAI_GROUP: group.name})
 
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
-        yield from _unsaid_minimum(group)
+        yield from _lost_minimum(group)
         yield from (group.lost(place, why) for place, why in kai_parts(group).lost)
 
 
@@ -182,7 +187,7 @@ class KoordinatorWriter(GroupWriter):
         return bool(group.roles) and member.role not in group.roles
 
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
-        yield from _unsaid_minimum(group)
+        yield from _lost_minimum(group)
         if len(group.roles) == 1:
             yield group.lost("minTaskMember", "a bundle has two gangs or more; here only the pods of the role are the gang")
         strangers = [member for member in group.members if self.leaves_out(group, member)]
@@ -195,6 +200,7 @@ class NativeWriter(GroupWriter):
 
     dialect = "native"
     priority_is = OF_GROUP
+    can_follow_pods = True
     supports = frozenset({LEVELS, QUEUE})
 
     def objects(self, group: NeutralGang) -> Objects:
@@ -245,7 +251,7 @@ class YuniKornWriter(GroupWriter):
             yield {"name": role, "minMember": minimum, "minResource": _largest(members)}
 
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
-        yield from _unsaid_minimum(group)
+        yield from _lost_minimum(group)
         if not group.members:
             yield group.lost("metadata.name", "pods alone make an application, and this gang has none")
 
