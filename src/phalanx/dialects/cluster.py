@@ -11,20 +11,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from phalanx.dialects import (
-    bind_requests,
-    coscheduling,
-    kai,
-    kai_shards,
-    koordinator,
-    native,
-    node_reports,
-    nodes,
-    schema,
-    storage_schema,
-    supporting,
-    volcano,
-)
+from phalanx.dialects import bind_requests as binding
+from phalanx.dialects import coscheduling, kai, kai_shards, koordinator, native, nodes, schema, storage_schema, volcano
+from phalanx.dialects import node_reports as nodeinfo
+from phalanx.dialects import supporting as surroundings
 from phalanx.dialects.fields import key_of
 from phalanx.dialects.group_references import GroupReference, references_of
 from phalanx.dialects.groups import Groups
@@ -69,7 +59,7 @@ class ObjectCluster:
         self._last_read: dict[TaskKey, Document] = {}
         """Pods as they were when they were last understood."""
         self._nodes: dict[str, schema.NodeRead] = {}
-        self._measurements: dict[str, node_reports.Measurement] = {}
+        self._measurements: dict[str, nodeinfo.Measurement] = {}
         self._tables: dict[str, dict[str, Any]] = {}
         self._volcano: set[str] = set()
         """Groups and queues of Volcano's, by kind and name."""
@@ -249,7 +239,7 @@ class ObjectCluster:
 
     def put_metrics(self, document: Document) -> None:
         """Enter how much of a node is in use."""
-        self._measurements[_name(document)] = node_reports.measurement(_convert(document, node_reports.NodeMetrics))
+        self._measurements[_name(document)] = nodeinfo.measurement(_convert(document, nodeinfo.NodeMetrics))
         self._measure(_name(document))
 
     def remove_metrics(self, document: Document) -> None:
@@ -261,7 +251,7 @@ class ObjectCluster:
         """Set the usage of a node when both what it uses and what it has are known."""
         measured, read = self._measurements.get(node), self._nodes.get(node)
         if measured is not None and read is not None:
-            self.put_entry("node_usage", node, node_reports.node_usage(measured, read))
+            self.put_entry("node_usage", node, nodeinfo.node_usage(measured, read))
         else:
             self.remove_entry("node_usage", node)
 
@@ -422,15 +412,15 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
     ("scheduling.run.ai", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.KaiPodGroupRead))),
+        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
         lambda cluster, document: cluster.remove_group("kai", document),
     ),
     ("scheduling.x-k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.CoschedulingPodGroupRead))),
+        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.PodGroupRead))),
         lambda cluster, document: cluster.remove_group(coscheduling.DIALECT, document),
     ),
     ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.CoschedulingPodGroupRead))),
+        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.PodGroupRead))),
         lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
     ),
     ("scheduling.k8s.io", "PodGroup"): _Handler(
@@ -442,43 +432,41 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         ObjectCluster.remove_queue,
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
-        lambda cluster, document: cluster.state.put_bind_request(
-            bind_requests.bind_request(_convert(document, bind_requests.BindRequestRead))
-        ),
+        lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),
         lambda cluster, document: cluster.state.drop_bind_request(object_key(document)),
     ),
     ("kai.scheduler", "SchedulingShard"): _table("pool_shards", kai_shards.ShardRead, kai_shards.shard),
-    ("kai.scheduler", "Topology"): _table("label_trees", kai.KaiTopologyRead, kai.topology),
+    ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(
         lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),
         lambda cluster, document: cluster.state.drop_hypernode(_name(document)),
     ),
-    ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", node_reports.NumaRead, node_reports.numa_topology),
+    ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", nodeinfo.NumaRead, nodeinfo.numa_topology),
     ("metrics.k8s.io", "NodeMetrics"): _Handler(ObjectCluster.put_metrics, ObjectCluster.remove_metrics),
     ("shard.volcano.sh", "NodeShard"): _table("shards", schema.NodeShard, volcano.shard),
-    ("storage.k8s.io", "StorageClass"): _table("storage_classes", storage_schema.StorageClassRead, supporting.storage_class),
-    ("storage.k8s.io", "CSINode"): _table("volume_limits", storage_schema.CsiNode, supporting.volume_limits),
+    ("storage.k8s.io", "StorageClass"): _table("storage_classes", storage_schema.StorageClassRead, surroundings.storage_class),
+    ("storage.k8s.io", "CSINode"): _table("volume_limits", storage_schema.CsiNode, surroundings.volume_limits),
     ("storage.k8s.io", "CSIDriver"): _Handler(
         _put_csi_driver, lambda cluster, document: cluster.remove_entry("capacity_drivers", _name(document))
     ),
     ("storage.k8s.io", "CSIStorageCapacity"): _table(
-        "storage_capacities", storage_schema.StorageCapacityRead, supporting.storage_capacity, is_namespaced=True
+        "storage_capacities", storage_schema.StorageCapacityRead, surroundings.storage_capacity, is_namespaced=True
     ),
-    ("", "PersistentVolume"): _table("volumes", storage_schema.VolumeRead, supporting.volume),
+    ("", "PersistentVolume"): _table("volumes", storage_schema.VolumeRead, surroundings.volume),
     ("", "PersistentVolumeClaim"): _table(
-        "volume_claims", storage_schema.VolumeClaimRead, supporting.volume_claim, is_namespaced=True
+        "volume_claims", storage_schema.VolumeClaimRead, surroundings.volume_claim, is_namespaced=True
     ),
     ("resource.k8s.io", "ResourceClaim"): _table(
-        "resource_claims", storage_schema.ResourceClaimRead, supporting.resource_claim, is_namespaced=True
+        "resource_claims", storage_schema.ResourceClaimRead, surroundings.resource_claim, is_namespaced=True
     ),
-    ("resource.k8s.io", "DeviceClass"): _table("device_classes", storage_schema.DeviceClassRead, supporting.device_class),
-    ("resource.k8s.io", "ResourceSlice"): _table("resource_slices", storage_schema.ResourceSliceRead, supporting.resource_slice),
+    ("resource.k8s.io", "DeviceClass"): _table("device_classes", storage_schema.DeviceClassRead, surroundings.device_class),
+    ("resource.k8s.io", "ResourceSlice"): _table("resource_slices", storage_schema.ResourceSliceRead, surroundings.resource_slice),
     ("", "Namespace"): _table("namespace_labels", schema.Named, lambda read: read.metadata.labels or {}),
     ("policy", "PodDisruptionBudget"): _table(
-        "disruption_budgets", schema.DisruptionBudgetRead, supporting.disruption_budget, is_namespaced=True
+        "disruption_budgets", schema.DisruptionBudgetRead, surroundings.disruption_budget, is_namespaced=True
     ),
-    ("", "ResourceQuota"): _table("resource_quotas", schema.QuotaRead, supporting.resource_quota, is_namespaced=True),
-    ("", "Service"): _table("service_selectors", schema.Service, supporting.service_selector, is_namespaced=True),
+    ("", "ResourceQuota"): _table("resource_quotas", schema.QuotaRead, surroundings.resource_quota, is_namespaced=True),
+    ("", "Service"): _table("service_selectors", schema.Service, surroundings.service_selector, is_namespaced=True),
 }
 """By API group and kind; the version does not matter for the fields we read."""
 

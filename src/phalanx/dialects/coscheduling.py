@@ -25,7 +25,7 @@ PHASES = {
 """The phases of the model by those of these groups."""
 
 
-class CoschedulingPodGroupSpecRead(Read):
+class PodGroupSpecRead(Read):
     """What a PodGroup asks for."""
 
     min_member: Int32 | None = None
@@ -33,7 +33,7 @@ class CoschedulingPodGroupSpecRead(Read):
     schedule_timeout_seconds: Int32 | None = None
 
 
-class CoschedulingPodGroupStatusRead(Read):
+class PodGroupStatusRead(Read):
     """What was written on a PodGroup."""
 
     phase: str | None = None
@@ -42,18 +42,18 @@ class CoschedulingPodGroupStatusRead(Read):
     failed: Int32 | None = None
 
 
-class CoschedulingPodGroupRead(Read):
+class PodGroupRead(Read):
     """A PodGroup."""
 
     metadata: Meta
-    spec: CoschedulingPodGroupSpecRead | None = None
-    status: CoschedulingPodGroupStatusRead | None = None
+    spec: PodGroupSpecRead | None = None
+    status: PodGroupStatusRead | None = None
 
 
-def gang(read: CoschedulingPodGroupRead) -> Gang:
+def gang(read: PodGroupRead) -> Gang:
     """Read a PodGroup; without minMember it makes no gang, and every pod starts for itself."""
-    meta, spec = read.metadata, read.spec or CoschedulingPodGroupSpecRead()
-    annotations, status = meta.annotations or {}, read.status or CoschedulingPodGroupStatusRead()
+    meta, spec = read.metadata, read.spec or PodGroupSpecRead()
+    annotations, status = meta.annotations or {}, read.status or PodGroupStatusRead()
     minimum = read_resources(spec.min_resources, where="spec.minResources")
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=min_member(spec),
@@ -64,7 +64,7 @@ def gang(read: CoschedulingPodGroupRead) -> Gang:
     )  # fmt: skip
 
 
-def min_member(spec: CoschedulingPodGroupSpecRead) -> int:
+def min_member(spec: PodGroupSpecRead) -> int:
     """Return how many members start together; 0 when it is left out."""
     found = spec.min_member or 0
     if found < 0:
@@ -72,7 +72,7 @@ def min_member(spec: CoschedulingPodGroupSpecRead) -> int:
     return found
 
 
-def timeout(spec: CoschedulingPodGroupSpecRead) -> float | None:
+def timeout(spec: PodGroupSpecRead) -> float | None:
     """Return the group's own time limit; 0 leaves it to the configuration, as if nothing were said."""
     found = spec.schedule_timeout_seconds or 0
     if found < 0:
@@ -80,17 +80,17 @@ def timeout(spec: CoschedulingPodGroupSpecRead) -> float | None:
     return float(found) or None
 
 
-def phase(status: CoschedulingPodGroupStatusRead) -> str:
+def phase(status: PodGroupStatusRead) -> str:
     """Return the phase of the model."""
     return PHASES.get(status.phase or "", "Pending")
 
 
-def counts(status: CoschedulingPodGroupStatusRead) -> Counts:
+def counts(status: PodGroupStatusRead) -> Counts:
     """Return what the status says of its members."""
     return status.running or 0, status.succeeded or 0, status.failed or 0
 
 
-def conditions(status: CoschedulingPodGroupStatusRead, annotations: Mapping[str, str]) -> tuple[Condition, ...]:
+def conditions(status: PodGroupStatusRead, annotations: Mapping[str, str]) -> tuple[Condition, ...]:
     """Return the conditions of the model, which these groups keep as phase and annotations."""
     since = seconds(annotations.get(STALE_SINCE), where=f"metadata.annotations[{STALE_SINCE!r}]")
     found = [Condition("Scheduled", "True")] if phase(status) == "Running" else []

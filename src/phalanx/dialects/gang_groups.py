@@ -67,10 +67,8 @@ class GangGroups:
 
 
 def _disagreement(gang: Gang, other: Gang) -> str:
-    theirs = ", ".join(other.gang_group) or "nobody else"
-    return (
-        f"it lists {', '.join(gang.gang_group)} as its bundle, but {other.key} lists {theirs}; write the same list on all of them"
-    )
+    own, theirs = ", ".join(gang.gang_group), ", ".join(other.gang_group) or "nobody else"
+    return f"it lists {own} as its gang group, but {other.key} lists {theirs}; write the same list on all of them"
 
 
 def _joined(names: tuple[str, ...], pieces: dict[str, Gang]) -> Gang:

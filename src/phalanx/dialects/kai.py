@@ -37,7 +37,7 @@ class SubGroupRead(Read):
     topology_constraint: ConstraintRead | None = None
 
 
-class KaiPodGroupSpecRead(Read):
+class PodGroupSpecRead(Read):
     """What a PodGroup asks for."""
 
     min_member: int = 1
@@ -61,19 +61,19 @@ class SchedulingConditionRead(Read):
     transition_id: str = field(default="", name="transitionID")
 
 
-class KaiPodGroupStatusRead(Read):
+class PodGroupStatusRead(Read):
     """What was written on a PodGroup."""
 
     conditions: list[ConditionRead] | None = None
     scheduling_conditions: list[SchedulingConditionRead] | None = None
 
 
-class KaiPodGroupRead(Read):
+class PodGroupRead(Read):
     """A PodGroup."""
 
     metadata: Meta
-    spec: KaiPodGroupSpecRead | None = None
-    status: KaiPodGroupStatusRead | None = None
+    spec: PodGroupSpecRead | None = None
+    status: PodGroupStatusRead | None = None
 
 
 class BoundRead(Read):
@@ -116,22 +116,22 @@ class LevelRead(Read):
     node_label: str = ""
 
 
-class KaiTopologySpecRead(Read):
+class TopologySpecRead(Read):
     """The levels, widest first."""
 
     levels: list[LevelRead] | None = None
 
 
-class KaiTopologyRead(Read):
+class TopologyRead(Read):
     """A Topology."""
 
     metadata: Meta
-    spec: KaiTopologySpecRead | None = None
+    spec: TopologySpecRead | None = None
 
 
-def gang(read: KaiPodGroupRead) -> Gang:
+def gang(read: PodGroupRead) -> Gang:
     """Read a PodGroup; a sub-group whose parent does not exist, or that is its own ancestor, is refused."""
-    meta, spec = read.metadata, read.spec or KaiPodGroupSpecRead()
+    meta, spec = read.metadata, read.spec or PodGroupSpecRead()
     parts, annotations = spec.sub_groups or [], meta.annotations or {}
     _check_tree(parts)
     parents = {part.parent for part in parts}
@@ -151,7 +151,7 @@ def gang(read: KaiPodGroupRead) -> Gang:
     )  # fmt: skip
 
 
-def _tries_pool_once(spec: KaiPodGroupSpecRead) -> bool:
+def _tries_pool_once(spec: PodGroupSpecRead) -> bool:
     if spec.scheduling_backoff not in (None, NO_BACKOFF, ONE_ATTEMPT):
         raise SnapshotError(
             f"spec.schedulingBackoff: {spec.scheduling_backoff} is unknown; write 1 to be tried once in a node pool, or -1"
@@ -159,9 +159,9 @@ def _tries_pool_once(spec: KaiPodGroupSpecRead) -> bool:
     return spec.scheduling_backoff == ONE_ATTEMPT
 
 
-def _conditions(read: KaiPodGroupRead) -> tuple[Condition, ...]:
+def _conditions(read: PodGroupRead) -> tuple[Condition, ...]:
     """Return the conditions of a PodGroup; the stamp that KAI puts on a stale one is read as the condition that says so."""
-    status = read.status or KaiPodGroupStatusRead()
+    status = read.status or PodGroupStatusRead()
     stamp = _stamp((read.metadata.annotations or {}).get(STALE_SINCE))
     stamped = (Condition(STALE, "True", since=stamp),) if stamp else ()
     return (*map(condition, status.conditions or ()), *stamped, *_attempts(status))
@@ -175,7 +175,7 @@ def _stamp(text: str | None) -> float:
         return 0.0
 
 
-def _attempts(status: KaiPodGroupStatusRead) -> tuple[Condition, ...]:
+def _attempts(status: PodGroupStatusRead) -> tuple[Condition, ...]:
     """Return what schedulers said about attempts in node pools, the latest last."""
     found = sorted(status.scheduling_conditions or (), key=_transition)
     return tuple(Condition(item.type, item.status, item.reason, item.message, node_pool=item.node_pool) for item in found)
@@ -245,7 +245,7 @@ def _amount(name: str, value: float, unit: int) -> float:
     return UNLIMITED if value == UNLIMITED else value * unit
 
 
-def topology(read: KaiTopologyRead) -> LabelTree:
+def topology(read: TopologyRead) -> LabelTree:
     """Read a Topology."""
-    levels = (read.spec or KaiTopologySpecRead()).levels or []
+    levels = (read.spec or TopologySpecRead()).levels or []
     return LabelTree(read.metadata.name, tuple(level.node_label for level in levels))

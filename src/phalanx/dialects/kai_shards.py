@@ -15,7 +15,7 @@ class StrategyRead(Read):
 
 
 class MinRuntimeRead(Read):
-    """How long a job runs before it may be a victim."""
+    """How long jobs are left in peace."""
 
     preempt_min_runtime: str | None = None
     reclaim_min_runtime: str | None = None
@@ -30,7 +30,7 @@ class OverrideRead(Read):
 
 
 class UsageParamsRead(Read):
-    """Which window of past usage counts."""
+    """Which part of the past counts."""
 
     half_life_period: str | None = None
     window_size: str | None = None
@@ -68,7 +68,7 @@ class ShardRead(Read):
 
 
 def shard(read: ShardRead) -> PoolShard:
-    """Read a SchedulingShard. Its values are checked when a policy is made of it."""
+    """Read a SchedulingShard. What its words mean is checked when a policy is made of it."""
     spec = read.spec or ShardSpecRead()
     strategy = spec.placement_strategy or StrategyRead()
     return PoolShard(

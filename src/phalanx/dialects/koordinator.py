@@ -26,10 +26,10 @@ LONGEST_HOLD_SECONDS = 600.0
 """Of places that a gang keeps which says nothing of its waiting time."""
 
 
-def gang(read: api.CoschedulingPodGroupRead) -> Gang:
+def gang(read: api.PodGroupRead) -> Gang:
     """Read a PodGroup; its minResources are for information only."""
-    meta, spec = read.metadata, read.spec or api.CoschedulingPodGroupSpecRead()
-    annotations, status = meta.annotations or {}, read.status or api.CoschedulingPodGroupStatusRead()
+    meta, spec = read.metadata, read.spec or api.PodGroupSpecRead()
+    annotations, status = meta.annotations or {}, read.status or api.PodGroupStatusRead()
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=api.min_member(spec),
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),

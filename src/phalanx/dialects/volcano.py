@@ -46,7 +46,7 @@ def gang(read: schema.PodGroup) -> Gang:
 
 
 def _reported(status: schema.PodGroupStatus) -> dict[str, Counts] | None:
-    """Return the counts of members in the status; None for a status without any."""
+    """Return what the status says of the members; of one that says nothing nobody expects it."""
     counts = (status.running, status.succeeded, status.failed)
     return None if counts == (None, None, None) else {"": (counts[0] or 0, counts[1] or 0, counts[2] or 0)}
 

@@ -90,7 +90,7 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
         if verdict.reason == "Invalid":
-            return f"set aside: {verdict.message}"
+            return f"quarantined: {verdict.message}"
         if verdict.reason == "SeveralSchedulers":
             return verdict.message
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:

@@ -189,7 +189,7 @@ class KoordinatorWriter(GroupWriter):
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         yield from _lost_minimum(group)
         if len(group.roles) == 1:
-            yield group.lost("minTaskMember", "a bundle has two gangs or more; here only the pods of the role are the gang")
+            yield group.lost("minTaskMember", "a gang group has two gangs or more; here only the pods of the role are the gang")
         strangers = [member for member in group.members if self.leaves_out(group, member)]
         if strangers:
             yield group.lost("members", f"{len(strangers)} pods play no role that has a minimum; they start for themselves")
