@@ -13,7 +13,7 @@ from phalanx.actions.kai.placement import Placer
 from phalanx.config.builtin import KAI_CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
-from phalanx.explain.summary import gang_rows
+from phalanx.explain.gang_rows import gang_rows
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import is_evicted, next_tasks, pod_sets
 from phalanx.kubernetes.shared_gpus import SharedGpus
@@ -178,7 +178,7 @@ def test_no_limit_of_a_queue_is_exceeded_by_a_decision(seed: int) -> None:
 def test_every_gang_that_waits_says_why(seed: int) -> None:
     session, decisions = decide(seed)
     for row in gang_rows(session.snapshot, decisions):
-        assert row.standing.has_minimum or row.why
+        assert row.status.has_minimum or row.why
         assert "admitted" not in row.why
 
 

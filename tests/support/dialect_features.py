@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.controllers.controller import RecordEvent
 from phalanx.dialects import gates, koordinator, kueue, yunikorn
-from phalanx.explain.event_text import gang_events
+from phalanx.explain.events import gang_events
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.sim.world import World
 from phalanx.store.patches import MERGE, patched

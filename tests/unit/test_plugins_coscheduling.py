@@ -6,7 +6,7 @@ import pytest
 
 from phalanx.config.policies import policy_of, policy_of_profile
 from phalanx.errors import ConfigError
-from phalanx.explain.event_text import GangEvent, gang_events
+from phalanx.explain.events import GangEvent, gang_events
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.plugins.coscheduling import LAST_FAILURE, WAITS_SINCE
 from phalanx.session.policy import Policy

@@ -29,7 +29,7 @@ from phalanx.session.hooks import HOOKS
 from phalanx.session.policy import FLAGS
 from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState
-from phalanx.state.verdict import ABSTAINED, PERMITTED, YES, FitError, Room, Verdict, Vote
+from phalanx.state.verdict import ABSTAINED, PERMITTED, YES, FitError, Room, SearchScope, Verdict, Vote
 
 
 def says(answer: Any, asked: list[Any] | None = None) -> Any:
@@ -150,9 +150,9 @@ def test_a_course_keeps_events_up_to_its_level() -> None:
 
 
 def test_a_fit_error_counts_reasons_in_the_words_users_know() -> None:
-    error = FitError(3, {"Insufficient cpu": 2, "node(s) were unschedulable": 1}, prefix="In hyperNode s0: ")
+    error = FitError(3, {"Insufficient cpu": 2, "node(s) were unschedulable": 1}, scope=SearchScope(hypernode="s0"))
     assert error.text == "In hyperNode s0: 0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
-    assert FitError.same_everywhere(2, "no").text == "0/2 nodes are unavailable: 2 no."
+    assert FitError.same_everywhere(2, Verdict.refuse("predicates", "No", "no")).text == "0/2 nodes are unavailable: 2 no."
 
 
 SPACE = ResourceSpace.of(["gpu"])

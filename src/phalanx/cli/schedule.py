@@ -99,7 +99,7 @@ def _decide(asked: Options) -> bool:
     """Decide and write the answer; tell whether every gang has its minimum."""
     from phalanx.cli import output
     from phalanx.explain.answer import trace, whole_answer, with_refused
-    from phalanx.explain.summary import all_rows
+    from phalanx.explain.gang_rows import all_rows
     from phalanx.live.catalogue import connected
     from phalanx.scheduling.shards import decide, notes_on_pools
     from phalanx.session.shard_decisions import together
@@ -119,7 +119,7 @@ def _decide(asked: Options) -> bool:
     else:
         steps = {"trace": trace(together(parts))} if asked.verbosity else {}
         output.write_data({**with_refused(whole_answer(parts), intake.refused), **steps}, asked.form)
-    return not intake.refused and all(row.standing.has_minimum for row in all_rows(parts))
+    return not intake.refused and all(row.status.has_minimum for row in all_rows(parts))
 
 
 def _policy(asked: Options) -> "Policy":

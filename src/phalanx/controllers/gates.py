@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from phalanx.controllers.controller import NOTHING, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
-from phalanx.dialects.gates import DELETE, GATE, Plan, gates_of, lifted, minimum_of, plan_of, timeout_of
+from phalanx.dialects.gates import DELETE, GATE, GatePlan, gates_of, lifted, minimum_of, plan_of, timeout_of
 from phalanx.dialects.group_references import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
@@ -45,17 +45,17 @@ class GateLifter:
         return Result([*writes, *(write for pod, plan in members for write in _given_back(view, pod, plan))])
 
 
-def _planned(view: View, namespace: str) -> Iterable[tuple[Document, Plan]]:
+def _planned(view: View, namespace: str) -> Iterable[tuple[Document, GatePlan]]:
     found = ((pod, plan_of(pod)) for pod in view.within(POD, namespace))
     return ((pod, plan) for pod, plan in found if plan is not None)
 
 
-def _may_begin(members: list[tuple[Document, Plan]], now: float) -> bool:
+def _may_begin(members: list[tuple[Document, GatePlan]], now: float) -> bool:
     """Tell whether every pod of a plan carries it, and it is not too old."""
     return bool(members) and len(members) >= members[0][1].pods and all(plan.is_fresh(now) for _, plan in members)
 
 
-def _given_back(view: View, pod: Document, plan: Plan) -> Iterable[Write]:
+def _given_back(view: View, pod: Document, plan: GatePlan) -> Iterable[Write]:
     """Delete a pod that waits for a node that has gone, if somebody makes it anew: a gate cannot be put back."""
     waits = not gates_of(pod) and not pod["spec"].get("nodeName") and not is_leaving(pod)
     if not waits or view.find(NODE, "", plan.node) is not None or controller_of(pod) is None:

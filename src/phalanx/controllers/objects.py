@@ -83,7 +83,7 @@ def group_named(pod: Document) -> str:
         read = msgspec.convert(pod, schema.Pod)
     except msgspec.ValidationError:
         return UNREADABLE
-    return next((link.group.partition("/")[2] for link in links.links_of(read.metadata, read.spec)), "")
+    return next((link.group.partition("/")[2] for link in links.references_of(read.metadata, read.spec)), "")
 
 
 def read(document: Document, kind: type[Struct]) -> Struct:

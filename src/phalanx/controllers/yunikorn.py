@@ -32,7 +32,7 @@ from phalanx.dialects.yunikorn import (
     RELEASED,
     STARTED,
     TIMED_OUT,
-    Reservation,
+    ReservationPolicy,
     degraded_text,
     reservation,
     task_groups,
@@ -127,14 +127,14 @@ def _go_on(view: View, app: Application, originator: Document) -> Result:
     return Result([*dropped(app.placeholders), RecordEvent(originator, RELEASED, text, is_warning=True, is_expected=True)])
 
 
-def _degraded(originator: Document, policy: Reservation, moment: float) -> Result:
+def _degraded(originator: Document, policy: ReservationPolicy, moment: float) -> Result:
     place = key_of(originator)
     since = {"metadata": {"annotations": {DEGRADED: moment_text(int(moment))}}}
     event = RecordEvent(originator, GANG_DEGRADED, degraded_text(policy), is_warning=True, is_expected=True)
     return Result([Patch(POD, place.namespace, place.name, since), event])
 
 
-def _failed(app: Application, originator: Document, policy: Reservation) -> Result:
+def _failed(app: Application, originator: Document, policy: ReservationPolicy) -> Result:
     """Let every waiting pod fail; those that somebody makes later, too: the application is over."""
     waiting = [pod for pod in app.real if waits(pod)]
     if not waiting:

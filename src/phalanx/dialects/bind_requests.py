@@ -1,9 +1,9 @@
-"""Binding, written down: KAI's BindRequest v1alpha2, and the annotation by which a pod remembers binds that failed.
+"""KAI's BindRequest v1alpha2, and the annotation that keeps the failed binds of a pod.
 
 On a request, `phalanx.dev/last-attempt` says when an attempt last failed, which its status has no place for, and
 `phalanx.dev/rolled-back` that it failed only because another one of its gang did.
 The annotation `phalanx.dev/failed-binds` is a JSON list with an entry per node. Whoever deletes a failed request writes it, so that
-the next session knows what the request knew.
+the next session still knows of the failures.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,8 +1,8 @@
 """Coscheduling's PodGroup, ``scheduling.x-k8s.io/v1alpha1``; Koordinator's has the same form and is read with the same parts.
 
-Their status has no conditions and other phases than ours inside; both are read into ours here and written back in theirs by
-`coscheduling_status` and `koordinator_status`. There are no queues and no priority of groups: gangs are in the queue `default`, and
-as important as their most important pod.
+Their status has no conditions, and other phases than the model. Both are translated here and back again in `coscheduling_status`
+and `koordinator_status`. Groups have neither a queue nor a priority: gangs are in the queue `default` and have the priority of
+their highest pod.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ PHASES = {
     "Pending": "Pending", "PreScheduling": "Pending", "Scheduling": "Inqueue", "Scheduled": "Running", "Running": "Running",
     "Finished": "Completed", "Failed": "Completed",
 }  # fmt: skip
-"""Ours by theirs."""
+"""The phases of the model by those of these groups."""
 
 
 def gang(read: CoschedulingPodGroup) -> Gang:
@@ -57,7 +57,7 @@ def timeout(spec: CoschedulingPodGroupSpec) -> float | None:
 
 
 def phase(status: CoschedulingPodGroupStatus) -> str:
-    """Return the phase in our words."""
+    """Return the phase of the model."""
     return PHASES.get(status.phase or "", "Pending")
 
 
@@ -67,7 +67,7 @@ def counts(status: CoschedulingPodGroupStatus) -> Counts:
 
 
 def conditions(status: CoschedulingPodGroupStatus, annotations: Mapping[str, str]) -> tuple[Condition, ...]:
-    """Return what phase and annotations say that others keep as conditions."""
+    """Return the conditions of the model, which these groups keep as phase and annotations."""
     since = seconds(annotations.get(STALE_SINCE), where=f"metadata.annotations[{STALE_SINCE!r}]")
     found = [Condition("Scheduled", "True")] if phase(status) == "Running" else []
     return (*found, *([Condition(STALE, "True", "BelowMinimum", since=since)] if since else ()))

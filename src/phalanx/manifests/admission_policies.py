@@ -12,7 +12,7 @@ from phalanx.controllers.binder.reservation_pod import VISIBLE, VISIBLE_VARIABLE
 from phalanx.controllers.grouper.settings import KAI
 from phalanx.controllers.podgroup import OUR_SCHEDULERS
 from phalanx.dialects.gates import GATE
-from phalanx.dialects.group_references import LABEL, MARKS, SPEC, Mark
+from phalanx.dialects.group_references import LABEL, REFERENCE_FIELDS, SPEC, ReferenceField
 from phalanx.dialects.kinds.fields import CelRule
 from phalanx.dialects.pods import GPU_CONTAINER, GPU_FRACTION, GPU_MEMORY
 from phalanx.model.kinds import POD, Document, Kind, kind_of
@@ -142,7 +142,7 @@ _GATED = (
 )
 
 
-def _names_group(mark: Mark) -> str:
+def _names_group(mark: ReferenceField) -> str:
     if mark.place == SPEC:
         return "has(object.spec.schedulingGroup)"
     named = (_labelled if mark.place == LABEL else _annotated)(mark.key)
@@ -150,7 +150,7 @@ def _names_group(mark: Mark) -> str:
     return f"({is_theirs} && {named})" if mark.scheduler else named
 
 
-_IN_A_GANG = " || ".join(map(_names_group, MARKS))
+_IN_A_GANG = " || ".join(map(_names_group, REFERENCE_FIELDS))
 
 _SHARER = f"object.metadata.annotations['{GPU_CONTAINER}']"
 _TOLD = (

@@ -126,8 +126,8 @@ class Gang:
     keeps_places: bool = False
     """Members that found a place keep it while others have none, until the time is up."""
     quorum: Quorum = Quorum.PRESENT
-    bundle: tuple[str, ...] = ()
-    """Groups that start together with it, itself among them; empty when it stands alone."""
+    gang_group: tuple[str, ...] = ()
+    """Groups that start together with it, itself among them; empty when it starts alone."""
     pieces: tuple["Gang", ...] = ()
     """The groups of which it was put together, each as it stands alone."""
     reported: Mapping[str, Counts] | None = None

@@ -283,7 +283,8 @@ def _plenty(account: Account, space: ResourceSpace) -> float:
 
 
 def _closed(queue: Queue) -> Verdict:
-    return Verdict.refuse("capacity", "QueueNotOpen", f"queue {queue.name} is {queue.state or 'not open'}", queue=queue.name)
+    state = queue.state or "not open"
+    return Verdict.refuse("capacity", "QueueNotOpen", f"queue {queue.name} is {state}", queue=queue.name, state=state)
 
 
 def _compare(left: Account, right: Account) -> int:

@@ -70,7 +70,7 @@ class PredicatesPlugin:
         for name, verdict in self._prefilters(session, task.task.shape):
             if not verdict.ok:
                 message = f"plugin {name} pre-predicates failed {verdict.message}"
-                return Verdict.refuse(self.name, verdict.reason, message, **verdict.numbers)
+                return Verdict.refuse(self.name, verdict.reason, message, **verdict.numbers, cause=verdict.message)
         return YES
 
     def _prefilters(self, session: Session, shape: Shape) -> Iterator[tuple[str, Verdict]]:

@@ -154,4 +154,5 @@ class ProportionPlugin:
 
 
 def _closed(plugin: str, queue: Queue) -> Verdict:
-    return Verdict.refuse(plugin, "QueueNotOpen", f"queue {queue.name} is {queue.state or 'not open'}", queue=queue.name)
+    state = queue.state or "not open"
+    return Verdict.refuse(plugin, "QueueNotOpen", f"queue {queue.name} is {state}", queue=queue.name, state=state)

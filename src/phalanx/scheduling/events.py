@@ -12,7 +12,7 @@ from typing import Any
 from phalanx.controllers.controller import Create, Patch, RecordEvent
 from phalanx.controllers.objects import group_of
 from phalanx.errors import ClusterError
-from phalanx.explain.event_text import bind_text, gang_events
+from phalanx.explain.events import bind_text, gang_events
 from phalanx.explain.gangs import GangBook
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import EVENT, POD

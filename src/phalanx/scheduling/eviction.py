@@ -5,7 +5,7 @@ from functools import partial
 
 from phalanx.controllers.controller import Evict, RecordEvent
 from phalanx.errors import ClusterError
-from phalanx.explain.event_text import eviction_text
+from phalanx.explain.events import eviction_text
 from phalanx.model.kinds import POD, Document
 from phalanx.model.status import Status
 from phalanx.scheduling.cache import SchedulerCache

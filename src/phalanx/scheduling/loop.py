@@ -12,7 +12,7 @@ from enum import Enum
 
 from phalanx.controllers.objects import controller_of, group_of
 from phalanx.dialects.gates import came_to_gate
-from phalanx.explain.membership import is_admitted
+from phalanx.explain.gang_status import is_admitted
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey

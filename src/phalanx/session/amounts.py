@@ -88,7 +88,7 @@ def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vec
             name = space.names[row]
             numbers: dict[str, Any] = {
                 "queue": queue, "resource": name, "limit": float(limit[row]),
-                "taken": float(taken[row]), "wanted": float(request[row]),
+                "taken": float(taken[row]), "wanted": float(request[row]), "bound": word,
             }  # fmt: skip
             message = (
                 f"queue {queue} has {readable(name, float(taken[row]))} of {readable(name, float(limit[row]))} {name} {word};"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from phalanx.dialects.gates import as_made
-from phalanx.dialects.group_references import relinked
+from phalanx.dialects.group_references import with_group_name
 from phalanx.dialects.pods import GPU_GROUP
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
@@ -44,7 +44,7 @@ class ReplacementPods:
     def _without_own_group(self, pod: Document) -> Document:
         """Return a pod without the link to a group that was made for it alone, and goes with it."""
         owns_one = any(self._store.owned(pod["metadata"]["uid"], kind) for kind in GROUP_BY_DIALECT.values())
-        return relinked(pod, None) if owns_one else pod
+        return with_group_name(pod, None) if owns_one else pod
 
     def _create(self, pod: Document) -> None:
         try:

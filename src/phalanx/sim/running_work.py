@@ -10,7 +10,7 @@ from random import Random
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
-from phalanx.explain.membership import has_minimum
+from phalanx.explain.gang_status import has_minimum
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.settings import FOREVER, Settings, seconds_in

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.group_references import Link, first_named, relinked
+from phalanx.dialects.group_references import GroupReference, first_named, with_group_name
 from phalanx.errors import ConfigError, Missing, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of, object_key
 from phalanx.model.task import TaskKey
@@ -89,7 +89,7 @@ def _sorted_by_part(
 def _gang_of_group(cluster: ObjectCluster, group: Document) -> str:
     """Return the gang that a group is, or is a part of."""
     dialect = next((name for name, kind in GROUP_BY_DIALECT.items() if kind == kind_of(group)), "")
-    return cluster.groups.key_of(Link(dialect, object_key(group))) if dialect else object_key(group)
+    return cluster.groups.key_of(GroupReference(dialect, object_key(group))) if dialect else object_key(group)
 
 
 def _has_place(pod: Document) -> bool:
@@ -251,7 +251,7 @@ def _renamed(item: Document, old: str, new: str) -> dict[str, Any]:
     name = new + own.removeprefix(old) if own.startswith(old) else f"{own}-{new}"
     meta = {key: value for key, value in item["metadata"].items() if key != "uid"}
     renamed = {**item, "metadata": {**meta, "name": name}}
-    return relinked(renamed, new) if item["kind"] == "Pod" else renamed
+    return with_group_name(renamed, new) if item["kind"] == "Pod" else renamed
 
 
 def _by_moment(arrivals: Iterable[tuple[float, list[Document]]]) -> Iterator[tuple[float, list[list[Document]]]]:

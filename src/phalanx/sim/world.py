@@ -15,8 +15,7 @@ from phalanx.controllers.objects import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.explain.missing_group import missing_groups
-from phalanx.explain.why import why
+from phalanx.explain.why import missing_groups, why
 from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of

@@ -3,14 +3,14 @@
 from msgspec import field
 
 from phalanx.controllers.grouper.owners import read
-from phalanx.dialects.group_references import MARKS, links_of
+from phalanx.dialects.group_references import REFERENCE_FIELDS, references_of
 from phalanx.dialects.kai import SUBGROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.schema import Meta, PodSpec, Read
 from phalanx.model.kinds import Document, split_key
 from phalanx.model.status import ENDED
 
-LINK_KEYS = frozenset({*(mark.key for mark in MARKS), SUBGROUP, ROLE})
+LINK_KEYS = frozenset({*(mark.key for mark in REFERENCE_FIELDS), SUBGROUP, ROLE})
 """Labels and annotations that make a pod a member of a group or of a part of it."""
 
 
@@ -35,7 +35,7 @@ class Member(Read):
     @property
     def links(self) -> set[str]:
         """Return the names of the groups that it says it belongs to, in anybody's words."""
-        return {split_key(link.group)[1] for link in links_of(self.metadata, self.spec)}
+        return {split_key(link.group)[1] for link in references_of(self.metadata, self.spec)}
 
     @property
     def needs_group(self) -> bool:

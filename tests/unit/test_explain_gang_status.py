@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.explain import reason_code as cause
-from phalanx.explain.summary import standing_of
+from phalanx.explain.gang_status import gang_status, reason_code
 from phalanx.model.status import Status
 from phalanx.state.gang_state import GangState
 from phalanx.testing import build
@@ -17,13 +16,13 @@ INQUEUE, TINY = build.pod_group("bert", min_member=1, phase="Inqueue"), build.qu
 GATE: Document = {"schedulingGates": [{"name": "example.com/wait"}]}
 
 
-def cause_of(gang: GangState) -> str:
-    return cause.cause_of(gang, standing_of(gang))
+def code_of(gang: GangState) -> str:
+    return reason_code(gang, gang_status(gang))
 
 
-def cause_in(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
+def code_in(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
     cluster = build.cluster(nodes=2, policy=chosen, **offers).submit(*documents)
-    return cause_of(cluster.run_cycle().decisions.outcomes[0].state)
+    return code_of(cluster.run_cycle().decisions.outcomes[0].state)
 
 
 @pytest.mark.parametrize(
@@ -40,19 +39,19 @@ def cause_in(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
     ],
 )  # fmt: skip
 def test_each_gang_waits_for_one_thing(gang: list[Document], chosen: Any, code: str) -> None:
-    assert cause_in(gang, chosen=chosen) == code
+    assert code_in(gang, chosen=chosen) == code
 
 
 def test_a_gang_that_was_not_tried_says_so() -> None:
     group, pod = build.gang("bert", cpu=1)
     group["status"]["phase"] = "Inqueue"
-    assert cause_in(group, pod, chosen=policy([["gang"]], "backfill")) == "NotTried"
+    assert code_in(group, pod, chosen=policy([["gang"]], "backfill")) == "NotTried"
 
 
-def test_a_gang_that_is_evicted_or_promised_says_so() -> None:
+def test_a_gang_that_is_evicted_or_pipelined_says_so() -> None:
     group, pod = build.pod_group("bert", phase="Running"), build.pod("bert-0", group="bert", on="node-0", cpu=1)
     outcome = build.cluster(policy=PLAIN).submit(group, pod).run_cycle().decisions.outcomes[0].state
     outcome.move(outcome.tasks[0], Status.RELEASING)
-    assert cause_of(outcome) == "Evicted"
+    assert code_of(outcome) == "Evicted"
     outcome.move(outcome.tasks[0], Status.PIPELINED)
-    assert cause_of(outcome) == "Promised"
+    assert code_of(outcome) == "Promised"

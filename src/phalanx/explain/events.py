@@ -1,17 +1,17 @@
-"""What pods and groups are told by events: that they got a node, have to go, start, or that their time is up.
+"""The events of a session: pods got a node or are evicted, groups start or waited too long.
 
-Groups only in the dialects that have no conditions to say it.
+Events about groups are recorded only in the dialects that have no conditions to say it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from phalanx.explain.membership import has_minimum, is_new
+from phalanx.dialects.traits import traits_of
+from phalanx.explain.gang_status import has_minimum, is_new
 from phalanx.model.gang import Gang
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.state.gang_state import GangState
 
-TOLD = frozenset({"coscheduling", "koordinator"})
 SCHEDULED, TIMEOUT = "Scheduled", "ScheduleTimeout"
 
 
@@ -26,20 +26,20 @@ class GangEvent:
 
 
 def bind_text(key: str, node: str) -> str:
-    """Tell that a pod got a node."""
+    """Say that a pod got a node."""
     return f"Successfully assigned {key} to {node}"
 
 
 def eviction_text(eviction: Eviction) -> str:
-    """Tell for whom a pod has to go, if for anybody, and why."""
+    """Say by which action a pod is evicted, for which gang, and why."""
     text = f"By {eviction.action} for {eviction.preemptor}" if eviction.preemptor else f"By {eviction.action}"
     return f"{text}: {eviction.message}" if eviction.message else text
 
 
 def gang_events(decisions: Decisions) -> list[GangEvent]:
     """Return the events of a session, for every group of each gang."""
-    told = [outcome.state for outcome in decisions.outcomes if outcome.state.gang.dialect in TOLD]
-    return [item for state in told for item in _about(state)]
+    states = [outcome.state for outcome in decisions.outcomes if traits_of(outcome.state.gang).records_group_events]
+    return [event for state in states for event in _about(state)]
 
 
 def _about(state: GangState) -> Iterator[GangEvent]:

@@ -1,4 +1,4 @@
-"""Bundles of gangs depend on the groups and pods that are there, not on how they came; and they start whole or not at all."""
+"""Gang groups depend on the groups and pods that are there, not on how they came; and they start whole or not at all."""
 
 import json
 from collections import Counter
@@ -59,7 +59,7 @@ def history(random: Random) -> tuple[ObjectCluster, list[dict[str, Any]]]:
 
 @settings(max_examples=150, deadline=None)
 @given(SEEDS)
-def test_any_history_of_bundles_equals_a_fresh_start(seed: int) -> None:
+def test_any_history_of_gang_groups_equals_a_fresh_start(seed: int) -> None:
     random = Random(seed)
     cluster, present = history(random)
     fresh = ObjectCluster()
@@ -70,7 +70,7 @@ def test_any_history_of_bundles_equals_a_fresh_start(seed: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(SEEDS)
-def test_a_bundle_has_nothing_or_every_minimum_of_its_groups(seed: int) -> None:
+def test_a_gang_group_has_nothing_or_every_minimum_of_its_groups(seed: int) -> None:
     random = Random(seed)
     cluster, _ = history(random)
     for number in range(random.randint(1, 3)):

@@ -1,4 +1,4 @@
-"""What pods carry of a dialect: it is taken off, and what the other dialect needs is put on."""
+"""Labels, annotations and fields by which pods are in a gang: those of one dialect are removed, those of another added."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from typing import Any
 
 from phalanx.dialects import gates, kai, koordinator, kueue, native, yunikorn
 from phalanx.dialects.cluster import describe
-from phalanx.dialects.convert.groups import BUNDLE, QUOTA, Group, Lost
-from phalanx.dialects.group_references import relinked
+from phalanx.dialects.convert.groups import GANG_GROUP_NAME, QUOTA, Lost, NeutralGang
+from phalanx.dialects.group_references import with_group_name
 from phalanx.dialects.pods import ROLE, TASK_GROUP
 from phalanx.model.kinds import Document
 
-SAID = frozenset({
-    ROLE, TASK_GROUP, kai.SUBGROUP, yunikorn.TASK_GROUPS, yunikorn.QUEUE, kueue.QUEUE, kueue.TOTAL_COUNT, QUOTA, BUNDLE,
+MODELLED = frozenset({
+    ROLE, TASK_GROUP, kai.SUBGROUP, yunikorn.TASK_GROUPS, yunikorn.QUEUE, kueue.QUEUE, kueue.TOTAL_COUNT, QUOTA, GANG_GROUP_NAME,
     gates.GATE, gates.MIN_MEMBER, gates.PLAN, "volcano.sh/queue-name", native.QUEUE, "kai.scheduler/queue", "volcano.sh/task-index",
     koordinator.MIN_AVAILABLE, koordinator.SIGS_MIN_AVAILABLE, "kueue.x-k8s.io/managed", "kueue.x-k8s.io/role-hash",
 })  # fmt: skip
@@ -32,8 +32,8 @@ OF_A_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "generation", "ma
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """What to put on a pod."""
+class PodPatch:
+    """What to add to a pod."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -47,17 +47,17 @@ def dialect_of(key: str) -> str:
 
 def is_foreign(key: str, dialect: str) -> bool:
     """Tell whether a label or annotation means something in other dialects alone."""
-    return key in SAID or dialect_of(key) not in ("", dialect)
+    return key in MODELLED or dialect_of(key) not in ("", dialect)
 
 
-def kept(group: Group, dialect: str) -> dict[str, str]:
+def kept(group: NeutralGang, dialect: str) -> dict[str, str]:
     """Return the annotations of a gang that mean the same in this dialect."""
     return {key: text for key, text in group.annotations.items() if not is_foreign(key, dialect)}
 
 
 def bare(pod: Document, dialect: str) -> dict[str, Any]:
     """Return a pod as it would be submitted, without anything that is said in a dialect other than this one."""
-    free = relinked(gates.as_made(pod), None)
+    free = with_group_name(gates.as_made(pod), None)
     meta = {key: value for key, value in free["metadata"].items() if key not in OF_A_CLUSTER}
     for table in ("labels", "annotations"):
         kept = {key: text for key, text in (meta.pop(table, None) or {}).items() if not is_foreign(key, dialect)}
@@ -67,10 +67,10 @@ def bare(pod: Document, dialect: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, **({"schedulingGates": held} if held else {})}}
 
 
-def marked(pod: Document, marks: Marks, group: Group, dialect: str) -> dict[str, Any]:
-    """Return a bare pod with marks on it, for the scheduler that reads them."""
-    meta, spec = dict(pod["metadata"]), {**pod["spec"], **marks.spec}
-    for table, more in (("labels", marks.labels), ("annotations", marks.annotations)):
+def patched(pod: Document, patch: PodPatch, group: NeutralGang, dialect: str) -> dict[str, Any]:
+    """Return a bare pod as a member of a gang, for the scheduler that reads this dialect."""
+    meta, spec = dict(pod["metadata"]), {**pod["spec"], **patch.spec}
+    for table, more in (("labels", patch.labels), ("annotations", patch.annotations)):
         meta |= {table: {**(meta.get(table) or {}), **more}} if more else {}
     if spec.get("schedulerName") in SCHEDULERS.values():
         spec.pop("schedulerName")
@@ -80,7 +80,7 @@ def marked(pod: Document, marks: Marks, group: Group, dialect: str) -> dict[str,
     return {**pod, "metadata": meta, "spec": spec}
 
 
-def lost_marks(group: Group, dialect: str) -> Iterator[Lost]:
+def lost_metadata(group: NeutralGang, dialect: str) -> Iterator[Lost]:
     """Yield what pods say in their dialect that the model does not hold."""
     for member in group.members:
         meta = member.document["metadata"]
@@ -88,10 +88,10 @@ def lost_marks(group: Group, dialect: str) -> Iterator[Lost]:
             yield Lost(describe(member.document), "metadata.ownerReferences", "it is written as a pod that nobody owns")
         for table in ("labels", "annotations"):
             for key in meta.get(table) or {}:
-                if key not in SAID and is_foreign(key, dialect) and not _is_mark(member.document, table, key):
+                if key not in MODELLED and is_foreign(key, dialect) and not _names_group(member.document, table, key):
                     yield Lost(describe(member.document), f"metadata.{table}[{key!r}]", f"only {dialect_of(key)} knows it")
 
 
-def _is_mark(pod: Document, table: str, key: str) -> bool:
+def _names_group(pod: Document, table: str, key: str) -> bool:
     """Tell whether a pod names its group by this."""
-    return key not in (relinked(pod, None)["metadata"].get(table) or {})
+    return key not in (with_group_name(pod, None)["metadata"].get(table) or {})
