@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.model.kinds import Document

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.commands import SERVER
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
+from phalanx.dev.layout import SERVER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.dialects.bind_requests import FAILED_BINDS

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.helm import rendered
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.manifests.install import FOLDER
 from tests.support import same_gang as speech
+from tests.support.helm import rendered
 from tests.support.http_api import connection_to
 from tests.support.live_gangs import Ranks
 from tests.support.store_contract import Api, eventually

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from tests.support.bind_audit import BindAudit

@@ -22,7 +22,7 @@ from phalanx.sim.faults import Faults
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.replacement_pods import Comebacks
 from phalanx.sim.settings import Settings
-from phalanx.store.watch_history import Event
+from phalanx.store.watch_history import ObjectChange
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support.controller_store import Stage
@@ -45,7 +45,7 @@ class BindStage(Stage):
         self.store.listen(self._hear)
         self.make(*(build.node(f"node-{number}", cpu=64, gpus=4) for number in range(nodes)))
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         had_node = event.before is not None and event.before["spec"].get("nodeName") if event.kind is POD else True
         if not had_node and event.object["spec"].get("nodeName") and event.object["metadata"]["namespace"] != HOME:
             self.binds.append(event.object["metadata"]["name"])

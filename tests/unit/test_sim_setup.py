@@ -14,7 +14,7 @@ from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.settings import Settings
 from phalanx.sim.setup import ARRIVES, cast, copy_of, set_stage, set_workload
 from phalanx.sim.world import World
-from phalanx.store.watch_history import Event
+from phalanx.store.watch_history import ObjectChange
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support import sim_worlds as worlds
@@ -56,7 +56,7 @@ def test_pods_may_come_apart_from_their_gang() -> None:
     world = staged(build.gang("train", tasks=3), arrivals=named)
     came: dict[str, float] = {}
 
-    def hear(event: Event) -> None:
+    def hear(event: ObjectChange) -> None:
         came.setdefault(event.object["metadata"]["name"], world.now - world.start)
 
     world.store.listen(hear)

@@ -9,7 +9,7 @@ from phalanx.sim.traces import FORMATS, guess, read_trace
 from phalanx.sim.traces.names import LONGEST, Names
 from phalanx.sim.traces.tasks import spread
 from phalanx.sim.traces.trace_cluster import made_cluster
-from phalanx.sim.workload import Gang, Part
+from phalanx.sim.workload import WorkloadGang, WorkloadPart
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 JOBS = "job_id,num_gpu,submit_time,duration\n"
@@ -22,8 +22,8 @@ def jobs_file(folder: Path, *rows: str, columns: str = JOBS) -> Path:
     return path
 
 
-def gang(submitted: float, duration: float, tasks: int = 1, **request: str) -> Gang:
-    return Gang(f"at-{submitted}", submitted, duration, (Part(tasks, request),))
+def gang(submitted: float, duration: float, tasks: int = 1, **request: str) -> WorkloadGang:
+    return WorkloadGang(f"at-{submitted}", submitted, duration, (WorkloadPart(tasks, request),))
 
 
 def gpus(count: int) -> dict[str, str]:
@@ -63,7 +63,7 @@ def test_a_file_may_begin_with_a_byte_order_mark_and_quote_its_cells(tmp_path: P
     path = tmp_path / "jobs.csv"
     path.write_bytes('\ufeff"job_id","num_gpu","submit_time","duration"\r\n"a","2","5","60"\r\n'.encode())
     assert guess([path]) == "tiresias"
-    assert read_trace("tiresias", [path]).workload.gangs == (Gang("a", 0, 60, (Part(1, gpus(2)),)),)
+    assert read_trace("tiresias", [path]).workload.gangs == (WorkloadGang("a", 0, 60, (WorkloadPart(1, gpus(2)),)),)
 
 
 def test_a_short_row_is_refused_alone(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from time import perf_counter
 
 import msgspec
 
+from phalanx.bench.measure import peak_rss_bytes
 from phalanx.bench.report import machine
-from phalanx.bench.row import peak_rss_bytes
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.kai import read_kai_policy
 from phalanx.config.volcano import read_policy

@@ -24,7 +24,7 @@ from phalanx.cli.lookup import START, address_file, running_address
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
-    from phalanx.store.kube.connect import Access
+    from phalanx.store.kube.connect import ClusterAccess
 
 VARIABLE = "PHALANX_SERVER"
 REACHED_BY = ("server", "kubeconfig", "context", "namespace")
@@ -101,7 +101,7 @@ def cluster_options(namespace_help: str) -> Callable[[Command], Command]:
     return dressed
 
 
-def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> "Access":
+def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> "ClusterAccess":
     """Decide which cluster is meant."""
     from phalanx.errors import Unreachable
     from phalanx.store.kube.connect import HOST, access, kubeconfig_paths
@@ -120,14 +120,14 @@ def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> 
     raise Unreachable(f"no cluster at {address_file()}: {START}")
 
 
-def _at(address: str) -> "Access":
+def _at(address: str) -> "ClusterAccess":
     from phalanx.errors import Unreachable
-    from phalanx.store.kube.connect import Access
+    from phalanx.store.kube.connect import ClusterAccess
     from phalanx.store.kube.credentials import Fixed
 
     if not address.startswith(("http://", "https://")):
         raise Unreachable(f"no cluster at {address!r}: write a URL such as http://127.0.0.1:8001")
-    return Access(address, "", Fixed())
+    return ClusterAccess(address, "", Fixed())
 
 
 def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ctx: click.Context | None = None) -> Result:

@@ -48,7 +48,7 @@ def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
     from phalanx.cli.get_run import show
 
     async def shown(client: "Client", namespace: str) -> None:
-        await show(client, Options(namespace=namespace, **options))
+        await show(client, GetOptions(namespace=namespace, **options))
 
     try:
         ask(reach, shown)
@@ -58,7 +58,7 @@ def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GetOptions:
     """What was typed."""
 
     kind: str

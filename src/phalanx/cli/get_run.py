@@ -8,20 +8,20 @@ import click
 import msgspec
 
 from phalanx.cli import output
-from phalanx.cli.get import Options
+from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import filled
 from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
 from phalanx.errors import Forbidden, Gone, Missing
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
-from phalanx.web.columns import Column, Document, columns_of
+from phalanx.web.columns import Document, TableColumn, columns_of
 
 BETWEEN_LOOKS_SECONDS = 0.5
 """What changes together is shown together."""
 
 
-async def show(client: Client, asked: Options) -> None:
+async def show(client: Client, asked: GetOptions) -> None:
     """Show what was asked for."""
     word, names = split_name(asked.kind, asked.names)
     table = _Table(client, asked)
@@ -37,14 +37,14 @@ async def show(client: Client, asked: Options) -> None:
         await _follow(client, asked, kinds, table)
 
 
-async def _listed(client: Client, asked: Options, kinds: Sequence[Kind]) -> list[Document]:
+async def _listed(client: Client, asked: GetOptions, kinds: Sequence[Kind]) -> list[Document]:
     found: list[Document] = []
     for kind in kinds:
         found += (await client.list(kind, asked.place, labels=asked.labels)).items
     return found
 
 
-async def _follow(client: Client, asked: Options, kinds: Sequence[Kind], table: "_Table") -> None:
+async def _follow(client: Client, asked: GetOptions, kinds: Sequence[Kind], table: "_Table") -> None:
     """Show every change of some kinds; an end or a gap in a watch begins a new one."""
 
     async def follow(kind: Kind) -> None:
@@ -92,7 +92,7 @@ async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> li
 
 async def names_here(client: Client, word: str, namespace: str) -> list[str]:
     """Return the names of the objects of a kind in a namespace, or of the gangs."""
-    asked = Options(word, (), namespace)
+    asked = GetOptions(word, (), namespace)
     found = await gangs(client, namespace) if is_gang(word) else await _listed(client, asked, await kinds_here(client, word))
     return sorted(str(item["metadata"]["name"]) for item in found)
 
@@ -120,7 +120,7 @@ async def _told(client: Client, namespace: str) -> list[Document]:
     return found
 
 
-async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], table: "_Table") -> None:
+async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...], table: "_Table") -> None:
     if asked.labels:
         raise click.UsageError("gangs have no labels; choose pods or podgroups by them")
     shown = await gangs(client, asked.place, names)
@@ -152,7 +152,7 @@ async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], ta
 class _Table:
     """Writes objects in the form that was asked for."""
 
-    def __init__(self, client: Client, asked: Options) -> None:
+    def __init__(self, client: Client, asked: GetOptions) -> None:
         self._client, self._asked = client, asked
         self._widths: list[int] = []
 
@@ -216,7 +216,7 @@ class _Table:
     def _shows_place(self, item: Document) -> bool:
         return self._asked.everywhere and "namespace" in item["metadata"]
 
-    def _columns(self, item: Document) -> list[Column]:
+    def _columns(self, item: Document) -> list[TableColumn]:
         return columns_of(item["kind"], self._client.now, is_wide=self._asked.form == "wide")
 
 

@@ -18,10 +18,10 @@ from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
-from phalanx.controllers.quarantine import RefusalController
+from phalanx.controllers.quarantine import QuarantineController
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
-from phalanx.controllers.volcano_job.controller import VolcanoJobs
+from phalanx.controllers.volcano_job.controller import VolcanoJobController
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.session.cycle import Catalogue
@@ -57,12 +57,13 @@ def standard_controllers(
     chosen = settings or ControllerSettings()
     grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [
-        VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
+        VolcanoJobController(make_pair, has_admission=has_admission),
+        CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(chosen.reservation_image), GpuReservations(),
         grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(),
-        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), RefusalController(),
+        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

@@ -26,21 +26,21 @@ LONGEST_NAME = 52
 """A job's name adds eleven characters, and 63 is the limit."""
 
 
-class TemplateMeta(Read):
+class CronJobTemplateMetaRead(Read):
     """What every job of a schedule is marked with."""
 
     labels: Strings = None
     annotations: Strings = None
 
 
-class Template(Read):
+class CronJobTemplateRead(Read):
     """The job to make."""
 
-    metadata: TemplateMeta | None = None
+    metadata: CronJobTemplateMetaRead | None = None
     spec: dict[str, Any] | None = None
 
 
-class CronJobSpec(Read):
+class CronJobSpecRead(Read):
     """When to make what, and what to keep."""
 
     schedule: str
@@ -48,37 +48,37 @@ class CronJobSpec(Read):
     concurrency_policy: str | None = None
     starting_deadline_seconds: Int32 | None = None
     suspend: bool | None = None
-    job_template: Template | None = None
+    job_template: CronJobTemplateRead | None = None
     successful_jobs_history_limit: Int32 | None = None
     failed_jobs_history_limit: Int32 | None = None
 
 
-class CronJobStatus(Read):
+class CronJobStatusRead(Read):
     """What happened before."""
 
     last_schedule_time: str | None = None
 
 
-class CronJob(Read):
+class CronJobRead(Read):
     """A schedule for jobs."""
 
     metadata: Meta
-    spec: CronJobSpec
-    status: CronJobStatus | None = None
+    spec: CronJobSpecRead
+    status: CronJobStatusRead | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CronSchedule:
     """A schedule that was checked."""
 
-    read: CronJob
+    read: CronJobRead
     cron: Cron
     zone: tzinfo
     policy: str
 
     def due(self, now: float) -> float | None:
         """Return the moment for which a job is due; None when there is none, or it is too late."""
-        spec, status = self.read.spec, self.read.status or CronJobStatus()
+        spec, status = self.read.spec, self.read.status or CronJobStatusRead()
         since = moment_of(status.last_schedule_time or "") or moment_of(self.read.metadata.creation_timestamp or "") or 0.0
         moment = self.cron.last(now, self.zone)
         deadline = spec.starting_deadline_seconds
@@ -121,14 +121,14 @@ class CronJobController:
 # --- reading -------------------------------------------------------------------------------------------------------------
 
 
-def _checked(document: Document) -> Plan:
-    found = read(document, CronJob)
+def _checked(document: Document) -> CronSchedule:
+    found = read(document, CronJobRead)
     policy = found.spec.concurrency_policy or ALLOW
     if policy not in POLICIES:
         raise SnapshotError(f"spec.concurrencyPolicy: {policy!r} is unknown; write {', '.join(POLICIES)}")
     if len(found.metadata.name) > LONGEST_NAME:
         raise SnapshotError(f"metadata.name: too long for the names of its jobs; write at most {LONGEST_NAME} characters")
-    return Plan(found, _cron(found.spec.schedule), _zone(found.spec.time_zone), policy)
+    return CronSchedule(found, _cron(found.spec.schedule), _zone(found.spec.time_zone), policy)
 
 
 def _cron(text: str) -> Cron:
@@ -157,7 +157,7 @@ def job_name(schedule: str, moment: float) -> str:
     return f"{schedule}-{int(moment // 60)}"
 
 
-def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) -> tuple[list[Write], float | None]:
+def _made(view: View, document: Document, plan: CronSchedule, jobs: Sequence[Document]) -> tuple[list[Write], float | None]:
     """Return what to do for the moment that is due, and that moment once it is dealt with."""
     moment, key = plan.due(view.now), key_of(document)
     if moment is None:
@@ -172,9 +172,9 @@ def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) 
     return [*replaced, Create(_job(document, plan, moment)), RecordEvent(document, "SuccessfulCreate", f"made job {name}")], moment
 
 
-def _job(document: Document, plan: Plan, moment: float) -> dict[str, Any]:
-    template, key = plan.read.spec.job_template or Template(), key_of(document)
-    marks = template.metadata or TemplateMeta()
+def _job(document: Document, plan: CronSchedule, moment: float) -> dict[str, Any]:
+    template, key = plan.read.spec.job_template or CronJobTemplateRead(), key_of(document)
+    marks = template.metadata or CronJobTemplateMetaRead()
     stamp = datetime.fromtimestamp(moment, plan.zone).isoformat().replace("+00:00", "Z")
     meta = {
         "namespace": key.namespace, "name": job_name(key.name, moment), "labels": dict(marks.labels or {}),
@@ -196,7 +196,7 @@ def _removed(job: Document) -> Delete:
     return Delete(VOLCANO_JOB, key.namespace, key.name, meta_of(job)["uid"])
 
 
-def _forgotten(plan: Plan, jobs: Sequence[Document]) -> list[Write]:
+def _forgotten(plan: CronSchedule, jobs: Sequence[Document]) -> list[Write]:
     """Remove the oldest of the jobs that have ended."""
     spec = plan.read.spec
     limits = ((SUCCEEDED, spec.successful_jobs_history_limit, 3), (LOST, spec.failed_jobs_history_limit, 1))

@@ -38,31 +38,31 @@ class TaskProbe(Read):
     phase: str = ""
 
 
-class Probe(Read):
+class FlowProbe(Read):
     """What must hold besides."""
 
     task_status_list: list[TaskProbe] | None = None
 
 
-class DependsOn(Read):
+class FlowStepDependencies(Read):
     """What a step waits for."""
 
     targets: list[str] | None = None
-    probe: Probe | None = None
+    probe: FlowProbe | None = None
 
 
-class StepPatch(Read):
+class FlowStepPatch(Read):
     """What differs from the template."""
 
     job_spec: Spec | None = None
 
 
-class Step(Read):
+class FlowStep(Read):
     """One job of a flow, with the name of its template."""
 
     name: str
-    depends_on: DependsOn | None = None
-    patch: StepPatch | None = None
+    depends_on: FlowStepDependencies | None = None
+    patch: FlowStepPatch | None = None
 
     @property
     def targets(self) -> Sequence[str]:
@@ -76,27 +76,27 @@ class Step(Read):
         return (probe.task_status_list if probe else None) or ()
 
 
-class FlowSpec(Read):
+class JobFlowSpecRead(Read):
     """The steps, and what becomes of their jobs at the end."""
 
-    flows: list[Step] | None = None
+    flows: list[FlowStep] | None = None
     job_retain_policy: str | None = None
 
 
-class Flow(Read):
+class JobFlowRead(Read):
     """A JobFlow."""
 
     metadata: Meta
-    spec: FlowSpec | None = None
+    spec: JobFlowSpecRead | None = None
 
     @property
-    def steps(self) -> Sequence[Step]:
+    def steps(self) -> Sequence[FlowStep]:
         """What is to be done, in the order in which it is written."""
         return (self.spec.flows if self.spec else None) or ()
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class FlowJobs:
     """The jobs of a flow by name, and the names of those that were completed and are gone."""
 
     there: Mapping[str, Document]
@@ -154,9 +154,9 @@ def _names(flow: Document, template: str) -> bool:
     return any(inside(step, "name") == template for step in inside(flow, "spec", "flows") or ())
 
 
-def _checked(document: Document) -> Flow:
+def _checked(document: Document) -> JobFlowRead:
     """Read a flow; one that could never be finished is refused."""
-    flow = read(document, Flow)
+    flow = read(document, JobFlowRead)
     names = [step.name for step in flow.steps]
     for number, step in enumerate(flow.steps):
         where = f"spec.flows[{number}]"
@@ -169,7 +169,7 @@ def _checked(document: Document) -> Flow:
     return flow
 
 
-def _refuse_circles(flow: Flow) -> None:
+def _refuse_circles(flow: JobFlowRead) -> None:
     try:
         TopologicalSorter({step.name: step.targets for step in flow.steps}).prepare()
     except CycleError as problem:
@@ -180,12 +180,12 @@ def _refuse_circles(flow: Flow) -> None:
 # --- jobs ----------------------------------------------------------------------------------------------------------------
 
 
-def _jobs(view: View, flow: Document) -> Jobs:
+def _jobs(view: View, flow: Document) -> FlowJobs:
     there = {str(meta_of(job)["name"]): job for job in view.owned(meta_of(flow)["uid"], VOLCANO_JOB)}
-    return Jobs(there, frozenset(inside(flow, "status", LIST_BY_PHASE[COMPLETED]) or ()) - set(there))
+    return FlowJobs(there, frozenset(inside(flow, "status", LIST_BY_PHASE[COMPLETED]) or ()) - set(there))
 
 
-def _made(view: View, document: Document, flow: Flow, jobs: Jobs) -> tuple[list[Write], str]:
+def _made(view: View, document: Document, flow: JobFlowRead, jobs: FlowJobs) -> tuple[list[Write], str]:
     """Return the jobs to make now, and what stands in the way of others."""
     writes, problems, known = list[Write](), list[str](), jobs.names
     for step in flow.steps:
@@ -199,7 +199,7 @@ def _made(view: View, document: Document, flow: Flow, jobs: Jobs) -> tuple[list[
     return writes, "; ".join(problems)
 
 
-def _may_start(flow: str, step: Step, jobs: Jobs) -> bool:
+def _may_start(flow: str, step: FlowStep, jobs: FlowJobs) -> bool:
     targets = [job_name(flow, target) for target in step.targets]
     is_free = all(jobs.phase(target) == COMPLETED for target in targets)
     found = [jobs.there[target] for target in targets if target in jobs.there]
@@ -210,7 +210,7 @@ def _passes(probe: TaskProbe, jobs: Iterable[Document]) -> bool:
     return any(inside(job, "status", "taskStatusCount", probe.task_name, "phase", probe.phase) for job in jobs)
 
 
-def _job(view: View, flow: Document, step: Step) -> Spec:
+def _job(view: View, flow: Document, step: FlowStep) -> Spec:
     key = key_of(flow)
     template, name = view.find(JOB_TEMPLATE, key.namespace, step.name), job_name(key.name, step.name)
     if template is None:
@@ -233,7 +233,7 @@ def _patched(spec: Document, change: Document) -> Spec:
     return {**found, "tasks": [*tasks, *changes.values()]} if tasks or changes else found
 
 
-def _cleaned_up(document: Document, jobs: Jobs) -> list[Write]:
+def _cleaned_up(document: Document, jobs: FlowJobs) -> list[Write]:
     """Delete the jobs of a flow that has succeeded, if it wants that."""
     if inside(document, "spec", "jobRetainPolicy") != DELETE:
         return []
@@ -244,7 +244,7 @@ def _cleaned_up(document: Document, jobs: Jobs) -> list[Write]:
 # --- status --------------------------------------------------------------------------------------------------------------
 
 
-def _reported(document: Document, flow: Flow, jobs: Jobs) -> list[Write]:
+def _reported(document: Document, flow: JobFlowRead, jobs: FlowJobs) -> list[Write]:
     status = {**_lists(jobs), "jobStatusList": _lines(jobs), "state": {"phase": _flow_phase(document, flow, jobs)}}
     old = inside(document, "status") or {}
     changes = {name: value for name, value in status.items() if old.get(name) != value}
@@ -252,14 +252,14 @@ def _reported(document: Document, flow: Flow, jobs: Jobs) -> list[Write]:
     return [Patch(JOB_FLOW, key.namespace, key.name, {"status": changes}, is_status=True)] if changes else []
 
 
-def _lists(jobs: Jobs) -> Spec:
+def _lists(jobs: FlowJobs) -> Spec:
     found: Spec = {name: [] for name in (*LIST_BY_PHASE.values(), OTHERS)}
     for name in jobs.names:
         found[LIST_BY_PHASE.get(jobs.phase(name), OTHERS)].append(name)
     return found
 
 
-def _lines(jobs: Jobs) -> list[Spec]:
+def _lines(jobs: FlowJobs) -> list[Spec]:
     """Return a line for every job that is there."""
     return [
         {
@@ -270,7 +270,7 @@ def _lines(jobs: Jobs) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _flow_phase(document: Document, flow: Flow, jobs: Jobs) -> str:
+def _flow_phase(document: Document, flow: JobFlowRead, jobs: FlowJobs) -> str:
     phases = [jobs.phase(name) for name in jobs.names]
     if is_leaving(document):
         return TERMINATING

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View, Write
+from phalanx.controllers.gang_pods import gang_key, waits
 from phalanx.controllers.objects import key_of
-from phalanx.controllers.pod_gangs import gang_key, waits
 from phalanx.dialects.cluster import IGNORED, ObjectCluster
 from phalanx.dialects.kueue import ADMISSION_GATE
 from phalanx.errors import SnapshotError

@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from phalanx.controllers.controller import Create, Delete, Key, Patch, Write
+from phalanx.controllers.gang_pods import has_started, waits
 from phalanx.controllers.objects import annotations_of, inside, is_leaving, key_of, labels_of, meta_of, owner_reference
-from phalanx.controllers.pod_gangs import has_started, waits
 from phalanx.dialects.group_references import YUNIKORN_APP
 from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
 from phalanx.dialects.yunikorn import TASK_GROUPS, TaskGroupRead
@@ -28,7 +28,7 @@ HANDED_DOWN = ("schedulerName", "priorityClassName", "imagePullSecrets")
 """What of the spec of an originator its placeholders have too."""
 
 Groups = Mapping[str, TaskGroupRead]
-Question = Callable[[Document], bool]
+PodTest = Callable[[Document], bool]
 """About a pod."""
 
 
@@ -62,7 +62,7 @@ def is_placeholder(pod: Document) -> bool:
 # --- before an application starts ----------------------------------------------------------------------------------------
 
 
-def made(app: Application, originator: Document, groups: Groups, image: str) -> list[Write]:
+def create_missing(app: Application, originator: Document, groups: Groups, image: str) -> list[Write]:
     """Return what makes the placeholders that an application lacks before it starts."""
     writes: list[Write] = []
     for group in groups.values():
@@ -77,7 +77,7 @@ def is_present(pod: Document) -> bool:
     return not is_leaving(pod) and inside(pod, "status", "phase") != "Failed"
 
 
-def is_settled(pod: Document) -> bool:
+def needs_no_placeholder(pod: Document) -> bool:
     """Tell whether a pod of an application that runs needs no placeholder any more: it has a place, or takes that of one."""
     return has_started(pod) or REPLACES in annotations_of(pod)
 
@@ -88,7 +88,7 @@ def _free_numbers(app: Application, originator: Document, group: TaskGroupRead, 
     return [number for number in numbers if _name(app.key, originator, group.name, number) not in taken][: max(lacking, 0)]
 
 
-def _count(pods: Iterable[Document], group: str, counts: Question) -> int:
+def _count(pods: Iterable[Document], group: str, counts: PodTest) -> int:
     return sum(group_of(pod) == group and counts(pod) for pod in pods)
 
 
@@ -100,7 +100,7 @@ def group_of(pod: Document) -> str:
 # --- afterwards ----------------------------------------------------------------------------------------------------------
 
 
-def exchanged(app: Application) -> list[Write]:
+def replace_placeholders(app: Application) -> list[Write]:
     """Return what lets pods replace the placeholders whose places they were promised: first it is written down, then one goes."""
     writes: list[Write] = []
     replaced, free = _replaced(app), dict[tuple[str, str], list[Document]]()
@@ -126,21 +126,21 @@ def _promised_node(pod: Document) -> str:
     return str(inside(pod, "status", "nominatedNodeName") or "") if may_replace else ""
 
 
-def spared(app: Application, groups: Groups, counts: Question) -> list[Write]:
+def remove_surplus(app: Application, groups: Groups, counts: PodTest) -> list[Write]:
     """Return what removes placeholders that nobody needs: replaced, ended, or too many beside the pods that count."""
     kept, replaced = set[str](), _replaced(app)
     useful = [pod for pod in app.placeholders if not (_has_ended(pod) or meta_of(pod)["name"] in replaced)]
     for group in groups.values():
         wanted = max(group.min_member - _count(app.real, group.name, counts), 0)
         kept.update([meta_of(pod)["name"] for pod in useful if group_of(pod) == group.name][:wanted])
-    return dropped(pod for pod in app.placeholders if meta_of(pod)["name"] not in kept)
+    return remove_placeholders(pod for pod in app.placeholders if meta_of(pod)["name"] not in kept)
 
 
 def _has_ended(pod: Document) -> bool:
     return inside(pod, "status", "phase") in ENDED
 
 
-def dropped(placeholders: Iterable[Document]) -> list[Write]:
+def remove_placeholders(placeholders: Iterable[Document]) -> list[Write]:
     """Return what removes placeholders."""
     return list(map(_deleted, placeholders))
 

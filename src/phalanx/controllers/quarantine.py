@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View, Write
+from phalanx.controllers.gang_pods import gang_keys, members, waits
 from phalanx.controllers.objects import PROBLEM, annotations_of, controller_of, inside, is_leaving, key_of, meta_of
-from phalanx.controllers.pod_gangs import gang_keys, members, waits
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import SIGS_GROUP, may_name_several, named_groups
 from phalanx.errors import SnapshotError
@@ -38,13 +38,13 @@ POD_ALONE, MEMBERS, CONTESTED = "pod", "members", "contested"
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Key):
+class QuarantineKey(Key):
     """What to look at: a group object of a dialect, a pod, the pods of a gang, or all pods that name several groups."""
 
     about: str
 
 
-class RefusalController:
+class QuarantineController:
     """Tells groups and pods why they are set aside."""
 
     name = "refusals"
@@ -59,7 +59,7 @@ class RefusalController:
 
     def reconcile(self, view: View, key: Key) -> Result:
         """Write what is wrong on the objects with which it is wrong, once, and take back what is not wrong any more."""
-        assert isinstance(key, Question), "only our own questions come back"
+        assert isinstance(key, QuarantineKey), "only our own questions come back"
         if key.about in GROUP_BY_DIALECT:
             return _group(view, key, key.about)
         found = list(_pods(view, key))
@@ -70,32 +70,32 @@ class RefusalController:
 # --- what to look at -----------------------------------------------------------------------------------------------------
 
 
-def _about_pod(view: View, pod: Document) -> Iterator[Question]:
+def _about_pod(view: View, pod: Document) -> Iterator[QuarantineKey]:
     gangs = {gang_keys(pod)[dialect] for dialect in _beside_others(pod)}
     place = key_of(pod)
     if gangs and (waits(pod) or is_leaving(pod) or view.find(POD, place.namespace, place.name) is None):
-        yield from (Question(key.namespace, key.name, MEMBERS) for key in gangs)
+        yield from (QuarantineKey(key.namespace, key.name, MEMBERS) for key in gangs)
     elif not gangs and waits(pod):
-        yield Question(place.namespace, place.name, POD_ALONE)
+        yield QuarantineKey(place.namespace, place.name, POD_ALONE)
 
 
-def _about_group(view: View, kind: Kind, group: Document) -> Iterator[Question]:
+def _about_group(view: View, kind: Kind, group: Document) -> Iterator[QuarantineKey]:
     key, dialect = key_of(group), DIALECT_BY_KIND[kind]
     is_there = view.find(kind, key.namespace, key.name) is not None
     if is_there:
-        yield Question(key.namespace, key.name, dialect)
+        yield QuarantineKey(key.namespace, key.name, dialect)
     born = moment_of(str(meta_of(group).get("creationTimestamp") or "")) or 0.0
     if not is_there or view.now - born <= YOUNG_SECONDS:
         if any(view.within(other, key.namespace) for other in DIALECT_BY_KIND if other is not kind):
-            yield Question(key.namespace, "", CONTESTED)
+            yield QuarantineKey(key.namespace, "", CONTESTED)
         if dialect in BESIDE_OTHERS:
-            yield Question(key.namespace, key.name, MEMBERS)
+            yield QuarantineKey(key.namespace, key.name, MEMBERS)
 
 
-def _about_set(view: View, owner: Document) -> Iterator[Question]:
+def _about_set(view: View, owner: Document) -> Iterator[QuarantineKey]:
     uid = str(meta_of(owner).get("uid", ""))
     for dialect, kind in GROUP_BY_DIALECT.items():
-        yield from (Question(*_place(group), dialect) for group in view.owned(uid, kind))
+        yield from (QuarantineKey(*_place(group), dialect) for group in view.owned(uid, kind))
 
 
 def _place(document: Document) -> tuple[str, str]:
@@ -179,7 +179,7 @@ def _transition(item: Document) -> int:
 # --- pods ----------------------------------------------------------------------------------------------------------------
 
 
-def _pods(view: View, question: Question) -> Iterable[Document]:
+def _pods(view: View, question: QuarantineKey) -> Iterable[Document]:
     """Return the pods that a question is about, the oldest of a gang first."""
     if question.about == MEMBERS:
         return filter(_beside_others, members(view, Key(question.namespace, question.name), BESIDE_OTHERS))

@@ -22,7 +22,7 @@ ALWAYS_THERE = (DEFAULT, ROOT)
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 
 
-class Target(Read):
+class QueueCommandTarget(Read):
     """What a command is for."""
 
     api_version: str = ""
@@ -31,12 +31,12 @@ class Target(Read):
     uid: str = ""
 
 
-class Command(Read):
+class QueueCommandRead(Read):
     """A wish that somebody has written down."""
 
     metadata: Meta
     action: str = ""
-    target: Target | None = None
+    target: QueueCommandTarget | None = None
 
 
 def queue_of(group: Document) -> str:
@@ -127,7 +127,7 @@ def _in_vain(command: Document, name: str) -> list[Write]:
 
 def _obeyed(view: View, queue: Document, document: Document) -> list[Write]:
     try:
-        command = read(document, Command)
+        command = read(document, QueueCommandRead)
     except SnapshotError as problem:
         return [RecordEvent(queue, "InvalidCommand", str(problem), is_warning=True)]
     named = command.target.uid if command.target else ""

@@ -10,20 +10,20 @@ being a gang, or started, stands in an annotation of its originator, which the d
 from collections.abc import Iterable, Sequence
 
 from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View
+from phalanx.controllers.gang_pods import gang_key, has_started, members, waits
 from phalanx.controllers.objects import annotations_of, inside, is_leaving, key_of
 from phalanx.controllers.placeholders import (
     IMAGE,
     Application,
     Groups,
     application,
-    dropped,
-    exchanged,
+    create_missing,
     is_present,
-    is_settled,
-    made,
-    spared,
+    needs_no_placeholder,
+    remove_placeholders,
+    remove_surplus,
+    replace_placeholders,
 )
-from phalanx.controllers.pod_gangs import gang_key, has_started, members, waits
 from phalanx.dialects.fields import seconds
 from phalanx.dialects.group_references import YUNIKORN
 from phalanx.dialects.yunikorn import (
@@ -67,7 +67,7 @@ class YuniKornController:
         app = application(key, filter(self._is_ours, members(view, key, (YUNIKORN,))))
         originator = app.originator
         if originator is None or _is_over(originator) or DEGRADED in annotations_of(originator):
-            return Result(dropped(app.placeholders))
+            return Result(remove_placeholders(app.placeholders))
         if STARTED in annotations_of(originator):
             return _go_on(view, app, originator)
         if any(map(has_started, app.real)):
@@ -83,12 +83,12 @@ class YuniKornController:
         deadline = _created(originator) + policy.timeout_seconds
         if view.now >= deadline:
             ended = _failed(app, originator, policy) if policy.is_hard else _degraded(originator, policy, deadline)
-            return Result([*dropped(app.placeholders), *ended.writes])
+            return Result([*remove_placeholders(app.placeholders), *ended.writes])
         groups, settled = _groups(originator), max(map(_created, app.real)) + ARRIVAL_SECONDS
-        writes = spared(app, groups, is_present)
+        writes = remove_surplus(app, groups, is_present)
         if view.now < settled:
             return Result(writes, again=min(settled, deadline))
-        return Result([*writes, *made(app, originator, groups, self._image)], again=deadline)
+        return Result([*writes, *create_missing(app, originator, groups, self._image)], again=deadline)
 
 
 def _is_over(originator: Document) -> bool:
@@ -122,9 +122,11 @@ def _go_on(view: View, app: Application, originator: Document) -> Result:
     if not app.placeholders:
         return NOTHING
     if view.now < deadline:
-        return Result([*exchanged(app), *spared(app, _groups(originator), is_settled)], again=deadline)
+        return Result([*replace_placeholders(app), *remove_surplus(app, _groups(originator), needs_no_placeholder)], again=deadline)
     text = f"room was kept for {len(app.placeholders)} more pods, and they did not come within {timeout:g} s; it is given back"
-    return Result([*dropped(app.placeholders), RecordEvent(originator, RELEASED, text, is_warning=True, is_expected=True)])
+    return Result(
+        [*remove_placeholders(app.placeholders), RecordEvent(originator, RELEASED, text, is_warning=True, is_expected=True)]
+    )
 
 
 def _degraded(originator: Document, policy: Reservation, moment: float) -> Result:

@@ -22,8 +22,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Self
 
-from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
-from phalanx.dev.nodes import Machines
+from phalanx.dev.kwok_nodes import Machines
+from phalanx.dev.layout import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
 from phalanx.dev.processes import Process
 from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require

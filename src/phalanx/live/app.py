@@ -31,7 +31,7 @@ from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror, Place
-from phalanx.store.watch_history import ADDED, DELETED, Event
+from phalanx.store.watch_history import ADDED, DELETED, ObjectChange
 
 UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 LAST_WORDS_SECONDS = 10.0
@@ -111,7 +111,7 @@ class Live:
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         try:
             self._take_in(event)
         except Exception as problem:  # an object that nobody understands stops nobody else
@@ -126,7 +126,7 @@ class Live:
             for document in self.mirror.owned(uid, kind):
                 self.mirror.remove(kind, document)
 
-    def _take_in(self, event: Event) -> None:
+    def _take_in(self, event: ObjectChange) -> None:
         urgency = self.picture.hear(event)
         if event.type == ADDED:
             self.following.look_for_owner(event.object)

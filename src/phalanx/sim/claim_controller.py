@@ -6,7 +6,7 @@ from phalanx.model.kinds import POD, RESOURCE_CLAIM, Document
 from phalanx.model.status import ENDED
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
+from phalanx.store.watch_history import DELETED, ObjectChange
 
 
 class ClaimKeeping:
@@ -17,7 +17,7 @@ class ClaimKeeping:
         self._store, self._kernel = store, kernel
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         if event.kind is RESOURCE_CLAIM and event.type != DELETED and is_leaving(event.object):
             self._later(event.object["metadata"]["namespace"], event.object["metadata"]["name"], "")
         elif event.kind is POD and (event.type == DELETED or inside(event.object, "status", "phase") in ENDED):

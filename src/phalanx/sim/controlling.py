@@ -9,7 +9,7 @@ from phalanx.model.kinds import Document, Kind
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.writing import Pen
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import Event
+from phalanx.store.watch_history import ObjectChange
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 Question = tuple[Controller, Key]
@@ -37,7 +37,7 @@ class Controllers:
         owner = controller_of(pod)
         return owner is not None and (owner["apiVersion"], owner["kind"]) in self._bringing
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         for controller in self._by_kind.get(event.kind, ()):
             for key in controller.concerns(self._store, event.kind, event.object):
                 self._notice(controller, key)

@@ -15,7 +15,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GeneratorSettings:
     """What to generate."""
 
     seed: int = 0
@@ -36,7 +36,7 @@ class Settings:
     """How much more than on average is submitted in the afternoon, and less at night; 0 is the same all day."""
 
 
-_WHOLE = frozenset(field.name for field in fields(Settings) if field.type is int)
+_WHOLE = frozenset(field.name for field in fields(GeneratorSettings) if field.type is int)
 
 
 def read_settings(text: str) -> dict[str, float]:
@@ -52,10 +52,10 @@ def read_settings(text: str) -> dict[str, float]:
     return found
 
 
-def settings_of(wishes: Mapping[str, float]) -> Settings:
+def settings_of(wishes: Mapping[str, float]) -> GeneratorSettings:
     """Return the settings with these wishes; the rest is as usual."""
     found: dict[str, Any] = {name: _checked(name, value) for name, value in wishes.items()}  # int or float, as the field is
-    return Settings(**found)
+    return GeneratorSettings(**found)
 
 
 def _checked(name: str, value: str | float) -> float:

@@ -12,7 +12,7 @@ from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, VOLUME, VOLUME_CLAIM, Document
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
+from phalanx.store.watch_history import DELETED, ObjectChange
 
 PROVISIONING_SECONDS = 1.0
 
@@ -25,7 +25,7 @@ class Devices:
         self._store, self._kernel = store, kernel
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         if event.type == DELETED:
             return
         if event.kind is POD and _lacks_device(event.object):

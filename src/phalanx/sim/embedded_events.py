@@ -11,7 +11,7 @@ from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
 from phalanx.session.decision import Eviction
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import MODIFIED, Event
+from phalanx.store.watch_history import MODIFIED, ObjectChange
 
 KEPT_SECONDS = 3600.0
 """As long as a real API server keeps them."""
@@ -28,7 +28,7 @@ class EventWriter:
         )
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         if event.kind is not POD or event.type != MODIFIED or event.before is None:
             return
         node = event.object["spec"].get("nodeName")

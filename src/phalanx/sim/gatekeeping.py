@@ -6,7 +6,7 @@ from phalanx.scheduling.gates import GatePlanner
 from phalanx.session.cycle import Profile
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
+from phalanx.store.watch_history import DELETED, ObjectChange
 
 BETWEEN_SESSIONS_SECONDS, AFTER_REFUSAL_SECONDS = 1.0, 5.0
 
@@ -31,7 +31,7 @@ class Gatekeeping:
         """Return why gangs that our gate holds back have no room, as a session would find it now."""
         return self._planner.reasons(self._kernel.now)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
             self._wake(max(self._kernel.now, self._last + BETWEEN_SESSIONS_SECONDS))
 

@@ -19,10 +19,10 @@ from math import cos, log, pi
 from random import Random
 from typing import Generic, NamedTuple, TypeVar
 
-from phalanx.sim.demand import Settings, read_settings, settings_of
+from phalanx.sim.demand import GeneratorSettings, read_settings, settings_of
 from phalanx.sim.machine_types import MIB_PER_GIB, machine, quantities
 from phalanx.sim.priorities import HIGH, LOW, NORMAL
-from phalanx.sim.workload import Gang, Machine, Part, Workload
+from phalanx.sim.workload import Machine, Workload, WorkloadGang, WorkloadPart
 
 __all__ = ["generate", "read_settings"]
 
@@ -58,7 +58,7 @@ class _Draw(NamedTuple):
 
 
 def generate(seed: float = 0, **settings: float) -> Workload:
-    """Return made-up work; `Settings` says what may be set, and what stands where nothing is said."""
+    """Return made-up work; `GeneratorSettings` says what may be set, and what stands where nothing is said."""
     wanted = settings_of({"seed": seed, **settings})
     draws = sorted(_Chance(wanted).draws(), key=lambda draw: draw.submitted)
     work = sum(draw.duration * draw.tasks * draw.gpus for draw in draws)
@@ -68,27 +68,27 @@ def generate(seed: float = 0, **settings: float) -> Workload:
     return Workload(gangs, _machines(wanted), _weight_by_queue(wanted))
 
 
-def _gang(name: str, draw: _Draw, factor: float) -> Gang:
+def _gang(name: str, draw: _Draw, factor: float) -> WorkloadGang:
     request = quantities(gpus=draw.gpus, cpu_milli=draw.gpus * CPU_MILLI, memory_mib=draw.gpus * MEMORY_MIB)
     duration = max(round(draw.duration * factor, 3), FINEST)
-    return Gang(name, draw.submitted, duration, (Part(draw.tasks, request),), draw.queue, draw.priority)
+    return WorkloadGang(name, draw.submitted, duration, (WorkloadPart(draw.tasks, request),), draw.queue, draw.priority)
 
 
-def _machines(wanted: Settings) -> tuple[Machine, ...]:
+def _machines(wanted: GeneratorSettings) -> tuple[Machine, ...]:
     cpu_milli, memory_mib = (wanted.gpus * amount * 4 // 3 for amount in (CPU_MILLI, MEMORY_MIB))
     return tuple(
         machine(f"node-{number:05}", gpus=wanted.gpus, cpu_milli=cpu_milli, memory_mib=memory_mib) for number in range(wanted.nodes)
     )
 
 
-def _weight_by_queue(wanted: Settings) -> dict[str, int]:
+def _weight_by_queue(wanted: GeneratorSettings) -> dict[str, int]:
     return {f"team-{number + 1}": WEIGHTS[number % len(WEIGHTS)] for number in range(wanted.queues)}
 
 
 class _Chance:
     """Draws gangs: one after the other, or a sweep of them."""
 
-    def __init__(self, wanted: Settings) -> None:
+    def __init__(self, wanted: GeneratorSettings) -> None:
         self._wanted = wanted
         self._random = Random(wanted.seed)
         self._sizes = _Lot(_chance_by_size(wanted))
@@ -147,7 +147,7 @@ def _chance_of_sweep(part: float) -> float:
     return part / (usual * (1 - part) + part)
 
 
-def _chance_by_size(wanted: Settings) -> dict[tuple[int, int], float]:
+def _chance_by_size(wanted: GeneratorSettings) -> dict[tuple[int, int], float]:
     """Return the sizes that the empty cluster can hold, as tasks and GPUs of a task, with their chances."""
     found: dict[tuple[int, int], float] = {}
     for tasks, chance in CHANCE_BY_TASKS.items():

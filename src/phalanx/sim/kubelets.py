@@ -10,7 +10,7 @@ from phalanx.model.status import ENDED
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
+from phalanx.store.watch_history import DELETED, ObjectChange
 
 
 class Kubelets:
@@ -26,7 +26,7 @@ class Kubelets:
         """Told of pods that were bound to such a node."""
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         if event.kind is not POD:
             return
         pod, uid = event.object, event.object["metadata"]["uid"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from phalanx.errors import ConfigError
 from phalanx.sim.demand import PLACE
 from phalanx.sim.generate import generate, read_settings
-from phalanx.sim.traces import FORMATS, Trace, read_trace
+from phalanx.sim.traces import FORMATS, RecordedTrace, read_trace
 from phalanx.sim.workload import Workload
 
 MOST_NOTES = 5
@@ -42,7 +42,7 @@ def read_workload(text: str, seed: int) -> NamedWork:
     return NamedWork(trace.workload, trace.notes, trace.left_out)
 
 
-def _trace(name: str, parts: list[str]) -> Trace:
+def _trace(name: str, parts: list[str]) -> RecordedTrace:
     paths = [part for part in parts if not part.startswith(NODES)]
     counts = [part.removeprefix(NODES) for part in parts if part.startswith(NODES)]
     if not paths:

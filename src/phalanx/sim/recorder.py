@@ -13,7 +13,7 @@ from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.status import ENDED
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.sim.event_queue import Kernel
-from phalanx.store.watch_history import DELETED, Event
+from phalanx.store.watch_history import DELETED, ObjectChange
 
 
 @dataclass(slots=True)
@@ -154,14 +154,14 @@ class Recorder:
 
     # --- who holds what ----------------------------------------------------------------------------------------------
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: ObjectChange) -> None:
         """A pod or a node has changed; the cluster knows already."""
         if event.kind is POD:
             self._hear_pod(event)
         elif event.kind.kind == "Node":
             self._hear_node(event)
 
-    def _hear_pod(self, event: Event) -> None:
+    def _hear_pod(self, event: ObjectChange) -> None:
         meta = event.object["metadata"]
         uid, held = meta["uid"], self._holds.get(meta["uid"])
         has_place = bool(event.object["spec"].get("nodeName")) and event.type != DELETED
@@ -209,7 +209,7 @@ class Recorder:
 
     # --- nodes and queues --------------------------------------------------------------------------------------------
 
-    def _hear_node(self, event: Event) -> None:
+    def _hear_node(self, event: ObjectChange) -> None:
         name = event.object["metadata"]["name"]
         offered = 0.0
         if event.type != DELETED and _is_usable(event.object):

@@ -11,7 +11,7 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.settings import Settings
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
+from phalanx.store.watch_history import DELETED, ObjectChange
 
 _OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
@@ -30,7 +30,7 @@ class Comebacks:
         if self._settings.restart_after is not None:
             self._expected.add(uid)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: ObjectChange) -> None:
         uid = event.object["metadata"]["uid"]
         if event.kind is not POD or uid not in self._expected:
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WorkloadPart:
     """Equal tasks of a gang: a role such as `ps` or `worker`."""
 
     tasks: int
@@ -20,13 +20,13 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Gang:
+class WorkloadGang:
     """Work that starts together: submitted so many seconds after the start, done after so many with its minimum running."""
 
     name: str
     submitted: float
     duration: float
-    parts: tuple[Part, ...]
+    parts: tuple[WorkloadPart, ...]
     queue: str = "default"
     priority: int = 0
     minimum: int = 0
@@ -52,6 +52,6 @@ class Machine:
 class Workload:
     """Gangs in the order of their arrival, the machines they run on, and the weights of their queues."""
 
-    gangs: tuple[Gang, ...]
+    gangs: tuple[WorkloadGang, ...]
     machines: tuple[Machine, ...]
     weight_by_queue: Mapping[str, int] = field(default_factory=dict)

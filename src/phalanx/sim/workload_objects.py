@@ -6,7 +6,7 @@ from typing import Any
 from phalanx.dialects.group_references import GROUP, KAI_GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.sim.running_work import DURATION
-from phalanx.sim.workload import Gang, Machine, Part, Workload
+from phalanx.sim.workload import Machine, Workload, WorkloadGang, WorkloadPart
 
 Document = dict[str, Any]
 PODS_PER_NODE = "110"
@@ -33,7 +33,7 @@ def cluster_objects(workload: Workload, dialect: str) -> Iterator[Document]:
         }  # fmt: skip
 
 
-def gang_objects(gang: Gang, dialect: str) -> list[Document]:
+def gang_objects(gang: WorkloadGang, dialect: str) -> list[Document]:
     """Return the group and the pods of a gang."""
     return [_group(gang, dialect), *(pod for part in gang.parts for pod in _pods(gang, part, dialect))]
 
@@ -57,7 +57,7 @@ def _class(priority: int) -> str:
     return f"priority-{priority}".replace("--", "-minus-")
 
 
-def _group(gang: Gang, dialect: str) -> Document:
+def _group(gang: WorkloadGang, dialect: str) -> Document:
     api = "scheduling.run.ai/v2alpha2" if dialect == "kai" else "scheduling.volcano.sh/v1beta1"
     spec: Document = {"minMember": gang.minimum or gang.tasks, "queue": gang.queue}
     if gang.priority:
@@ -67,7 +67,7 @@ def _group(gang: Gang, dialect: str) -> Document:
     return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
-def _pods(gang: Gang, part: Part, dialect: str) -> Iterator[Document]:
+def _pods(gang: WorkloadGang, part: WorkloadPart, dialect: str) -> Iterator[Document]:
     key = KAI_GROUP if dialect == "kai" else GROUP
     limits = {name: amount for name, amount in part.request.items() if name not in ("cpu", "memory")}
     container = {"name": "main", "resources": {"requests": dict(part.request), **({"limits": limits} if limits else {})}}

@@ -39,7 +39,7 @@ from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.without_gangs import SoloCluster
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event
+from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, ObjectChange
 
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
@@ -152,7 +152,7 @@ class World:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def _enter(self, cluster: ObjectCluster, event: Event) -> None:
+    def _enter(self, cluster: ObjectCluster, event: ObjectChange) -> None:
         """Let a cluster know of a change. A broken object is noted, and the rest goes on."""
         try:
             if event.type == DELETED:
@@ -162,7 +162,7 @@ class World:
         except SnapshotError as problem:
             self.problems.append(str(problem))
 
-    def _follow(self, event: Event) -> None:
+    def _follow(self, event: ObjectChange) -> None:
         """Tell those who work and decide of a change that the clusters know already."""
         self.recorder.hear(event)
         if not _is_a_note(event):
@@ -180,7 +180,7 @@ class World:
         is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
         self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
 
-    def _follow_others(self, event: Event) -> None:
+    def _follow_others(self, event: ObjectChange) -> None:
         """Note a group that a controller made, whose pods come later, and the end of a job that ends its gang."""
         meta = event.object["metadata"]
         if event.kind.kind == "PodGroup" and event.type == ADDED and controller_of(event.object) is not None:
@@ -199,7 +199,7 @@ class World:
         for key in arrived:
             self.recorder.submit(key)
 
-    def _gang_of(self, event: Event) -> GangKey | None:
+    def _gang_of(self, event: ObjectChange) -> GangKey | None:
         """Return the gang of a pod, also of one that is gone."""
         uid = event.object["metadata"]["uid"]
         if event.type == DELETED:
@@ -289,14 +289,14 @@ class World:
                 self.recorder.note_deserved(queue, amount / scale)
 
 
-def _is_a_note(event: Event) -> bool:
+def _is_a_note(event: ObjectChange) -> bool:
     """Tell whether a change is only what a session left on an object: the status of a group, a promise to a pod."""
     if event.type != MODIFIED:
         return event.kind.kind in SILENT
     return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName")) or _is_a_count(event)
 
 
-def _is_a_count(event: Event) -> bool:
+def _is_a_count(event: ObjectChange) -> bool:
     """Tell whether a change is only what a controller has counted in a queue."""
     if event.kind is not QUEUE or event.type != MODIFIED or event.before is None:
         return False

@@ -39,7 +39,7 @@ def has_rules(kind: Kind, *, is_new: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AdmissionRequest:
     """Something that is to happen to an object; a new one has nothing before it, and one that is deleted nothing after."""
 
     kind: Kind
@@ -64,11 +64,11 @@ def admitted(kind: Kind, document: Document, namespace: Document | None) -> Docu
     """Return a new object as it is stored; one that breaks a rule is refused."""
     definition = DEFINITION_BY_KIND.get(kind)
     whole = _completed(definition, document)
-    made = _changed(Request(kind, "CREATE", whole, namespace=namespace))
+    made = _changed(AdmissionRequest(kind, "CREATE", whole, namespace=namespace))
     if definition is not None:
         made = made if made is whole else _completed(definition, made)
         _check(definition, made, None)
-    _check_policies(Request(kind, "CREATE", made, namespace=namespace))
+    _check_policies(AdmissionRequest(kind, "CREATE", made, namespace=namespace))
     return made
 
 
@@ -80,17 +80,17 @@ def admitted_change(kind: Kind, old: Document, new: Document, namespace: Documen
     has_changed = any(new.get(key) != old.get(key) for key in {*new, *old} - _APART)
     definition = DEFINITION_BY_KIND.get(kind) if has_changed else None
     old = _completed(definition, old)
-    made = _changed(Request(kind, "UPDATE", _completed(definition, new), old, namespace))
+    made = _changed(AdmissionRequest(kind, "UPDATE", _completed(definition, new), old, namespace))
     if definition is not None:
         _check(definition, made, old)
-    _check_policies(Request(kind, "UPDATE", made, old, namespace))
+    _check_policies(AdmissionRequest(kind, "UPDATE", made, old, namespace))
     return made
 
 
 def refuse_deletion(kind: Kind, old: Document) -> None:
     """Raise if a policy says that an object stays."""
     if (kind, "DELETE") in _RULES:
-        _check_policies(Request(kind, "DELETE", None, old))
+        _check_policies(AdmissionRequest(kind, "DELETE", None, old))
 
 
 def _completed(definition: Definition | None, document: Document) -> Document:
@@ -112,7 +112,7 @@ def _check(definition: Definition, document: Document, old: Document | None) -> 
 # --- policies ------------------------------------------------------------------------------------------------------------
 
 
-def _changed(request: Request) -> Document:
+def _changed(request: AdmissionRequest) -> Document:
     """Return the object of a request as policies change it, one after the other."""
     document = request.document or {}
     for policy in _CHANGES.get((request.kind, request.operation), ()):
@@ -123,14 +123,14 @@ def _changed(request: Request) -> Document:
     return document
 
 
-def _patched(policy: Policy, request: Request, document: Document, steps: Any) -> Document:  # Any: as the expression says
+def _patched(policy: Policy, request: AdmissionRequest, document: Document, steps: Any) -> Document:  # Any: as the expression says
     try:
         return patches.patched(document, steps, patches.JSON) if steps else document
     except Invalid as problem:
         _refuse(policy, request, f"JSON Patch: {problem}")
 
 
-def _check_policies(request: Request) -> None:
+def _check_policies(request: AdmissionRequest) -> None:
     for policy in _RULES.get((request.kind, request.operation), ()):
         if _applies(policy, request):
             broken = next((rule for rule in policy.rules if not _value(policy, rule.cel, request)), None)
@@ -138,7 +138,7 @@ def _check_policies(request: Request) -> None:
                 _refuse(policy, request, broken.message)
 
 
-def _applies(policy: Policy, request: Request) -> bool:
+def _applies(policy: Policy, request: AdmissionRequest) -> bool:
     """Tell whether a policy is about an object; what is cheap to find out comes first."""
     if policy.annotations and not any(key in (request.meta.get("annotations") or ()) for key in policy.annotations):
         return False
@@ -152,14 +152,14 @@ def _labels(document: Document | None) -> Mapping[str, str]:
     return found
 
 
-def _value(policy: Policy, cel: str, request: Request) -> Any:  # Any: as the expression says
+def _value(policy: Policy, cel: str, request: AdmissionRequest) -> Any:  # Any: as the expression says
     try:
         return compile_rule(cel, *NAMES).value(request.scope)
     except CelError as problem:
         _refuse(policy, request, f"expression '{cel}' resulted in error: {problem}")
 
 
-def _refuse(policy: Policy, request: Request, message: str) -> NoReturn:
+def _refuse(policy: Policy, request: AdmissionRequest, message: str) -> NoReturn:
     """Say no in the words of the API server, which says it otherwise where a policy was to change an object."""
     kind, name = request.kind, request.meta.get("name", "")
     text = f"'{policy.name}' with binding '{policy.name}' denied request: {message}"

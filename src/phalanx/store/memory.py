@@ -15,7 +15,7 @@ from phalanx.store import admission, patches
 from phalanx.store import budgets as disruption
 from phalanx.store import pod_rules as pods
 from phalanx.store.selection import EVERYTHING, Selection
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event, History, Watch
+from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, History, ObjectChange, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -24,7 +24,7 @@ WAITS_FOR_DEPENDENTS = "foregroundDeletion"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """A part of a list, the version it shows, and how to go on."""
 
     items: list[Document]
@@ -43,7 +43,7 @@ class MemoryStore:
         self._objects: dict[Kind, dict[str, Document]] = {}
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
-        self._listeners: list[Callable[[Event], None]] = []
+        self._listeners: list[Callable[[ObjectChange], None]] = []
         self.binding: list[Callable[[Document, str], None]] = []
         """Asked before a pod is bound to a node; whoever says no raises."""
         self.numbers = 0
@@ -90,7 +90,7 @@ class MemoryStore:
         """Tell whether nobody lets us look at a kind; here everything can be seen."""
         return False
 
-    def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, goes_on: str = "") -> Page:
+    def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, goes_on: str = "") -> ListPage:
         """Return a list, or a part of it; all parts show the version of the first, and begin after the key that `goes_on` names."""
         version, _, after = goes_on.partition(":") if goes_on else (str(self.history.version), "", "")
         if not version.isdigit():
@@ -99,7 +99,7 @@ class MemoryStore:
         keys = [key for key in sorted(found) if key > after and chosen.wants(found[key])]
         shown = keys[:limit] if limit else keys
         left = len(keys) - len(shown)
-        return Page([found[key] for key in shown], version, f"{version}:{shown[-1]}" if left else "", left)
+        return ListPage([found[key] for key in shown], version, f"{version}:{shown[-1]}" if left else "", left)
 
     def _as_of(self, kind: Kind, version: int) -> dict[str, Document]:
         """Return the objects of a kind by key, as they were."""
@@ -121,7 +121,7 @@ class MemoryStore:
             raise ClusterError(f"invalid resource version {since!r}: write the one that a list or an object shows")
         return self.history.watch(Watch(kind, chosen), int(since) if since else self.history.version)
 
-    def listen(self, listener: Callable[[Event], None]) -> None:
+    def listen(self, listener: Callable[[ObjectChange], None]) -> None:
         """Tell someone of every change from now on, at once."""
         self._listeners.append(listener)
 
@@ -324,7 +324,7 @@ class MemoryStore:
         self._place_by_uid[document["metadata"]["uid"]] = (kind, key)
         for owner in document["metadata"].get("ownerReferences", ()):
             self._dependents.setdefault(str(owner.get("uid", "")), {})[(kind, key)] = None
-        self._tell(Event(version, change, kind, document, before))
+        self._tell(ObjectChange(version, change, kind, document, before))
         return document
 
     def _remove(self, kind: Kind, document: Document) -> Document:
@@ -332,7 +332,7 @@ class MemoryStore:
         last = {**document, "metadata": {**document["metadata"], "resourceVersion": str(version)}}
         before = self._objects[kind].pop(_key_of(kind, document), None)
         self._place_by_uid.pop(document["metadata"]["uid"], None)
-        self._tell(Event(version, DELETED, kind, last, before))
+        self._tell(ObjectChange(version, DELETED, kind, last, before))
         self._remove_dependents(document["metadata"]["uid"])
         for owner in document["metadata"].get("ownerReferences", ()):
             self._forget_dependent(str(owner.get("uid", "")), kind, _key_of(kind, document))
@@ -340,7 +340,7 @@ class MemoryStore:
             self._end_namespace(last["metadata"]["namespace"])
         return last
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: ObjectChange) -> None:
         self.history.add(event)
         for listener in self._listeners:
             listener(event)

@@ -14,7 +14,7 @@ MOST_EVENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ObjectChange:
     """One change of one object, and what was there before."""
 
     version: int
@@ -32,21 +32,21 @@ class Watch:
         self.kind, self.chosen = kind, chosen
         self.wake: Callable[[], None] = lambda: None
         """Called when there is something to take."""
-        self._events: deque[Event] = deque()
+        self._events: deque[ObjectChange] = deque()
 
-    def take(self) -> Iterator[Event]:
+    def take(self) -> Iterator[ObjectChange]:
         """Yield what has happened since the last call."""
         while self._events:
             yield self._events.popleft()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: ObjectChange) -> None:
         """Note an event if it concerns what is watched."""
         seen = self._seen(event)
         if seen is not None:
             self._events.append(seen)
             self.wake()
 
-    def _seen(self, event: Event) -> Event | None:
+    def _seen(self, event: ObjectChange) -> ObjectChange | None:
         """Return the event as it looks from here: what begins to be wanted is added, what no longer is was deleted."""
         if event.kind is not self.kind:
             return None
@@ -65,7 +65,7 @@ class History:
         """Begin at version 0."""
         self.version = 0
         self._oldest = 0
-        self._events: deque[Event] = deque()
+        self._events: deque[ObjectChange] = deque()
         self._watches: list[Watch] = []
 
     def next_version(self) -> int:
@@ -73,7 +73,7 @@ class History:
         self.version += 1
         return self.version
 
-    def add(self, event: Event) -> None:
+    def add(self, event: ObjectChange) -> None:
         """Note an event and tell those who watch."""
         self._events.append(event)
         if len(self._events) > MOST_EVENTS:
@@ -94,7 +94,7 @@ class History:
         self._watches.append(watch)
         return watch
 
-    def since(self, version: int) -> list[Event]:
+    def since(self, version: int) -> list[ObjectChange]:
         """Return what happened after a version."""
         self.check(version)
         return list(takewhile(lambda event: event.version > version, reversed(self._events)))[::-1]

@@ -17,7 +17,7 @@ from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
 from phalanx.store.status_errors import status_of
 from phalanx.web.discovery import documents
-from phalanx.web.request import Asked, body_of, refuse_strangers
+from phalanx.web.request import ApiRequest, body_of, refuse_strangers
 from phalanx.web.tables import table_of
 from phalanx.web.watches import CHANGES, Stream
 from phalanx.web.writes import Answer, write
@@ -82,7 +82,7 @@ class Api:
             return self._json(self._discovery[path])
         if path in self._own and request.method == "GET":
             return self._json(self._own[path]())
-        asked = Asked(request, await body_of(request))
+        asked = ApiRequest(request, await body_of(request))
         if request.method == "GET":
             return await self._shown(request, asked)
         answer, code = self._changed(asked)
@@ -97,7 +97,7 @@ class Api:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    async def _shown(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _shown(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
         target = asked.target
         if target.name and target.subresource in ("", "status"):
             found = self._store.get(target.kind, target.namespace, target.name)
@@ -108,7 +108,7 @@ class Api:
             return await self._streamed(request, asked)
         return self._json(self._list(asked))
 
-    def _list(self, asked: Asked) -> Document:
+    def _list(self, asked: ApiRequest) -> Document:
         kind = asked.target.kind
         page = self._store.page(kind, asked.chosen, limit=asked.number("limit"), goes_on=asked.query.get("continue", ""))
         meta: dict[str, Any] = {"resourceVersion": page.version}
@@ -118,10 +118,10 @@ class Api:
             return self._table(asked, page.items, meta)
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": page.items}
 
-    def _table(self, asked: Asked, items: list[Document], meta: Document) -> Document:
+    def _table(self, asked: ApiRequest, items: list[Document], meta: Document) -> Document:
         return table_of(asked.target.kind, items, meta, self._store.now)
 
-    async def _streamed(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _streamed(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
         stream = Stream(self._store, asked.wish)
         response = web.StreamResponse(headers={**self._headers(), "Content-Type": "application/json"})
         response.enable_chunked_encoding()
@@ -139,7 +139,7 @@ class Api:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def _changed(self, asked: Asked) -> Answer:
+    def _changed(self, asked: ApiRequest) -> Answer:
         """Do what was asked, or on a trial the same to a copy."""
         if asked.is_trial:
             return write(self._store.trial(), asked)

@@ -9,10 +9,10 @@ from phalanx.errors import ClusterError, Forbidden, Invalid, Missing, NotAllowed
 from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.store import patches
 from phalanx.store.memory import BACKGROUND, ORPHAN
-from phalanx.store.paths import NOWHERE, Target, target_of
+from phalanx.store.paths import NOWHERE, ResourcePath, resource_path
 from phalanx.store.selection import Selection, check_fields, selection
 from phalanx.web.tables import wants_table
-from phalanx.web.watches import LONGEST, Wish
+from phalanx.web.watches import LONGEST, WatchRequest
 
 JSON_FORMS = ("application/json", "application/octet-stream", *patches.FORMS)
 """A client that names no form sends octets."""
@@ -21,14 +21,14 @@ YES = ("1", "true", "True")
 VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
 
 
-class Asked:
+class ApiRequest:
     """One request, read."""
 
     def __init__(self, request: web.Request, body: Any) -> None:
         self.query, self.body = request.query, body
         self.form = request.content_type
         self.is_table = wants_table(request.headers.get("Accept", ""))
-        self.target = target_of(_as_binding(request.path, body))
+        self.target = resource_path(_as_binding(request.path, body))
         self.verb = _verb(request.method, self.target)
 
     @property
@@ -46,9 +46,9 @@ class Asked:
         return chosen
 
     @property
-    def wish(self) -> Wish:
+    def wish(self) -> WatchRequest:
         query = self.query
-        return Wish(
+        return WatchRequest(
             self.target.kind, self.chosen, str(self.number("resourceVersion")), self.number("timeoutSeconds") or LONGEST,
             query.get("allowWatchBookmarks") in YES, query.get("sendInitialEvents") in YES,
         )  # fmt: skip
@@ -138,7 +138,7 @@ def _as_binding(path: str, body: Any) -> str:
     return path
 
 
-def _verb(method: str, target: Target) -> str:
+def _verb(method: str, target: ResourcePath) -> str:
     if target.subresource not in ("", "status"):
         if target.kind is not POD or target.subresource not in ("binding", "eviction") or method != "POST":
             raise Missing(NOWHERE)

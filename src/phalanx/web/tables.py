@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from phalanx.model.kinds import Document, Kind
-from phalanx.web.columns import Column, columns_of
+from phalanx.web.columns import TableColumn, columns_of
 
 VERSION = "meta.k8s.io/v1"
 
@@ -29,6 +29,6 @@ def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) 
     return {"kind": "Table", "apiVersion": VERSION, "metadata": meta, "columnDefinitions": definitions, "rows": rows}
 
 
-def _definition(column: Column) -> dict[str, Any]:
+def _definition(column: TableColumn) -> dict[str, Any]:
     form = "name" if column.title == "NAME" else ""
     return {"name": column.title.capitalize(), "type": "string", "format": form, "description": "", "priority": int(column.is_wide)}

@@ -21,7 +21,7 @@ BEFORE_THE_END = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WatchRequest:
     """What someone wants to watch, and how."""
 
     kind: Kind
@@ -37,7 +37,7 @@ class Wish:
 class Stream:
     """One watch of the store."""
 
-    def __init__(self, store: MemoryStore, wish: Wish) -> None:
+    def __init__(self, store: MemoryStore, wish: WatchRequest) -> None:
         """Nothing is followed before it is read."""
         self._store, self._wish = store, wish
         self._bell = asyncio.Event()

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from phalanx.controllers.controller import NOTHING, Key, RecordEvent, Result, View, Write
-from phalanx.controllers.grouper.group_spec import Group, KindDefaults, group_of, read_defaults
-from phalanx.controllers.grouper.group_writers import WORDS, group_writes, link_writes
+from phalanx.controllers.grouper.group_spec import KindDefaults, WantedGroup, group_of, read_defaults
+from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS, group_writes, link_writes
 from phalanx.controllers.grouper.grouping import Grouping, sized
 from phalanx.controllers.grouper.grove import POD_GANG, pods_of
-from phalanx.controllers.grouper.membership import member
-from phalanx.controllers.grouper.owners import MIN_MEMBER, Family, family_of, pods_under
+from phalanx.controllers.grouper.owners import MIN_MEMBER, OwnerChain, owner_chain, pods_under
+from phalanx.controllers.grouper.pod_membership import membership_of
 from phalanx.controllers.grouper.rules import UNKNOWN, is_workload, owner_kinds, rule_for
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import key_of, meta_of
@@ -34,7 +34,7 @@ class PodGrouper:
     def __init__(self, settings: GrouperSettings | None = None) -> None:
         """Group as the settings say."""
         self._settings = settings or GrouperSettings()
-        self._words = WORDS[self._settings.dialect]
+        self._words = GROUP_DIALECTS[self._settings.dialect]
         self.watches: Sequence[Kind] = (POD, *owner_kinds())
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
@@ -52,7 +52,7 @@ class PodGrouper:
         if pod is None or not self._is_for_us(pod):
             return NOTHING
         try:
-            family = family_of(view, self._settings, pod) if member(pod).needs_group else None
+            family = owner_chain(view, self._settings, pod) if membership_of(pod).needs_group else None
         except SnapshotError as problem:
             return Result(_warnings([pod], problem))
         if family is None:
@@ -64,14 +64,14 @@ class PodGrouper:
     def is_responsible_for(self, view: View, pod: Document) -> bool:
         """Tell whether a pod without a group gets it here, if not now then when its owner is mended."""
         try:
-            return self._is_for_us(pod) and self._takes(family_of(view, self._settings, pod))
+            return self._is_for_us(pod) and self._takes(owner_chain(view, self._settings, pod))
         except SnapshotError:
             return True
 
     def awaits_owner(self, view: View, pod: Document) -> float:
         """Return until when nobody knows who groups a pod, since an owner of it may yet turn up; 0 if everybody does."""
         try:
-            return family_of(view, self._settings, pod).awaited_until
+            return owner_chain(view, self._settings, pod).awaited_until
         except SnapshotError:
             return 0.0
 
@@ -79,15 +79,15 @@ class PodGrouper:
         spec = pod.get("spec")
         return isinstance(spec, Mapping) and spec.get("schedulerName") in self._settings.scheduler_names
 
-    def _takes(self, family: Family) -> bool:
+    def _takes(self, family: OwnerChain) -> bool:
         """Tell whether a family is ours, or another controller's."""
         is_shared = family.pod["spec"]["schedulerName"] in self._settings.workload_scheduler_names
         return not is_shared or is_workload(family.head) or family.has_own_size
 
-    def _grouped(self, family: Family) -> Iterator[Write]:
+    def _grouped(self, family: OwnerChain) -> Iterator[Write]:
         defaults, complaints = _defaults(family)
         yield from complaints
-        links = member(family.pod).links
+        links = membership_of(family.pod).links
         try:
             group = self._group(family, defaults)
         except SnapshotError as problem:
@@ -99,7 +99,7 @@ class PodGrouper:
             yield from group_writes(self._words, self._settings, group, old)
             yield from link_writes(self._words, group, family.pod)
 
-    def _group(self, family: Family, defaults: Sequence[KindDefaults]) -> Group:
+    def _group(self, family: OwnerChain, defaults: Sequence[KindDefaults]) -> WantedGroup:
         rule = rule_for(family.head)
         if rule.reads_spec and _is_hidden(family):
             rule = replace(UNKNOWN, priority=rule.priority)
@@ -108,11 +108,11 @@ class PodGrouper:
         grouping = self._named(family, sized(family, rule.group(family)))
         return group_of(family, grouping, priority=rule.priority, defaults=defaults)
 
-    def _named(self, family: Family, grouping: Grouping) -> Grouping:
+    def _named(self, family: OwnerChain, grouping: Grouping) -> Grouping:
         """Return the grouping under the name that the pod can be linked by: of a native group it is the one in the pod's spec."""
         if self._settings.dialect != "native":
             return grouping
-        name = member(family.pod).native_group
+        name = membership_of(family.pod).native_group
         if not name:
             where = f"{describe(family.pod)}: spec.schedulingGroup.podGroupName"
             raise SnapshotError(
@@ -121,18 +121,18 @@ class PodGrouper:
         return Grouping(name, grouping.owner, grouping.minimum, constraint=grouping.constraint)
 
 
-def _is_hidden(family: Family) -> bool:
+def _is_hidden(family: OwnerChain) -> bool:
     return family.unseen is not None and family.view.is_hidden(kind_of(family.unseen))
 
 
-def _doubts(family: Family) -> Iterator[Write]:
+def _doubts(family: OwnerChain) -> Iterator[Write]:
     """Yield an event about a pod whose owners leave open who decides for it."""
     text = _doubt(family)
     if text:
         yield RecordEvent(family.pod, WARNING, text, is_warning=True)
 
 
-def _doubt(family: Family) -> str:
+def _doubt(family: OwnerChain) -> str:
     if family.is_circle:
         where = f"{describe(family.owners[-1])}: metadata.ownerReferences"
         return f"{where}: its owners own each other, so it counts as the top; remove one of the references"
@@ -145,7 +145,7 @@ def _doubt(family: Family) -> str:
     return f"{where}: is not there, so only its name counts; create it, or delete its pods"
 
 
-def _defaults(family: Family) -> tuple[Sequence[KindDefaults], list[Write]]:
+def _defaults(family: OwnerChain) -> tuple[Sequence[KindDefaults], list[Write]]:
     """Return the defaults by kind; a broken ConfigMap is told about, and everything goes on without."""
     try:
         return read_defaults(family), []
@@ -167,7 +167,7 @@ def _one_of_each(pods: Sequence[Document]) -> list[Key]:
 
 def _group_or_key(pod: Document) -> str:
     try:
-        links = member(pod).links
+        links = membership_of(pod).links
     except SnapshotError:
         links = set()
     return min(links, default=f"{key_of(pod)}")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from phalanx.controllers.grouper.grouping import Grouping
-from phalanx.controllers.grouper.membership import LINK_KEYS
-from phalanx.controllers.grouper.owners import Family, kind_pair
+from phalanx.controllers.grouper.owners import OwnerChain, kind_pair
+from phalanx.controllers.grouper.pod_membership import LINK_KEYS
 from phalanx.controllers.grouper.settings import KAI
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
@@ -24,7 +24,7 @@ NOT_COPIED = LINK_KEYS | {"kubectl.kubernetes.io/last-applied-configuration"}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class GroupSetting:
     """A word about a group, and whether an owner says it; what only a pod or a default says counts when the group is made."""
 
     text: str
@@ -32,14 +32,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class WantedGroup:
     """A group as it should be, whoever's words it is written in."""
 
     namespace: str
     grouping: Grouping
     queue: str
-    priority_class: Said
-    preemptibility: Said
+    priority_class: GroupSetting
+    preemptibility: GroupSetting
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
@@ -53,10 +53,10 @@ class KindDefaults(Read):
     preemptibility: str = ""
 
 
-def group_of(family: Family, grouping: Grouping, *, priority: str, defaults: Sequence[KindDefaults]) -> Group:
+def group_of(family: OwnerChain, grouping: Grouping, *, priority: str, defaults: Sequence[KindDefaults]) -> WantedGroup:
     """Return the group of a pod with everything that it says."""
     fitting = _fitting(family, defaults)
-    return Group(
+    return WantedGroup(
         namespace=str(meta_of(family.pod).get("namespace") or "default"), grouping=grouping, queue=_queue(family),
         priority_class=_priority_class(family, grouping, [item.priority_name for item in fitting], priority),
         preemptibility=_preemptibility(family, [item.preemptibility for item in fitting]),
@@ -68,7 +68,7 @@ def group_of(family: Family, grouping: Grouping, *, priority: str, defaults: Seq
 # --- the queue -----------------------------------------------------------------------------------------------------------
 
 
-def _queue(family: Family) -> str:
+def _queue(family: OwnerChain) -> str:
     settings, owner, pod = family.settings, labels_of(family.head), labels_of(family.pod)
     named = owner.get(settings.queue_label) or pod.get(settings.queue_label)
     if named:
@@ -84,33 +84,33 @@ def _queue(family: Family) -> str:
 # --- the class -----------------------------------------------------------------------------------------------------------
 
 
-def _priority_class(family: Family, grouping: Grouping, defaults: Sequence[str], otherwise: str) -> Said:
+def _priority_class(family: OwnerChain, grouping: Grouping, defaults: Sequence[str], otherwise: str) -> GroupSetting:
     """Return the first class that is named and exists; the last resort need not."""
     if grouping.priority_class:
-        return Said(grouping.priority_class, is_by_owner=True)
-    for said in (*_named_classes(family), *map(Said, defaults)):
+        return GroupSetting(grouping.priority_class, is_by_owner=True)
+    for said in (*_named_classes(family), *map(GroupSetting, defaults)):
         if said.text and family.view.find(PRIORITY, "", said.text) is not None:
             return said
-    return Said(otherwise)
+    return GroupSetting(otherwise)
 
 
-def _named_classes(family: Family) -> Iterator[Said]:
+def _named_classes(family: OwnerChain) -> Iterator[GroupSetting]:
     for owner in family.owners or (family.head,):
-        yield Said(labels_of(owner).get(PRIORITY_LABEL, ""), is_by_owner=True)
-    yield Said(labels_of(family.pod).get(PRIORITY_LABEL, ""))
-    yield Said(str(family.pod.get("spec", {}).get("priorityClassName") or ""))
+        yield GroupSetting(labels_of(owner).get(PRIORITY_LABEL, ""), is_by_owner=True)
+    yield GroupSetting(labels_of(family.pod).get(PRIORITY_LABEL, ""))
+    yield GroupSetting(str(family.pod.get("spec", {}).get("priorityClassName") or ""))
 
 
 # --- whether it may be evicted -------------------------------------------------------------------------------------------
 
 
-def _preemptibility(family: Family, defaults: Sequence[str]) -> Said:
+def _preemptibility(family: OwnerChain, defaults: Sequence[str]) -> GroupSetting:
     for owner in family.owners or (family.head,):
         if found := labels_of(owner).get(PREEMPTIBILITY):
-            return Said(_known(describe(owner), found), is_by_owner=True)
+            return GroupSetting(_known(describe(owner), found), is_by_owner=True)
     if found := labels_of(family.pod).get(PREEMPTIBILITY):
-        return Said(_known(describe(family.pod), found))
-    return Said(next((text.lower() for text in defaults if text), ""))
+        return GroupSetting(_known(describe(family.pod), found))
+    return GroupSetting(next((text.lower() for text in defaults if text), ""))
 
 
 def _known(where: str, text: str) -> str:
@@ -137,7 +137,7 @@ def _owner_text(head: Document) -> str:
 # --- defaults by kind ----------------------------------------------------------------------------------------------------
 
 
-def read_defaults(family: Family) -> list[KindDefaults]:
+def read_defaults(family: OwnerChain) -> list[KindDefaults]:
     """Return what a ConfigMap says about kinds of owners; empty without one."""
     place = family.settings.defaults_config_map
     namespace, _, name = place.rpartition("/")
@@ -151,7 +151,7 @@ def read_defaults(family: Family) -> list[KindDefaults]:
         raise SnapshotError(f"{describe(found)}: data.{TYPES}: {problem}; write a list such as {hint}") from problem
 
 
-def _fitting(family: Family, defaults: Sequence[KindDefaults]) -> list[KindDefaults]:
+def _fitting(family: OwnerChain, defaults: Sequence[KindDefaults]) -> list[KindDefaults]:
     """Return the defaults for the owners of a pod, the nearest first; one without a group holds for a kind of any group."""
     kinds = family.kinds or (kind_pair(family.head),)
     return [item for group, kind in kinds for item in defaults if item.type_name == kind and item.group in ("", group)]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.controllers.controller import Create, Patch, Write
-from phalanx.controllers.grouper.group_spec import Group
-from phalanx.controllers.grouper.grouping import Constraint, Part
+from phalanx.controllers.grouper.group_spec import WantedGroup
+from phalanx.controllers.grouper.grouping import Constraint, GroupPart
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KAI_GROUP, SIGS_GROUP
@@ -19,13 +19,13 @@ Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class GroupDialect:
     """One dialect: its PodGroup, and how a pod says that it belongs to one."""
 
     kind: Kind
-    spec: Callable[[Group], Fields]
+    spec: Callable[[WantedGroup], Fields]
     """The fields of the spec; None for those that are to be absent."""
-    annotations: Callable[[Group], Mapping[str, str]]
+    annotations: Callable[[WantedGroup], Mapping[str, str]]
     link: Callable[[str, str], Fields]
     """Given the names of a group and a part: the labels and annotations of a member; nothing where it cannot be linked later."""
     is_fixed: bool = False
@@ -35,7 +35,7 @@ class Words:
 # --- dialects ------------------------------------------------------------------------------------------------------------
 
 
-def _kai_spec(group: Group) -> Fields:
+def _kai_spec(group: WantedGroup) -> Fields:
     grouping = group.grouping
     return {
         "minMember": grouping.minimum, "queue": group.queue, "priorityClassName": group.priority_class.text,
@@ -45,7 +45,7 @@ def _kai_spec(group: Group) -> Fields:
     }  # fmt: skip
 
 
-def _part_fields(part: Part) -> Fields:
+def _part_fields(part: GroupPart) -> Fields:
     fields: Fields = {"name": part.name, "minMember": part.minimum}
     if part.parent:
         fields["parent"] = part.parent
@@ -59,23 +59,23 @@ def _constraint_fields(constraint: Constraint) -> Fields:
     return {"topology": constraint.topology, **{key: text for key, text in levels.items() if text}}
 
 
-def _volcano_spec(group: Group) -> Fields:
+def _volcano_spec(group: WantedGroup) -> Fields:
     parents = {part.parent for part in group.grouping.parts}
     roles = {part.name: part.minimum for part in group.grouping.parts if part.name not in parents}
     fields = {"minMember": group.grouping.minimum, "minTaskMember": roles or None}
     return {**fields, "queue": group.queue, "priorityClassName": group.priority_class.text}
 
 
-def _volcano_annotations(group: Group) -> Mapping[str, str]:
+def _volcano_annotations(group: WantedGroup) -> Mapping[str, str]:
     said = group.preemptibility.text
     return {PREEMPTABLE: "true" if said == "preemptible" else "false"} if said else {}
 
 
-def _sized_spec(group: Group) -> Fields:
+def _sized_spec(group: WantedGroup) -> Fields:
     return {"minMember": group.grouping.minimum}
 
 
-def _native_spec(group: Group) -> Fields:
+def _native_spec(group: WantedGroup) -> Fields:
     constraint = group.grouping.constraint
     topology = {"topology": [{"key": constraint.required}]} if constraint is not None and constraint.required else None
     fields = {"schedulingPolicy": {"gang": {"minCount": group.grouping.minimum}}, "schedulingConstraints": topology}
@@ -94,7 +94,7 @@ def _labelled(key: str) -> Callable[[str, str], Fields]:
     return lambda name, part: {"labels": {key: name}, "annotations": {}}
 
 
-def _nothing(group: Group) -> Mapping[str, str]:
+def _nothing(group: WantedGroup) -> Mapping[str, str]:
     return {}
 
 
@@ -102,14 +102,16 @@ def _groups(api_version: str) -> Kind:
     return kind_of({"apiVersion": api_version, "kind": "PodGroup"})
 
 
-WORDS: Mapping[str, Words] = {
-    "kai": Words(_groups("scheduling.run.ai/v2alpha2"), _kai_spec, _nothing, _annotated(KAI_GROUP, SUBGROUP, part_is_label=True)),
-    "volcano": Words(
+GROUP_DIALECTS: Mapping[str, GroupDialect] = {
+    "kai": GroupDialect(
+        _groups("scheduling.run.ai/v2alpha2"), _kai_spec, _nothing, _annotated(KAI_GROUP, SUBGROUP, part_is_label=True)
+    ),
+    "volcano": GroupDialect(
         _groups("scheduling.volcano.sh/v1beta1"), _volcano_spec, _volcano_annotations, _annotated(GROUP, ROLE, part_is_label=False)
     ),
-    "coscheduling": Words(_groups("scheduling.x-k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(COSCHEDULING_GROUP)),
-    "koordinator": Words(_groups("scheduling.sigs.k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(SIGS_GROUP)),
-    "native": Words(
+    "coscheduling": GroupDialect(_groups("scheduling.x-k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(COSCHEDULING_GROUP)),
+    "koordinator": GroupDialect(_groups("scheduling.sigs.k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(SIGS_GROUP)),
+    "native": GroupDialect(
         _groups("scheduling.k8s.io/v1alpha2"), _native_spec, _nothing, lambda name, part: {"labels": {}, "annotations": {}},
         is_fixed=True,
     ),
@@ -119,7 +121,7 @@ WORDS: Mapping[str, Words] = {
 # --- writes --------------------------------------------------------------------------------------------------------------
 
 
-def group_writes(words: Words, settings: GrouperSettings, group: Group, old: Document | None) -> Iterator[Write]:
+def group_writes(words: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document | None) -> Iterator[Write]:
     """Yield what makes a group as it should be; nothing when it is."""
     if old is None:
         yield Create(_document(words, group))
@@ -129,7 +131,7 @@ def group_writes(words: Words, settings: GrouperSettings, group: Group, old: Doc
         yield Patch(words.kind, group.namespace, group.grouping.name, patch)
 
 
-def _document(words: Words, group: Group) -> Document:
+def _document(words: GroupDialect, group: WantedGroup) -> Document:
     owner = group.grouping.owner
     reference = {key: owner[key] for key in ("apiVersion", "kind")} | {key: meta_of(owner)[key] for key in ("name", "uid")}
     meta = {
@@ -140,7 +142,7 @@ def _document(words: Words, group: Group) -> Document:
     return {"apiVersion": words.kind.api_version, "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
-def _change(words: Words, settings: GrouperSettings, group: Group, old: Document) -> Fields:
+def _change(words: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document) -> Fields:
     """Return the merge patch of a group: never its queue or its node pool, and of class and preemptibility what an owner says."""
     left = {"queue", *(() if group.priority_class.is_by_owner else ("priorityClassName",))}
     left |= set() if group.preemptibility.is_by_owner else {"preemptibility"}
@@ -153,7 +155,7 @@ def _change(words: Words, settings: GrouperSettings, group: Group, old: Document
     return _filled({"metadata": _filled(meta), "spec": spec})
 
 
-def link_writes(words: Words, group: Group, pod: Document) -> Iterator[Write]:
+def link_writes(words: GroupDialect, group: WantedGroup, pod: Document) -> Iterator[Write]:
     """Yield what links a pod to its group; nothing when it is."""
     link = words.link(group.grouping.name, group.grouping.part)
     labels, annotations = _different(link["labels"], labels_of(pod)), _different(link["annotations"], annotations_of(pod))

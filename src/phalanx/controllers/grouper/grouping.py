@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta as Limits
 
-from phalanx.controllers.grouper.owners import LARGEST_COUNT, Family, whole_number
+from phalanx.controllers.grouper.owners import LARGEST_COUNT, OwnerChain, whole_number
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read, Strings
@@ -24,21 +24,21 @@ LONGEST_NAME, LONGEST_LABEL = 253, 63
 MOST_SEGMENTS = 10_000
 
 
-class TemplateMeta(Read):
+class PodTemplateMetaRead(Read):
     """What a pod template says about its pods besides their spec."""
 
     annotations: Strings = None
 
 
-class Template(Read):
+class PodTemplateRead(Read):
     """A pod template."""
 
-    metadata: TemplateMeta | None = None
+    metadata: PodTemplateMetaRead | None = None
 
     @property
     def annotations(self) -> dict[str, str]:
         """Return the annotations of its pods."""
-        return dict((self.metadata or TemplateMeta()).annotations or {})
+        return dict((self.metadata or PodTemplateMetaRead()).annotations or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GroupPart:
     """Pods of a group that play one role; a part that others name as their parent holds no pods itself."""
 
     name: str
@@ -68,7 +68,7 @@ class Grouping:
     owner: Document
     """With it the group goes."""
     minimum: int = 1
-    parts: Sequence[Part] = ()
+    parts: Sequence[GroupPart] = ()
     part: str = ""
     """In which part the pod is; empty: in none."""
     constraint: Constraint | None = None
@@ -77,26 +77,26 @@ class Grouping:
     is_for_one_pod: bool = field(default=False, kw_only=True)
 
 
-def one_group(family: Family, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
+def one_group(family: OwnerChain, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
     """Return the one group of an owner, or of a part of what belongs to it."""
     whose = family.head if owner is None else owner
     return Grouping(group_name(family, whose, suffix), whose, minimum, constraint=constraint_of(annotations_of(family.head)))
 
 
-def pod_group(family: Family) -> Grouping:
+def pod_group(family: OwnerChain) -> Grouping:
     """Return a group for one pod of an owner."""
     constraint = constraint_of(annotations_of(family.head))
     return Grouping(group_name(family, family.pod), family.head, constraint=constraint, is_for_one_pod=True)
 
 
-def group_name(family: Family, owner: Document, suffix: str = "") -> str:
+def group_name(family: OwnerChain, owner: Document, suffix: str = "") -> str:
     """Return how a group is called; where it would be too long, the name of the owner is cut and its uid tells it apart."""
     longest = LONGEST_LABEL if family.settings.dialect in ("coscheduling", "koordinator") else LONGEST_NAME
     name, tail = str(meta_of(owner)["name"]), f"-{meta_of(owner).get('uid', '')}{suffix}"
     return f"pg-{name[: max(longest - len(tail) - 3, 0)].rstrip('-.')}{tail}"
 
 
-def sized(family: Family, grouping: Grouping) -> Grouping:
+def sized(family: OwnerChain, grouping: Grouping) -> Grouping:
     """Let an annotation decide how large a gang is; pods that were each for themselves are one gang then."""
     wanted = family.min_member()
     if wanted is None or (wanted == grouping.minimum and not grouping.is_for_one_pod):
@@ -122,7 +122,7 @@ def number_label(pod: Document, label: str, *, why: str) -> int:
     return whole_number(text, where=where, least=0)
 
 
-def total(parts: Iterable[Part]) -> int:
+def total(parts: Iterable[GroupPart]) -> int:
     """Return how many pods the parts need that hold pods."""
     found = list(parts)
     parents = {part.parent for part in found}
@@ -132,7 +132,7 @@ def total(parts: Iterable[Part]) -> int:
 # --- segments ------------------------------------------------------------------------------------------------------------
 
 
-def segment_annotations(head: Document, template: Template) -> dict[str, str]:
+def segment_annotations(head: Document, template: PodTemplateRead) -> dict[str, str]:
     """Return the annotations that may speak of segments: those of the workers' template before those of the owner."""
     return {**annotations_of(head), **template.annotations}
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from msgspec import field
 
 from phalanx.controllers.controller import Key, View
-from phalanx.controllers.grouper.grouping import TOPOLOGY, Constraint, Count, Grouping, Part, one_group, total
-from phalanx.controllers.grouper.owners import Family, find, pods_under, read
+from phalanx.controllers.grouper.grouping import TOPOLOGY, Constraint, Count, Grouping, GroupPart, one_group, total
+from phalanx.controllers.grouper.owners import OwnerChain, find, pods_under, read
 from phalanx.controllers.objects import annotations_of, controller_of, key_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -30,7 +30,7 @@ class GroveConstraint(Read):
     pack_constraint: Pack | None = None
 
 
-class Reference(Read):
+class PodReference(Read):
     """A pod."""
 
     namespace: str = ""
@@ -42,7 +42,7 @@ class CliqueGroup(Read):
 
     name: str
     min_replicas: Count
-    pod_references: list[Reference] | None = None
+    pod_references: list[PodReference] | None = None
     topology_constraint: GroveConstraint | None = None
 
 
@@ -69,7 +69,7 @@ class PodGang(Read):
     spec: PodGangSpec = field(default_factory=PodGangSpec)
 
 
-def pod_gang(family: Family) -> Grouping:
+def pod_gang(family: OwnerChain) -> Grouping:
     """Group the pods of a PodGang: a part for each PodClique."""
     gang = _gang_of(family)
     spec = read(gang, PodGang).spec
@@ -80,7 +80,7 @@ def pod_gang(family: Family) -> Grouping:
     return Grouping(whole.name, gang, total(parts), parts, _part_of(family, spec), constraint, spec.priority_class_name or "")
 
 
-def _gang_of(family: Family) -> Document:
+def _gang_of(family: OwnerChain) -> Document:
     name = labels_of(family.pod).get(GANG_LABEL)
     where = f"{describe(family.pod)}: metadata.labels[{GANG_LABEL!r}]"
     if not name:
@@ -91,7 +91,7 @@ def _gang_of(family: Family) -> Document:
     return gang
 
 
-def _parts(gang: Document, spec: PodGangSpec, topology: str) -> list[Part]:
+def _parts(gang: Document, spec: PodGangSpec, topology: str) -> list[GroupPart]:
     """Return a part for each PodClique, below the one for those that have to be near each other."""
     parent_by_name = {
         name: above.name for above in spec.topology_constraint_group_configs or () for name in above.pod_group_names or ()
@@ -101,20 +101,20 @@ def _parts(gang: Document, spec: PodGangSpec, topology: str) -> list[Part]:
         if not clique.min_replicas:
             raise SnapshotError(f"{describe(gang)}: spec.podgroups[{number}].minReplicas: 0; write 1 or more")
         constraint = _constraint(clique.topology_constraint, topology)
-        leaves.append(Part(clique.name, clique.min_replicas, parent_by_name.get(clique.name, ""), constraint))
+        leaves.append(GroupPart(clique.name, clique.min_replicas, parent_by_name.get(clique.name, ""), constraint))
     if not leaves:
         raise SnapshotError(f"{describe(gang)}: spec.podgroups: empty; write one for each PodClique")
     return [*_parents(spec, leaves, topology), *leaves]
 
 
-def _parents(spec: PodGangSpec, leaves: list[Part], topology: str) -> Iterator[Part]:
+def _parents(spec: PodGangSpec, leaves: list[GroupPart], topology: str) -> Iterator[GroupPart]:
     for above in spec.topology_constraint_group_configs or ():
         below = [leaf.minimum for leaf in leaves if leaf.parent == above.name]
         if below:
-            yield Part(above.name, sum(below), constraint=_constraint(above.topology_constraint, topology))
+            yield GroupPart(above.name, sum(below), constraint=_constraint(above.topology_constraint, topology))
 
 
-def _part_of(family: Family, spec: PodGangSpec) -> str:
+def _part_of(family: OwnerChain, spec: PodGangSpec) -> str:
     """Return the PodClique of a pod: the one that names it, or the one that it names."""
     name = meta_of(family.pod)["name"]
     for clique in spec.podgroups or ():

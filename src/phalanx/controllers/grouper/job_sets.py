@@ -9,8 +9,8 @@ from phalanx.controllers.grouper.grouping import (
     Constraint,
     Count,
     Grouping,
-    Part,
-    Template,
+    GroupPart,
+    PodTemplateRead,
     check_segments,
     number_label,
     one_group,
@@ -18,7 +18,7 @@ from phalanx.controllers.grouper.grouping import (
     segment_constraint,
     segment_size,
 )
-from phalanx.controllers.grouper.owners import Family, find, read
+from phalanx.controllers.grouper.owners import OwnerChain, find, read
 from phalanx.controllers.objects import labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -33,7 +33,7 @@ LEADER_WORKER, LEADER_EXCLUDED = "LeaderWorker", "LeaderExcluded"
 LEADER, WORKERS = "leader", "workers"
 
 
-class JobSpec(Read):
+class BatchJobSpec(Read):
     """How many pods a Job has at a time, and in all."""
 
     parallelism: Count | None = None
@@ -46,10 +46,10 @@ class JobSpec(Read):
         return parallel if self.completions is None else min(parallel, self.completions)
 
 
-class JobTemplate(Read):
+class BatchJobTemplate(Read):
     """A template of Jobs."""
 
-    spec: JobSpec = field(default_factory=JobSpec)
+    spec: BatchJobSpec = field(default_factory=BatchJobSpec)
 
 
 class ReplicatedJob(Read):
@@ -57,7 +57,7 @@ class ReplicatedJob(Read):
 
     name: str = ""
     replicas: Count | None = None
-    template: JobTemplate = field(default_factory=JobTemplate)
+    template: BatchJobTemplate = field(default_factory=BatchJobTemplate)
 
     @property
     def pods(self) -> int:
@@ -84,7 +84,7 @@ class JobSet(Read):
     spec: JobSetSpec = field(default_factory=JobSetSpec)
 
 
-def job_set(family: Family) -> Grouping:
+def job_set(family: OwnerChain) -> Grouping:
     """Group a JobSet: each replicated job if they start in order, else all together."""
     spec = read(family.head, JobSet).spec
     order = spec.startup_policy.startup_policy_order or IN_ORDER
@@ -102,7 +102,7 @@ def job_set(family: Family) -> Grouping:
     return one_group(family, minimum=_some(family, jobs[name]), suffix=f"-{name}")
 
 
-def _some(family: Family, pods: int) -> int:
+def _some(family: OwnerChain, pods: int) -> int:
     if not pods:
         raise SnapshotError(
             f"{describe(family.head)}: spec.replicatedJobs: no pods; write replicas, parallelism and completions of 1 or more"
@@ -113,7 +113,7 @@ def _some(family: Family, pods: int) -> int:
 # --- LeaderWorkerSet -----------------------------------------------------------------------------------------------------
 
 
-class SubGroupPolicy(Read):
+class LeaderWorkerSubGroups(Read):
     """How the pods of one replica are divided."""
 
     sub_group_size: Count | None = None
@@ -124,8 +124,8 @@ class LeaderWorkerTemplate(Read):
     """What one replica is made of."""
 
     size: Count | None = None
-    worker_template: Template = field(default_factory=Template)
-    sub_group_policy: SubGroupPolicy = field(default_factory=SubGroupPolicy)
+    worker_template: PodTemplateRead = field(default_factory=PodTemplateRead)
+    sub_group_policy: LeaderWorkerSubGroups = field(default_factory=LeaderWorkerSubGroups)
 
 
 class LeaderWorkerSpec(Read):
@@ -141,7 +141,7 @@ class LeaderWorkerSet(Read):
     spec: LeaderWorkerSpec = field(default_factory=LeaderWorkerSpec)
 
 
-def leader_worker_set(family: Family) -> Grouping:
+def leader_worker_set(family: OwnerChain) -> Grouping:
     """Group each replica of a LeaderWorkerSet: its leader and its workers."""
     spec = read(family.head, LeaderWorkerSet).spec
     group = number_label(family.pod, GROUP_INDEX, why="the number of the replica, from '0'")
@@ -152,7 +152,7 @@ def leader_worker_set(family: Family) -> Grouping:
     return Grouping(whole.name, whole.owner, size, parts, part, whole.constraint)
 
 
-def _size(family: Family, spec: LeaderWorkerSpec, group: int) -> int:
+def _size(family: OwnerChain, spec: LeaderWorkerSpec, group: int) -> int:
     """Return how many pods are needed now: the leader alone, while workers wait until it has a place."""
     size, where = spec.leader_worker_template.size, describe(family.head)
     policy = spec.startup_policy or LEADER_CREATED
@@ -163,19 +163,19 @@ def _size(family: Family, spec: LeaderWorkerSpec, group: int) -> int:
     return 1 if policy == LEADER_READY and not _leader_has_place(family, group) else size
 
 
-def _leader_has_place(family: Family, group: int) -> bool:
+def _leader_has_place(family: OwnerChain, group: int) -> bool:
     leader = find(family.view, POD, family.pod, f"{meta_of(family.head)['name']}-{group}")
     return leader is not None and bool(leader["spec"].get("nodeName"))
 
 
-def _divided(family: Family, spec: LeaderWorkerSpec, size: int, worker: int) -> tuple[list[Part], str]:
+def _divided(family: OwnerChain, spec: LeaderWorkerSpec, size: int, worker: int) -> tuple[list[GroupPart], str]:
     """Return the parts of a replica, and the one that a worker is in."""
     template = spec.leader_worker_template
     annotations = segment_annotations(family.head, template.worker_template)
     segment = template.sub_group_policy.sub_group_size or segment_size(family.head, annotations, least=2)
     if segment is None or size == 1:
-        rest = [Part(WORKERS, size - 1)] if size > 1 else []
-        return [Part(LEADER, 1), *rest], WORKERS if worker and rest else "" if worker else LEADER
+        rest = [GroupPart(WORKERS, size - 1)] if size > 1 else []
+        return [GroupPart(LEADER, 1), *rest], WORKERS if worker and rest else "" if worker else LEADER
     if not 2 <= segment <= size:
         where = f"{describe(family.head)}: spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize or {SEGMENT_SIZE}"
         raise SnapshotError(f"{where}: {segment} is not between 2 and the size {size}; write such a number")
@@ -202,14 +202,14 @@ class Segments:
         """Return the segment of a worker."""
         return max(worker - self.has_extra_leader, 0) // self.segment
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[GroupPart]:
         """Return a part for each segment; the leader is not counted where it is one more."""
         first = int(self.has_extra_leader)
         members = [self.index(worker) for worker in range(first, self.size)]
-        return [Part(f"segment-{index}", members.count(index), constraint=self.constraint) for index in range(members[-1] + 1)]
+        return [GroupPart(f"segment-{index}", members.count(index), constraint=self.constraint) for index in range(members[-1] + 1)]
 
 
-def _segmented(family: Family, segments: Segments, worker: int) -> tuple[list[Part], str]:
+def _segmented(family: OwnerChain, segments: Segments, worker: int) -> tuple[list[GroupPart], str]:
     parts, own = segments.parts(), f"segment-{segments.index(worker)}"
     if segments.kind == LEADER_EXCLUDED:
         if not segments.has_extra_leader:
@@ -217,12 +217,12 @@ def _segmented(family: Family, segments: Segments, worker: int) -> tuple[list[Pa
             raise SnapshotError(
                 f"{where}: {segments.size - 1} workers do not fill segments of {segments.segment}; write a size that does"
             )
-        return [Part(LEADER, 1), *parts], own if worker else LEADER
+        return [GroupPart(LEADER, 1), *parts], own if worker else LEADER
     if segments.kind != LEADER_WORKER:
         where = f"{describe(family.head)}: spec.leaderWorkerTemplate.subGroupPolicy.subGroupPolicyType"
         raise SnapshotError(f"{where}: {segments.kind!r} is unknown; write {LEADER_WORKER!r} or {LEADER_EXCLUDED!r}")
-    first = Part(parts[0].name, parts[0].minimum + segments.has_extra_leader, constraint=segments.constraint)
-    inner = [Part(LEADER, 1, first.name), Part(WORKERS, first.minimum - 1, first.name)]
+    first = GroupPart(parts[0].name, parts[0].minimum + segments.has_extra_leader, constraint=segments.constraint)
+    inner = [GroupPart(LEADER, 1, first.name), GroupPart(WORKERS, first.minimum - 1, first.name)]
     if segments.index(worker) == 0:
         own = WORKERS if worker else LEADER
     return [first, *parts[1:], *inner], own

@@ -1,7 +1,7 @@
 """Knative: each revision of a Service is a gang of its smallest scale."""
 
 from phalanx.controllers.grouper.grouping import Grouping, one_group, pod_group
-from phalanx.controllers.grouper.owners import Family, find, whole_number
+from phalanx.controllers.grouper.owners import OwnerChain, find, whole_number
 from phalanx.controllers.objects import annotations_of, labels_of
 from phalanx.dialects.cluster import describe
 from phalanx.errors import SnapshotError
@@ -11,7 +11,7 @@ REVISION = kind_of({"apiVersion": "serving.knative.dev/v1", "kind": "Revision"})
 REVISION_LABEL, MIN_SCALE = "serving.knative.dev/revision", "autoscaling.knative.dev/min-scale"
 
 
-def knative(family: Family) -> Grouping:
+def knative(family: OwnerChain) -> Grouping:
     """Group the pods of a revision, or let each be for itself."""
     if not family.settings.knative_gangs:
         return pod_group(family)
@@ -21,7 +21,7 @@ def knative(family: Family) -> Grouping:
     return one_group(family, minimum=max(minimum, 1), owner=revision)
 
 
-def _revision(family: Family) -> Document:
+def _revision(family: OwnerChain) -> Document:
     name = labels_of(family.pod).get(REVISION_LABEL)
     where = f"{describe(family.pod)}: metadata.labels[{REVISION_LABEL!r}]"
     if not name:

@@ -8,8 +8,8 @@ from phalanx.controllers.grouper.grouping import (
     Constraint,
     Count,
     Grouping,
-    Part,
-    Template,
+    GroupPart,
+    PodTemplateRead,
     check_segments,
     number_label,
     one_group,
@@ -17,7 +17,7 @@ from phalanx.controllers.grouper.grouping import (
     segment_constraint,
     segment_size,
 )
-from phalanx.controllers.grouper.owners import Family, pods_under, read
+from phalanx.controllers.grouper.owners import OwnerChain, pods_under, read
 from phalanx.controllers.objects import is_leaving, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -33,7 +33,7 @@ class ReplicaSpec(Read):
     """Pods of one role."""
 
     replicas: Count | None = None
-    template: Template | None = None
+    template: PodTemplateRead | None = None
 
     @property
     def count(self) -> int:
@@ -88,10 +88,10 @@ class TrainingJob(Read):
     spec: TrainingSpec = field(default_factory=TrainingSpec)
 
 
-def distributed(field_name: str, roles: Sequence[str], *, needed: Sequence[str] = ()) -> Callable[[Family], Grouping]:
+def distributed(field_name: str, roles: Sequence[str], *, needed: Sequence[str] = ()) -> Callable[[OwnerChain], Grouping]:
     """Return the rule of a framework whose pods are one gang without parts."""
 
-    def group(family: Family) -> Grouping:
+    def group(family: OwnerChain) -> Grouping:
         spec = read(family.head, TrainingJob).spec
         specs = _replica_specs(family, spec, field_name, roles=roles, needed=needed)
         return one_group(family, minimum=spec.min_available or sum(each.count for each in specs.values()))
@@ -100,7 +100,7 @@ def distributed(field_name: str, roles: Sequence[str], *, needed: Sequence[str] 
 
 
 def _replica_specs(
-    family: Family, spec: TrainingSpec, field_name: str, *, roles: Sequence[str], needed: Sequence[str] = ()
+    family: OwnerChain, spec: TrainingSpec, field_name: str, *, roles: Sequence[str], needed: Sequence[str] = ()
 ) -> Mapping[str, ReplicaSpec]:
     """Return the replicas of a job by role; a job without pods, with unknown roles or without one it needs is refused."""
     specs: ReplicaSpecs = getattr(spec, _snake(field_name)) or {}
@@ -120,7 +120,7 @@ def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def mpi(family: Family) -> Grouping:
+def mpi(family: OwnerChain) -> Grouping:
     """Group an MPIJob; a launcher that is made when all workers are ready counts once it is there."""
     spec = read(family.head, TrainingJob).spec
     specs = _replica_specs(family, spec, "mpiReplicaSpecs", roles=("Launcher", "Worker"), needed=("Launcher", "Worker"))
@@ -130,7 +130,7 @@ def mpi(family: Family) -> Grouping:
     return one_group(family, minimum=minimum)
 
 
-def _has_launcher(family: Family) -> bool:
+def _has_launcher(family: OwnerChain) -> bool:
     pods = pods_under(family.view, str(meta_of(family.head).get("uid", "")))
     return any(labels_of(pod).get(JOB_ROLE) == LAUNCHER and not is_leaving(pod) for pod in pods)
 
@@ -138,13 +138,13 @@ def _has_launcher(family: Family) -> bool:
 # --- PyTorchJob ----------------------------------------------------------------------------------------------------------
 
 
-def pytorch(family: Family) -> Grouping:
+def pytorch(family: OwnerChain) -> Grouping:
     """Group a PyTorchJob: a part for the master, and one for the workers or for each segment of them."""
     spec = read(family.head, TrainingJob).spec
     specs = _replica_specs(family, spec, "pytorchReplicaSpecs", roles=("Master", "Worker"))
     masters = specs["Master"].count if "Master" in specs else 0
     minimum = family.min_member() or spec.min_available or _elastic_minimum(spec) or sum(each.count for each in specs.values())
-    parts = [Part(MASTER, masters)] if masters else []
+    parts = [GroupPart(MASTER, masters)] if masters else []
     if "Worker" in specs and specs["Worker"].count:
         parts += _workers(family, specs["Worker"], max(minimum - masters, 0))
     whole = one_group(family, minimum=minimum)
@@ -155,22 +155,22 @@ def _elastic_minimum(spec: TrainingSpec) -> int:
     return (spec.elastic_policy or ElasticPolicy()).min_replicas or 0
 
 
-def _workers(family: Family, worker: ReplicaSpec, minimum: int) -> list[Part]:
-    annotations = segment_annotations(family.head, worker.template or Template())
+def _workers(family: OwnerChain, worker: ReplicaSpec, minimum: int) -> list[GroupPart]:
+    annotations = segment_annotations(family.head, worker.template or PodTemplateRead())
     size = segment_size(family.head, annotations, least=1)
     if size is None:
-        return [Part(WORKER, minimum)]
-    return [Part(WORKER, minimum), *_segments(family, worker.count, size, segment_constraint(annotations))]
+        return [GroupPart(WORKER, minimum)]
+    return [GroupPart(WORKER, minimum), *_segments(family, worker.count, size, segment_constraint(annotations))]
 
 
-def _segments(family: Family, workers: int, size: int, constraint: Constraint | None) -> list[Part]:
+def _segments(family: OwnerChain, workers: int, size: int, constraint: Constraint | None) -> list[GroupPart]:
     """Return the segments of the workers; the last one may be smaller."""
     check_segments(family.head, -(-workers // size))
     starts = range(0, workers, size)
-    return [Part(f"{WORKER}-{start // size}", min(size, workers - start), WORKER, constraint) for start in starts]
+    return [GroupPart(f"{WORKER}-{start // size}", min(size, workers - start), WORKER, constraint) for start in starts]
 
 
-def _part_of(family: Family, specs: Mapping[str, ReplicaSpec]) -> str:
+def _part_of(family: OwnerChain, specs: Mapping[str, ReplicaSpec]) -> str:
     role = labels_of(family.pod).get(REPLICA_TYPE, "").lower()
     if role not in (name.lower() for name in specs):
         known = " or ".join(repr(name.lower()) for name in specs)
@@ -180,7 +180,7 @@ def _part_of(family: Family, specs: Mapping[str, ReplicaSpec]) -> str:
     if role != WORKER:
         return role
     worker = specs["Worker"]
-    size = segment_size(family.head, segment_annotations(family.head, worker.template or Template()), least=1)
+    size = segment_size(family.head, segment_annotations(family.head, worker.template or PodTemplateRead()), least=1)
     if size is None:
         return WORKER
     index = number_label(family.pod, REPLICA_INDEX, why="the number of the worker, from '0'")

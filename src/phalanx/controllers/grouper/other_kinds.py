@@ -3,7 +3,7 @@
 from msgspec import field
 
 from phalanx.controllers.grouper.grouping import Count, Grouping, group_name, one_group, pod_group
-from phalanx.controllers.grouper.owners import Family, read
+from phalanx.controllers.grouper.owners import OwnerChain, read
 from phalanx.controllers.objects import labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -42,17 +42,17 @@ class AmlJob(Read):
     spec: AmlSpec = field(default_factory=AmlSpec)
 
 
-def one(family: Family) -> Grouping:
+def one(family: OwnerChain) -> Grouping:
     """Group all pods of an owner; each may start alone."""
     return one_group(family)
 
 
-def each(family: Family) -> Grouping:
+def each(family: OwnerChain) -> Grouping:
     """Let each pod of an owner be for itself."""
     return pod_group(family)
 
 
-def bare(family: Family) -> Grouping:
+def bare(family: OwnerChain) -> Grouping:
     """Group a pod without owners by itself; pods of one Spark application share a group that is called like it."""
     labels = labels_of(family.pod)
     whole = one_group(family)
@@ -61,13 +61,13 @@ def bare(family: Family) -> Grouping:
     return whole
 
 
-def spawned(family: Family) -> Grouping:
+def spawned(family: OwnerChain) -> Grouping:
     """Group the pods of each Job that a CronJob has made."""
     jobs = family.owners[:-1]
     return one_group(family, owner=jobs[-1] if jobs else family.head)
 
 
-def stem(family: Family) -> Grouping:
+def stem(family: OwnerChain) -> Grouping:
     """Group pods whose names are equal up to the last dash."""
     name = str(meta_of(family.pod)["name"])
     named = {**family.head, "metadata": {**meta_of(family.head), "name": name.rpartition("-")[0] or name}}
@@ -75,7 +75,7 @@ def stem(family: Family) -> Grouping:
     return Grouping(group_name(family, named), whole.owner, constraint=whole.constraint)
 
 
-def aml(family: Family) -> Grouping:
+def aml(family: OwnerChain) -> Grouping:
     """Group a job of Azure Machine Learning with as many pods as it has nodes."""
     count = read(family.head, AmlJob).spec.job.options.envs.node_count
     if not count:

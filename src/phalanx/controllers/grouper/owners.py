@@ -40,7 +40,7 @@ BETWEEN = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class OwnerChain:
     """A pod and those it belongs to."""
 
     view: View
@@ -104,7 +104,7 @@ def kind_pair(document: Document) -> tuple[str, str]:
     return str(document.get("apiVersion", "")).rpartition("/")[0], str(document.get("kind", ""))
 
 
-def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
+def owner_chain(view: View, settings: GrouperSettings, pod: Document) -> OwnerChain:
     """Return a pod with its owners."""
     pod = {**pod, "apiVersion": "v1", "kind": "Pod"}
     owners = list(_owners(view, pod))
@@ -116,7 +116,7 @@ def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
         skipped = owners.pop()
         head = _with_metadata(owners[-1] if owners else pod, skipped)
         owners[-1:] = [head] if owners else []
-    return Family(view, settings, pod, owners, head, kinds, is_circle=is_circle, unseen=unseen)
+    return OwnerChain(view, settings, pod, owners, head, kinds, is_circle=is_circle, unseen=unseen)
 
 
 def _is_unseen(view: View, owner: Document) -> bool:

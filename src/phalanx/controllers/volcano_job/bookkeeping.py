@@ -12,12 +12,12 @@ from itertools import groupby
 import msgspec
 
 from phalanx.controllers.objects import annotations_of
-from phalanx.controllers.volcano_job.job import MEMORY, Job
+from phalanx.controllers.volcano_job.job import MEMORY, VolcanoJob
 
 Places = frozenset[tuple[str, int]]
 
 
-class MemoryRead(msgspec.Struct, omit_defaults=True):
+class JobMemoryRead(msgspec.Struct, omit_defaults=True):
     """As the annotation holds it; numbers of pods as ranges, such as 0-6,9."""
 
     version: int = 0
@@ -27,7 +27,7 @@ class MemoryRead(msgspec.Struct, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class JobMemory:
     """What is remembered."""
 
     version: int = 0
@@ -38,29 +38,29 @@ class Memory:
     since: Mapping[str, float] = field(default_factory=dict)
     """When things happened that are acted upon later."""
 
-    def without(self, places: Iterable[tuple[str, int]]) -> "Memory":
+    def without(self, places: Iterable[tuple[str, int]]) -> "JobMemory":
         """Return the memory after the loss of some pods was dealt with."""
         return replace(self, seen=self.seen - set(places))
 
 
-def recall(job: Job) -> Memory:
+def recall(job: VolcanoJob) -> JobMemory:
     """Return what is remembered about this version of a Job; a text that nobody here wrote is worth nothing."""
     text = annotations_of(job.document).get(MEMORY, "{}")
     try:
-        read = msgspec.json.decode(text, type=MemoryRead)
+        read = msgspec.json.decode(text, type=JobMemoryRead)
         seen = frozenset((task, index) for task, ranges in read.seen.items() for index in _numbers(ranges))
     except (msgspec.DecodeError, ValueError):
-        return Memory(job.standing.version)
+        return JobMemory(job.standing.version)
     if read.version != job.standing.version:
-        return Memory(job.standing.version)
-    return Memory(read.version, seen, frozenset(read.doomed), read.since)
+        return JobMemory(job.standing.version)
+    return JobMemory(read.version, seen, frozenset(read.doomed), read.since)
 
 
-def text_of(memory: Memory) -> str | None:
+def text_of(memory: JobMemory) -> str | None:
     """Return the annotation; None when there is nothing to remember."""
     tasks = groupby(sorted(memory.seen), key=lambda place: place[0])
     seen = {task: _ranges([index for _, index in places]) for task, places in tasks}
-    read = MemoryRead(memory.version, seen, sorted(memory.doomed), dict(sorted(memory.since.items())))
+    read = JobMemoryRead(memory.version, seen, sorted(memory.doomed), dict(sorted(memory.since.items())))
     return msgspec.json.encode(read).decode() if seen or memory.doomed or memory.since else None
 
 

@@ -10,37 +10,49 @@ from functools import cached_property
 
 from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
-from phalanx.controllers.volcano_job.bookkeeping import Memory, recall, text_of
+from phalanx.controllers.volcano_job.bookkeeping import JobMemory, recall, text_of
 from phalanx.controllers.volcano_job.commands import commands_for, with_strays
-from phalanx.controllers.volcano_job.group import GROUP, group_of, open_tasks
-from phalanx.controllers.volcano_job.job import AT_WORK, COMMAND, JOB, MEMORY, OVER, VERSION, Action, Event, Job, Phase, Standing
-from phalanx.controllers.volcano_job.lifecycle import Demand, Happening, demand, happenings, has_policy
-from phalanx.controllers.volcano_job.members import Member, members_of, tally
+from phalanx.controllers.volcano_job.job import (
+    AT_WORK,
+    COMMAND,
+    JOB,
+    MEMORY,
+    OVER,
+    VERSION,
+    JobAction,
+    JobEvent,
+    JobPhase,
+    VolcanoJob,
+    VolcanoJobState,
+)
+from phalanx.controllers.volcano_job.job_status import REFUSED, difference, refused_status, status_of
+from phalanx.controllers.volcano_job.lifecycle import DueAction, Occurrence, due_action, has_policy, occurrences
+from phalanx.controllers.volcano_job.observed_pods import JobPod, count_pods, job_pods
 from phalanx.controllers.volcano_job.parse import read_job
 from phalanx.controllers.volcano_job.plugins import objects_for
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair, owned_object
 from phalanx.controllers.volcano_job.plugins.ssh import secret_name
-from phalanx.controllers.volcano_job.pods import pod_of
+from phalanx.controllers.volcano_job.pod_builder import pod_of
+from phalanx.controllers.volcano_job.pod_group import GROUP, group_of, open_tasks
 from phalanx.controllers.volcano_job.state_machine import (
     PARTLY,
-    Step,
-    after_action,
+    Transition,
     is_concerned,
     is_partial,
     is_possible,
-    next_step,
+    next_transition,
+    state_after,
     victims,
 )
-from phalanx.controllers.volcano_job.status import REFUSED, difference, refused_status, status_of
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, PRIORITY, Document, Kind, kind_of
 
 SERVICE, HOSTS, SECRET = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("Service", "ConfigMap", "Secret"))
-COMMANDS = tuple(action for action in Action if action not in (*PARTLY, Action.SYNC, Action.ENQUEUE))
+COMMANDS = tuple(action for action in JobAction if action not in (*PARTLY, JobAction.SYNC, JobAction.ENQUEUE))
 NOT_ADMITTED = ("", "Pending")
 
 
-class VolcanoJobs:
+class VolcanoJobController:
     """Keeps Jobs of Volcano's."""
 
     name = "volcano-job"
@@ -77,7 +89,7 @@ class VolcanoJobs:
             job = read_job(document)
         except SnapshotError as problem:
             return _set_aside(document, str(problem), view.now)
-        return Look(view, job, self._make_pair, self._has_admission).result()
+        return JobReconciliation(view, job, self._make_pair, self._has_admission).result()
 
 
 def _set_aside(document: Document, problem: str, now: float) -> Result:
@@ -95,16 +107,16 @@ def _set_aside(document: Document, problem: str, now: float) -> Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RequestedAction:
     """An action that was asked for, and by whom."""
 
-    action: Action
-    cause: Happening | None = None
+    action: JobAction
+    cause: Occurrence | None = None
 
     @property
     def reason(self) -> str:
         """In one word."""
-        return str(Event.COMMAND_ISSUED if self.cause is None else self.cause.event)
+        return str(JobEvent.COMMAND_ISSUED if self.cause is None else self.cause.event)
 
     @property
     def message(self) -> str:
@@ -114,13 +126,13 @@ class Order:
         return f"{self.action} because of {self.reason}{where}{number}"
 
 
-class Look:
+class JobReconciliation:
     """One look at one Job."""
 
-    def __init__(self, view: View, job: Job, make_pair: MakePair, has_admission: bool) -> None:
+    def __init__(self, view: View, job: VolcanoJob, make_pair: MakePair, has_admission: bool) -> None:
         """See what is there."""
         self._view, self._job, self._make_pair, self._has_admission = view, job, make_pair, has_admission
-        self._members = members_of(view.owned(job.uid, POD))
+        self._members = job_pods(view.owned(job.uid, POD))
         self._group = view.find(GROUP, job.namespace, job.group)
 
     def result(self) -> Result:
@@ -146,19 +158,19 @@ class Look:
     # --- what is meant -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _memory(self) -> Memory:
+    def _memory(self) -> JobMemory:
         return recall(self._job)
 
     @cached_property
-    def _happened(self) -> list[Happening]:
+    def _happened(self) -> list[Occurrence]:
         if self._job.standing.phase not in AT_WORK:
             return []
         phase = str(((self._group or {}).get("status") or {}).get("phase") or "")
-        return list(happenings(self._job, self._members, self._memory, phase))
+        return list(occurrences(self._job, self._members, self._memory, phase))
 
     @cached_property
-    def _demand(self) -> Demand:
-        return demand(self._job, self._happened, self._memory, self._view.now)
+    def _demand(self) -> DueAction:
+        return due_action(self._job, self._happened, self._memory, self._view.now)
 
     @cached_property
     def _command(self) -> Document | None:
@@ -166,13 +178,13 @@ class Look:
         return next(iter(commands_for(self._view, Key(self._job.namespace, self._job.name), self._job.uid)), None)
 
     @cached_property
-    def _order(self) -> Order | None:
+    def _order(self) -> RequestedAction | None:
         """Return what has to be done: what a command says, or what the policies want."""
         asked = None if self._command is None else str(self._command.get("action", ""))
         if asked is not None:
-            order = Order(Action(asked)) if asked in COMMANDS else None
+            order = RequestedAction(JobAction(asked)) if asked in COMMANDS else None
         else:
-            order = None if self._demand.action is None else Order(self._demand.action, self._demand.cause)
+            order = None if self._demand.action is None else RequestedAction(self._demand.action, self._demand.cause)
         return order if order is not None and is_possible(order.action, self._job.standing.phase) else None
 
     @cached_property
@@ -184,34 +196,34 @@ class Look:
         meta, asked = meta_of(command), command.get("action", "")
         taken = Delete(COMMAND, job.namespace, meta["name"], meta["uid"])
         if self._order is not None:
-            return (taken, RecordEvent(job.document, Event.COMMAND_ISSUED, f"command {asked} is carried out"))
+            return (taken, RecordEvent(job.document, JobEvent.COMMAND_ISSUED, f"command {asked} is carried out"))
         known = f"while the Job is {job.standing.phase}" if asked in COMMANDS else f"here; write one of {', '.join(COMMANDS)}"
         text = f"command {meta['name']}: action {asked!r} means nothing {known}"
-        return (taken, RecordEvent(job.document, Event.COMMAND_ISSUED, text, is_warning=True))
+        return (taken, RecordEvent(job.document, JobEvent.COMMAND_ISSUED, text, is_warning=True))
 
     @cached_property
-    def _step(self) -> Step:
+    def _step(self) -> Transition:
         order = self._order
         if order is None:
-            return next_step(self._job, tally(self._job, self._members, (member.uid for member in self._leftovers)))
-        return Step(after_action(self._job, order.action, order.cause), order.reason, order.message)
+            return next_transition(self._job, count_pods(self._job, self._members, (member.uid for member in self._leftovers)))
+        return Transition(state_after(self._job, order.action, order.cause), order.reason, order.message)
 
     @cached_property
-    def _leftovers(self) -> list[Member]:
+    def _leftovers(self) -> list[JobPod]:
         """The pods that have to go where the Job stands now."""
         return victims(self._job, self._job.standing, self._members, self._memory)
 
     @cached_property
-    def _victims(self) -> list[Member]:
+    def _victims(self) -> list[JobPod]:
         """The pods that have to go where the Job stands then."""
         return victims(self._job, self._step.standing, self._members, self._kept)
 
     @cached_property
-    def _kept(self) -> Memory:
+    def _kept(self) -> JobMemory:
         """What has to be remembered, before it is known who has to go."""
         order, memory = self._order, self._memory
-        if self._step.standing.version != memory.version or self._step.standing.phase not in (*AT_WORK, Phase.RESTARTING):
-            return Memory(self._step.standing.version)
+        if self._step.standing.version != memory.version or self._step.standing.phase not in (*AT_WORK, JobPhase.RESTARTING):
+            return JobMemory(self._step.standing.version)
         there = {member.uid for member in self._members}
         doomed = memory.doomed & there
         if order is not None and is_partial(order.action, order.cause):
@@ -224,16 +236,16 @@ class Look:
 
     def _dealt_with(self) -> Iterator[tuple[str, int]]:
         """Yield the losses that nobody has to hear of again."""
-        losses = [happening for happening in self._happened if happening.event is Event.POD_EVICTED]
+        losses = [happening for happening in self._happened if happening.event is JobEvent.POD_EVICTED]
         for happening in losses:
             place = happening.place
             if place is not None and (self._is_concerned(place) or not has_policy(self._job, happening)):
                 yield place
 
     @cached_property
-    def _remembered(self) -> Memory:
+    def _remembered(self) -> JobMemory:
         kept, going = self._kept, {member.uid for member in self._victims}
-        if self._step.standing.phase not in (*AT_WORK, Phase.RESTARTING):
+        if self._step.standing.phase not in (*AT_WORK, JobPhase.RESTARTING):
             return kept
         staying = {
             member.place for member in self._members
@@ -249,7 +261,7 @@ class Look:
         if text != annotations_of(job.document).get(MEMORY):
             yield Patch(JOB, job.namespace, job.name, {"metadata": {**read, "annotations": {MEMORY: text}}})
             read = {}
-        counts = tally(job, self._members, (member.uid for member in self._victims))
+        counts = count_pods(job, self._members, (member.uid for member in self._victims))
         change = difference(job.document.get("status") or {}, status_of(job, self._step, counts, self._view.now))
         if change:
             yield Patch(JOB, job.namespace, job.name, {"metadata": read, "status": change}, is_status=True)
@@ -280,14 +292,14 @@ class Look:
         if group is None:
             if standing.phase in AT_WORK:
                 yield Create(self._wanted_group())
-        elif standing.phase not in (*AT_WORK, Phase.RESTARTING) or not _is_of(group, standing):
+        elif standing.phase not in (*AT_WORK, JobPhase.RESTARTING) or not _is_of(group, standing):
             yield Delete(GROUP, job.namespace, job.group, meta_of(group)["uid"])
         elif standing.phase in AT_WORK and (change := difference(group.get("spec") or {}, self._wanted_group()["spec"])):
             yield Patch(GROUP, job.namespace, job.group, {"spec": change})
 
     def _wanted_group(self) -> Document:
         job = replace(self._job, standing=self._step.standing)
-        return group_of(job, open_tasks(job, tally(job, self._members)), self._priority)
+        return group_of(job, open_tasks(job, count_pods(job, self._members)), self._priority)
 
     def _priority(self, name: str) -> int:
         found = self._view.find(PRIORITY, "", name) if name else None
@@ -299,7 +311,7 @@ class Look:
         if self._step.standing.phase not in AT_WORK or not self._may_make_pods():
             return
         taken = {member.name for member in self._members}
-        for task in open_tasks(job, tally(job, self._members)):
+        for task in open_tasks(job, count_pods(job, self._members)):
             for index in range(task.replicas):
                 if job.pod_name(task, index) not in taken:
                     yield Create(pod_of(job, task, index))
@@ -312,5 +324,5 @@ class Look:
         return (self._group.get("status") or {}).get("phase", "") not in NOT_ADMITTED
 
 
-def _is_of(group: Document, standing: Standing) -> bool:
+def _is_of(group: Document, standing: VolcanoJobState) -> bool:
     return annotations_of(group).get(VERSION) == str(standing.version)

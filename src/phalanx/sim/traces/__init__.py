@@ -13,23 +13,23 @@ from typing import NamedTuple, Protocol
 
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import acme, helios, openb, pai, philly, spot_gpu, tiresias
-from phalanx.sim.traces.draft import Trace
-from phalanx.sim.traces.trace_files import Files, Kind, Paths
+from phalanx.sim.traces.draft import RecordedTrace
+from phalanx.sim.traces.trace_files import FileKind, Files, Paths
 
-__all__ = ["FORMATS", "Trace", "guess", "read_trace"]
+__all__ = ["FORMATS", "RecordedTrace", "guess", "read_trace"]
 
 
 class Reader(Protocol):
     """Reads one format."""
 
-    def __call__(self, paths: Paths, *, nodes: int | None = None) -> Trace:
+    def __call__(self, paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
         """Read a trace; of so many nodes if it names no machines."""
 
 
 class Format(NamedTuple):
     """A format: what its file with the jobs holds, and how it is read."""
 
-    jobs: Kind
+    jobs: FileKind
     read: Reader
 
 
@@ -44,7 +44,7 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Trace:
+def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read files, or the files of a folder, in the format of this name; a cluster that must be made up has so many nodes."""
     if name not in FORMATS:
         raise ConfigError(f"trace format {name!r}: unknown; write one of: {', '.join(FORMATS)}")

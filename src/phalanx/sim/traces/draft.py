@@ -11,14 +11,14 @@ from typing import TypeVar
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces.names import Names
 from phalanx.sim.traces.trace_cluster import made_cluster
-from phalanx.sim.workload import Gang, Machine, Workload
+from phalanx.sim.workload import Machine, Workload, WorkloadGang
 
 Source = TypeVar("Source")
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class RecordedTrace:
     """A workload that was recorded, and what is missing in it."""
 
     workload: Workload
@@ -54,12 +54,12 @@ class Draft:
 
     def trace(
         self,
-        gangs: list[Gang],
+        gangs: list[WorkloadGang],
         machines: Sequence[Machine] = (),
         *,
         nodes: int | None = None,
         weight_by_queue: Mapping[str, int] | None = None,
-    ) -> Trace:
+    ) -> RecordedTrace:
         """Return the trace, its first submission at 0; without machines it gets a cluster, of so many nodes if that is said."""
         if not gangs:
             raise TraceError(f"no job that ran: {self._left_out} left out, {len(self._notes)} refused{self._first_note()}")
@@ -68,19 +68,19 @@ class Draft:
         ordered = _from_zero(gangs if machines else [_anywhere(gang) for gang in gangs])
         weights = {gang.queue: 1 for gang in ordered} | dict(weight_by_queue or {})
         workload = Workload(tuple(ordered), tuple(machines) or made_cluster(ordered, nodes), weights)
-        return Trace(workload, tuple(self._notes), self._left_out)
+        return RecordedTrace(workload, tuple(self._notes), self._left_out)
 
     def _first_note(self) -> str:
         return f"; the first: {self._notes[0]}" if self._notes else ""
 
 
-def _from_zero(gangs: list[Gang]) -> list[Gang]:
+def _from_zero(gangs: list[WorkloadGang]) -> list[WorkloadGang]:
     ordered = sorted(gangs, key=lambda gang: gang.submitted)
     first = ordered[0].submitted
     return [replace(gang, submitted=gang.submitted - first) for gang in ordered] if first else ordered
 
 
-def _anywhere(gang: Gang) -> Gang:
+def _anywhere(gang: WorkloadGang) -> WorkloadGang:
     """Return the gang without wishes for a model of GPU, which a made-up cluster does not have."""
     if not any(part.node_labels for part in gang.parts):
         return gang

@@ -8,12 +8,12 @@ each choice of several models that some pod names and that its own is among.
 
 from phalanx.sim.machine_types import GPU_MODEL, machine
 from phalanx.sim.priorities import HIGH, LOW, NORMAL
-from phalanx.sim.traces.draft import Draft, Trace
+from phalanx.sim.traces.draft import Draft, RecordedTrace
 from phalanx.sim.traces.names import Names
-from phalanx.sim.traces.rows import Row
+from phalanx.sim.traces.rows import TraceRow
 from phalanx.sim.traces.tasks import workers
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Gang, Machine
+from phalanx.sim.workload import Machine, WorkloadGang
 
 JOBS = Table(("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"))
 NODES = Table(("sn", "cpu_milli", "memory_mib", "gpu", "model"))
@@ -24,7 +24,7 @@ CHOICE = "gpu-choice.phalanx.dev/"
 """Begins the label of a node whose model of GPU is among several that a pod may have."""
 
 
-def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a list of pods."""
     files, draft, choices = Files(paths), Draft(), Names("gpu")
     gangs = draft.each(files.rows(JOBS, is_needed=True), lambda row: _gang(row, draft, choices))
@@ -32,7 +32,7 @@ def read(paths: Paths, *, nodes: int | None = None) -> Trace:
     return draft.trace(gangs, machines, nodes=nodes)
 
 
-def _gang(row: Row, draft: Draft, choices: Names) -> Gang | None:
+def _gang(row: TraceRow, draft: Draft, choices: Names) -> WorkloadGang | None:
     duration = row.between("scheduled_time", "deletion_time") if row.has("scheduled_time") and row.has("deletion_time") else 0
     if not duration:
         return None
@@ -41,21 +41,21 @@ def _gang(row: Row, draft: Draft, choices: Names) -> Gang | None:
         cpu_milli=row.amount("cpu_milli"), memory_mib=row.amount("memory_mib"), node_labels=_wish(row, choices),
     )  # fmt: skip
     name = draft.gang_names.fresh(row.text("name"))
-    return Gang(name, row.moment("creation_time"), duration, parts, priority=_priority(row))
+    return WorkloadGang(name, row.moment("creation_time"), duration, parts, priority=_priority(row))
 
 
-def _wish(row: Row, choices: Names) -> dict[str, str]:
+def _wish(row: TraceRow, choices: Names) -> dict[str, str]:
     models = row.text("gpu_spec").split(BETWEEN) if row.has("gpu_spec") else []
     if len(models) > 1:
         return {CHOICE + choices.same(BETWEEN.join(models)): "true"}
     return {GPU_MODEL: models[0]} if models else {}
 
 
-def _priority(row: Row) -> int:
+def _priority(row: TraceRow) -> int:
     return PRIORITY_BY_QOS.get(row.text("qos"), NORMAL) if row.has("qos") else NORMAL
 
 
-def _machine(row: Row, draft: Draft, choices: Names) -> Machine:
+def _machine(row: TraceRow, draft: Draft, choices: Names) -> Machine:
     labels = {}
     if row.has("model"):
         model = row.text("model")

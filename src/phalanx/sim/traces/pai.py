@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from phalanx.sim.machine_types import GPU_MODEL, MIB_PER_GIB, machine, quantities
-from phalanx.sim.traces.draft import Draft, Trace
+from phalanx.sim.traces.draft import Draft, RecordedTrace
 from phalanx.sim.traces.names import Names
-from phalanx.sim.traces.rows import Row
+from phalanx.sim.traces.rows import TraceRow
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Gang, Machine, Part
+from phalanx.sim.workload import Machine, WorkloadGang, WorkloadPart
 
 TASK_COLUMNS = (
     "job_name",
@@ -42,7 +42,7 @@ class _Role(NamedTuple):
     """The instances of one task of a job, and from when to when they ran, if they did."""
 
     job: str
-    part: Part
+    part: WorkloadPart
     start: float = 0
     end: float = 0
 
@@ -54,7 +54,7 @@ class _Submission(NamedTuple):
     submitted: float | None
 
 
-def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a table of tasks."""
     files, draft = Files(paths), Draft(queue="user")
     roles_by_job: dict[str, list[_Role]] = {}
@@ -66,24 +66,24 @@ def read(paths: Paths, *, nodes: int | None = None) -> Trace:
     return draft.trace(gangs, machines, nodes=nodes)
 
 
-def _role(row: Row) -> _Role:
+def _role(row: TraceRow) -> _Role:
     request = quantities(
         gpus=row.amount("plan_gpu", parts=1 / PER_CENT),
         cpu_milli=row.amount("plan_cpu", parts=1000 / PER_CENT),
         memory_mib=row.amount("plan_mem", parts=MIB_PER_GIB),
     )
-    part = Part(row.count("inst_num", least=1), request, row.text("task_name"))
+    part = WorkloadPart(row.count("inst_num", least=1), request, row.text("task_name"))
     if not (row.has("start_time") and row.has("end_time") and row.between("start_time", "end_time")):
         return _Role(row.text("job_name"), part)
     return _Role(row.text("job_name"), part, row.moment("start_time"), row.moment("end_time"))
 
 
-def _submission(row: Row) -> tuple[str, _Submission]:
+def _submission(row: TraceRow) -> tuple[str, _Submission]:
     submitted = row.moment("start_time") if row.has("start_time") else None
     return row.text("job_name"), _Submission(row.text("user"), submitted)
 
 
-def _gang(roles: Sequence[_Role], submission_by_job: Mapping[str, _Submission], draft: Draft) -> Gang | None:
+def _gang(roles: Sequence[_Role], submission_by_job: Mapping[str, _Submission], draft: Draft) -> WorkloadGang | None:
     ran = [role for role in roles if role.end > role.start]
     if not ran:
         return None
@@ -93,10 +93,12 @@ def _gang(roles: Sequence[_Role], submission_by_job: Mapping[str, _Submission], 
     parts = tuple(replace(role.part, name=names.fresh(role.part.name)) for role in ran)
     said = submission_by_job.get(job)
     submitted = start if said is None or said.submitted is None else said.submitted
-    return Gang(draft.gang_names.fresh(job), submitted, duration, parts, draft.queues.same(said.user) if said else "default")
+    return WorkloadGang(
+        draft.gang_names.fresh(job), submitted, duration, parts, draft.queues.same(said.user) if said else "default"
+    )
 
 
-def _machine(row: Row, draft: Draft) -> Machine:
+def _machine(row: TraceRow, draft: Draft) -> Machine:
     return machine(
         draft.machine_names.fresh(row.text("machine")), labels={GPU_MODEL: row.text("gpu_type")} if row.has("gpu_type") else {},
         gpus=row.count("cap_gpu"), cpu_milli=row.amount("cap_cpu", parts=1000),

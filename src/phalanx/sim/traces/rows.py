@@ -16,7 +16,7 @@ LARGEST_TIME = 10**10
 """In seconds, three hundred years."""
 
 
-class Row:
+class TraceRow:
     """The cells of one line; a cell that cannot be read raises a TraceError like "jobs.csv, line 17: gpu_num: ..."."""
 
     __slots__ = ("_cells", "_file", "_line")

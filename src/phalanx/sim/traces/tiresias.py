@@ -5,11 +5,11 @@ The nodes of a switch have a label that names it. Memory (`mem_p_node`) is read 
 """
 
 from phalanx.sim.machine_types import MIB_PER_GIB, machine
-from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.rows import LARGEST_COUNT, Row
+from phalanx.sim.traces.draft import Draft, RecordedTrace
+from phalanx.sim.traces.rows import LARGEST_COUNT, TraceRow
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Gang, Machine
+from phalanx.sim.workload import Machine, WorkloadGang
 
 JOBS = Table(("job_id", "num_gpu", "submit_time", "duration"))
 CLUSTER = Table(("num_switch", "num_node_p_switch", "num_gpu_p_node"))
@@ -17,7 +17,7 @@ SWITCH = "phalanx.dev/switch"
 """The label of a node that names its switch."""
 
 
-def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a list of jobs."""
     files, draft = Files(paths), Draft()
     clusters = draft.each(files.rows(CLUSTER), _cluster)
@@ -26,13 +26,15 @@ def read(paths: Paths, *, nodes: int | None = None) -> Trace:
     return draft.trace(gangs, [node for _, cluster in clusters for node in cluster], nodes=nodes)
 
 
-def _gang(row: Row, draft: Draft, gpus_per_node: int) -> Gang | None:
+def _gang(row: TraceRow, draft: Draft, gpus_per_node: int) -> WorkloadGang | None:
     parts = workers(spread(row.count("num_gpu"), gpus_per_node=gpus_per_node))
     duration = row.seconds("duration") if row.has("duration") else 0
-    return Gang(draft.gang_names.fresh(row.text("job_id")), row.moment("submit_time"), duration, parts) if duration else None
+    return (
+        WorkloadGang(draft.gang_names.fresh(row.text("job_id")), row.moment("submit_time"), duration, parts) if duration else None
+    )
 
 
-def _cluster(row: Row) -> tuple[int, list[Machine]]:
+def _cluster(row: TraceRow) -> tuple[int, list[Machine]]:
     gpus, switches, nodes = (
         row.count("num_gpu_p_node", least=1),
         row.count("num_switch", least=1),

@@ -20,7 +20,7 @@ from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
 from phalanx.store.kube import fields_read as needed
 from phalanx.store.kube.credentials import Credential, Credentials, Fixed
-from phalanx.store.paths import Target
+from phalanx.store.paths import ResourcePath
 from phalanx.store.status_errors import problem_of
 
 PAGE = 500
@@ -48,7 +48,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WatchEvent:
     """One event of a watch."""
 
     type: str
@@ -97,7 +97,7 @@ class Client:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Document:
         """Return one object."""
-        return await self._ask("GET", Target(kind, namespace, name))
+        return await self._ask("GET", ResourcePath(kind, namespace, name))
 
     async def list(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE) -> Listing:
         """Return the objects of a kind, in one namespace or in all; asked for in parts of so many."""
@@ -111,13 +111,13 @@ class Client:
             if not query["continue"]:
                 return Listing(items, found.metadata.get("resourceVersion", ""))
 
-    async def _page(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> "needed.Page[dict[str, Any]]":
-        body = await self._send("GET", self._path(Target(kind, namespace)), query)
+    async def _page(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> "needed.ListAnswer[dict[str, Any]]":
+        body = await self._send("GET", self._path(ResourcePath(kind, namespace)), query)
         return self._read(lambda: needed.read_page(kind if self._is_frugal else None, body))
 
     async def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", labels: str = "", fields: str = ""
-    ) -> AsyncGenerator[Change, None]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Yield changes after a version until the server ends the watch; bookmarks too. Gone: list again."""
         query = {
             "watch": "1",
@@ -126,24 +126,24 @@ class Client:
             "labelSelector": labels,
             "fieldSelector": fields,
         }
-        async with aclosing(self._changes(Target(kind, namespace), query)) as found:
+        async with aclosing(self._changes(ResourcePath(kind, namespace), query)) as found:
             async for changes in found:
                 for change in changes:
                     yield change
 
     async def changes(
         self, kind: Kind, namespace: str = "", *, since: str, seconds: int, fields: str = ""
-    ) -> AsyncGenerator[Sequence[Change], None]:
+    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds.
 
         None at all come first, as soon as the server listens to us.
         """
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": since, "timeoutSeconds": str(seconds)}
-        async with aclosing(self._changes(Target(kind, namespace), {**query, "fieldSelector": fields})) as found:
+        async with aclosing(self._changes(ResourcePath(kind, namespace), {**query, "fieldSelector": fields})) as found:
             async for changes in found:
                 yield changes
 
-    async def _changes(self, target: Target, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
+    async def _changes(self, target: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[Sequence[WatchEvent], None]:
         async with self._open("GET", self._path(target), query, timeout=ENDLESS) as answer:
             await self._refuse(answer)
             yield ()
@@ -176,7 +176,7 @@ class Client:
     async def replace(self, document: Document, *, is_status: bool = False) -> Document:
         """Write an object anew, or its status."""
         place = _list_of(document)
-        target = Target(place.kind, place.namespace, document["metadata"]["name"], "status" if is_status else "")
+        target = ResourcePath(place.kind, place.namespace, document["metadata"]["name"], "status" if is_status else "")
         return await self._ask("PUT", target, document)
 
     async def patch(
@@ -184,14 +184,14 @@ class Client:
     ) -> Document:
         """Change parts of an object, or of its status; where there is no subresource for that, it is a part like others."""
         has_place = self.served.get(kind, kind).has_status
-        target = Target(kind, namespace, name, "status" if is_status and has_place else "")
+        target = ResourcePath(kind, namespace, name, "status" if is_status and has_place else "")
         return await self._ask("PATCH", target, patch, form=form)
 
     async def delete(
         self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", spread: str = "Background"
     ) -> Document:
         """Remove an object; what it owns follows as `spread` says."""
-        return await self._ask("DELETE", Target(kind, namespace, name), {"propagationPolicy": spread, **_leaving(grace, uid)})
+        return await self._ask("DELETE", ResourcePath(kind, namespace, name), {"propagationPolicy": spread, **_leaving(grace, uid)})
 
     async def bind(
         self, namespace: str, name: str, node: str, *, uid: str = "", annotations: Mapping[str, str] | None = None
@@ -206,20 +206,20 @@ class Client:
             "metadata": meta,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._post(Target(POD, namespace, name, "binding"), body)
+        await self._post(ResourcePath(POD, namespace, name, "binding"), body)
 
     async def evict(self, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
         """Delete a pod as far as disruption budgets allow."""
         meta = {"name": name, "namespace": namespace}
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": _leaving(grace, uid)}
-        await self._post(Target(POD, namespace, name, "eviction"), body)
+        await self._post(ResourcePath(POD, namespace, name, "eviction"), body)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
     async def _ask(
         self,
         method: str,
-        target: Target,
+        target: ResourcePath,
         body: Any = None,
         *,
         query: Mapping[str, str] | None = None,
@@ -228,13 +228,13 @@ class Client:
         answer = await self._send(method, self._path(target), query or {}, body, form, is_fenced=target.kind not in FREE)
         return self._read(lambda: needed.read_object(target.kind if self._is_frugal else None, answer))
 
-    async def _post(self, target: Target, body: Any) -> None:
+    async def _post(self, target: ResourcePath, body: Any) -> None:
         """Send something to which the server answers yes or no."""
         async with self._open("POST", self._path(target), {}, body) as answer:
             await self._refuse(answer)
             await answer.read()
 
-    def _path(self, target: Target) -> str:
+    def _path(self, target: ResourcePath) -> str:
         kind = self.served.get(target.kind)
         return target.path if kind is None else replace(target, kind=kind).path
 
@@ -249,7 +249,7 @@ class Client:
     def _open(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json",
         timeout: aiohttp.ClientTimeout = BRIEF, *, is_fenced: bool = True,
-    ) -> "_Answer":  # fmt: skip
+    ) -> "_PendingAnswer":  # fmt: skip
         session = self._session
         assert session is not None, "use the client in 'async with'"
         data = None if body is None else msgspec.json.encode(body)
@@ -265,7 +265,7 @@ class Client:
                 trace_request_ctx=is_fenced and method != "GET",
             )  # fmt: skip
 
-        return _Answer(self, request)
+        return _PendingAnswer(self, request)
 
     def _fence(self) -> aiohttp.TraceConfig:
         """Ask whether we may write when a connection is there and the next step puts the request on it.
@@ -301,7 +301,7 @@ class Client:
             raise Unreachable(text) from problem
 
 
-class _Answer:
+class _PendingAnswer:
     """An answer of the server in ``async with``; nobody there is an error of our own."""
 
     def __init__(self, client: Client, request: Callable[[Credential], Any]) -> None:  # Any: as above
@@ -337,20 +337,20 @@ class _Answer:
         return Unreachable(f"no cluster at {self._client.server}: {str(cause) or type(cause).__name__}")
 
 
-def _change(kind: Kind | None, line: bytes, code: int) -> Change:
+def _change(kind: Kind | None, line: bytes, code: int) -> WatchEvent:
     try:
-        event = needed.read_told(line)
+        event = needed.read_watch_event(line)
         found = needed.read_object(None if event.type == "ERROR" else kind, event.object)
     except msgspec.DecodeError as problem:
         raise Unreachable(f"an event cannot be read: {problem}") from problem
     if event.type == "ERROR":
         raise problem_of(found, code)
-    return Change(event.type, found)
+    return WatchEvent(event.type, found)
 
 
-def _list_of(document: Document) -> Target:
+def _list_of(document: Document) -> ResourcePath:
     kind = kind_of(document)
-    return Target(kind, str(document.get("metadata", {}).get("namespace") or "default") if kind.is_namespaced else "")
+    return ResourcePath(kind, str(document.get("metadata", {}).get("namespace") or "default") if kind.is_namespaced else "")
 
 
 def _trial(is_trial: bool) -> dict[str, str]:

@@ -18,7 +18,7 @@ import msgspec
 from phalanx.dialects.cluster import readable
 from phalanx.errors import ConfigError
 from phalanx.store.kube.credentials import Clock, Credential, bearer
-from phalanx.store.kube.kubeconfig import Cluster, Exec
+from phalanx.store.kube.kubeconfig import Exec, KubeconfigCluster
 from phalanx.store.kube.tls import Trust
 
 GROUP = "client.authentication.k8s.io"
@@ -48,11 +48,11 @@ class ExecCredential(msgspec.Struct, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExecPlugin:
     """A command, for which cluster it is, and where it was named."""
 
     spec: Exec
-    cluster: Cluster
+    cluster: KubeconfigCluster
     trust: Trust
     place: str
 
@@ -60,7 +60,7 @@ class Order:
 class ExecCredentials:
     """Runs a command and remembers what it printed for as long as that holds."""
 
-    def __init__(self, order: Order, *, clock: Clock = time.time, is_terminal: bool | None = None) -> None:
+    def __init__(self, order: ExecPlugin, *, clock: Clock = time.time, is_terminal: bool | None = None) -> None:
         """Check the command; it does not run yet. On a terminal it may ask questions, unless it was told not to."""
         self._order, self._clock = order, clock
         terminal = sys.stdin is not None and sys.stdin.isatty() if is_terminal is None else is_terminal
@@ -156,7 +156,7 @@ class ExecCredentials:
         return ConfigError(f"{self._order.place}: exec command {self._order.spec.command!r} {what}")
 
 
-def _check(order: Order) -> None:
+def _check(order: ExecPlugin) -> None:
     spec = order.spec
     if spec.api_version not in VERSIONS:
         raise ConfigError(f"{order.place}: exec.apiVersion: {spec.api_version!r} is not known; write {' or '.join(VERSIONS)}")
@@ -164,7 +164,7 @@ def _check(order: Order) -> None:
         raise ConfigError(f"{order.place}: exec.interactiveMode: {spec.interactive_mode!r} is not one of {', '.join(MODES)}")
 
 
-def _told(order: Order) -> dict[str, Any]:
+def _told(order: ExecPlugin) -> dict[str, Any]:
     """Return what a command is told about its cluster."""
     cluster = order.cluster
     said = {

@@ -46,7 +46,7 @@ class Extension(msgspec.Struct):
     extension: Any = None  # Any: passed on to that program unread
 
 
-class Cluster(msgspec.Struct, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, rename="kebab"):
     """Where an API server is and whom to trust."""
 
     server: str = ""
@@ -58,7 +58,7 @@ class Cluster(msgspec.Struct, rename="kebab"):
     extensions: list[Extension] | None = None
 
 
-class User(msgspec.Struct, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, rename="kebab"):
     """Who asks, and how that is proved."""
 
     client_certificate: str = ""
@@ -76,7 +76,7 @@ class User(msgspec.Struct, rename="kebab"):
     as_uid: str = ""
 
 
-class Context(msgspec.Struct):
+class KubeconfigContext(msgspec.Struct):
     """Which user asks which cluster, and in which namespace if a command names none."""
 
     cluster: str = ""
@@ -85,16 +85,16 @@ class Context(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenContext:
     """What a context stands for; `place` names it in messages."""
 
     place: str
-    cluster: Cluster
-    user: User
+    cluster: KubeconfigCluster
+    user: KubeconfigUser
     namespace: str
 
 
-def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) -> Choice:
+def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) -> ChosenContext:
     """Return what a context of some files says, or the current one; `may_miss` passes over files that are not there."""
     files = [_File(path, _read(path)) for path in paths if not may_miss or path.exists()]
     where = " and ".join(map(str, paths))
@@ -104,19 +104,19 @@ def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) 
         raise ConfigError(f"{where}: no current-context; name a context with --context (known: {known})")
     file, entry = _find(files, "contexts", name, where)
     place = f"{file.path}: context {name!r}"
-    chosen = _read_as(entry, Context, place)
-    return Choice(place, *_sides(files, chosen, place), chosen.namespace or "default")
+    chosen = _read_as(entry, KubeconfigContext, place)
+    return ChosenContext(place, *_sides(files, chosen, place), chosen.namespace or "default")
 
 
-def _sides(files: Sequence["_File"], context: Context, place: str) -> tuple[Cluster, User]:
+def _sides(files: Sequence["_File"], context: KubeconfigContext, place: str) -> tuple[KubeconfigCluster, KubeconfigUser]:
     if not context.cluster:
         raise ConfigError(f"{place}: cluster: missing; name one of {', '.join(_names(files, 'clusters')) or 'the clusters'}")
     file, entry = _find(files, "clusters", context.cluster, place)
-    cluster = _at_home(_read_as(entry, Cluster, f"{file.path}: cluster {context.cluster!r}"), file.path)
+    cluster = _at_home(_read_as(entry, KubeconfigCluster, f"{file.path}: cluster {context.cluster!r}"), file.path)
     if not context.user:
-        return cluster, User()
+        return cluster, KubeconfigUser()
     file, entry = _find(files, "users", context.user, place)
-    return cluster, _at_home(_read_as(entry, User, f"{file.path}: user {context.user!r}"), file.path)
+    return cluster, _at_home(_read_as(entry, KubeconfigUser, f"{file.path}: user {context.user!r}"), file.path)
 
 
 # --- files ---------------------------------------------------------------------------------------------------------------
@@ -186,6 +186,6 @@ def _at_home(read: Struct, file: Path) -> Struct:
     """Return an entry whose paths no longer depend on where the file is."""
     fields = ("certificate_authority", "client_certificate", "client_key", "token_file")
     found: dict[str, object] = {field: str(file.parent / path) for field in fields if (path := getattr(read, field, ""))}
-    if isinstance(read, User) and read.exec is not None and "/" in read.exec.command:
+    if isinstance(read, KubeconfigUser) and read.exec is not None and "/" in read.exec.command:
         found["exec"] = msgspec.structs.replace(read.exec, command=str(file.parent / read.exec.command))
     return msgspec.structs.replace(read, **found)

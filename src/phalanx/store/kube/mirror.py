@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from phalanx.model.kinds import BIND_REQUEST, Document, Kind
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event
+from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, ObjectChange
 
 Place = tuple[str, str]
-Listener = Callable[[Event], None]
+Listener = Callable[[ObjectChange], None]
 MOST_GONE = 4096
 """So many objects that have gone are remembered: an answer to a write that was under way may still speak of one."""
 
@@ -156,7 +156,7 @@ class Mirror:
                 del self._owned[uid, kind]
 
     def _tell(self, type_: str, kind: Kind, document: Document, before: Document | None) -> None:
-        event = Event(_version(document), type_, kind, document, before)
+        event = ObjectChange(_version(document), type_, kind, document, before)
         for listener in self._listeners:
             listener(event)
 

@@ -8,7 +8,7 @@ from time import monotonic
 
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
-from phalanx.store.kube.client import Change, Client
+from phalanx.store.kube.client import Client, WatchEvent
 from phalanx.store.kube.mirror import Mirror, Place
 from phalanx.store.watch_history import BOOKMARK, DELETED
 
@@ -178,7 +178,7 @@ class Reflector:
         if self._version == before and clock() - begun < TOO_SHORT_SECONDS:
             raise Unreachable("the server ended it at once")
 
-    def _hear(self, change: Change) -> None:
+    def _hear(self, change: WatchEvent) -> None:
         if change.type == DELETED:
             self._mirror.remove(self.kind, change.object)
         elif change.type != BOOKMARK:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PodContext
 from phalanx.model.kinds import Document
 
 RANK = "hccl/rankIndex"
 
 
-def dress(seat: Seat, pod: Document) -> Document:
+def dress(seat: PodContext, pod: Document) -> Document:
     """Add the rank: the one that is there, the one of the variable RANK, or the place among masters and workers."""
     annotations = pod["metadata"].get("annotations") or {}
     rank = annotations.get(RANK) or next(_variables(pod), None) or _place(seat)
@@ -22,7 +22,7 @@ def _variables(pod: Document) -> Iterator[str]:
     )
 
 
-def _place(seat: Seat) -> str | None:
+def _place(seat: PodContext) -> str | None:
     master, worker = seat.options.text("master"), seat.options.text("worker")
     if seat.task.name == master:
         return str(seat.index)
@@ -30,4 +30,4 @@ def _place(seat: Seat) -> str | None:
     return str((first.replicas if first else 0) + seat.index) if seat.task.name == worker else None
 
 
-PLUGIN = Plugin("hcclrank", {"master": "master", "worker": "worker"}, dress)
+PLUGIN = JobPlugin("hcclrank", {"master": "master", "worker": "worker"}, dress)

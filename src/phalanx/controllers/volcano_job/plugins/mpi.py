@@ -1,11 +1,11 @@
 """Opens the ssh port of every container of an MPI Job, and tells the master who the workers are."""
 
-from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PodContext
 from phalanx.controllers.volcano_job.plugins.pod_edits import ALL, variable, with_containers, with_port, with_variables
 from phalanx.model.kinds import Document
 
 
-def dress(seat: Seat, pod: Document) -> Document:
+def dress(seat: PodContext, pod: Document) -> Document:
     """Open the port; the master gets the hosts of the workers."""
     options, worker = seat.options, seat.job.task(seat.options.text("worker"))
     pod = with_containers(pod, lambda item: with_port(item, "mpijob-port", options.number("port")), ALL)
@@ -14,4 +14,4 @@ def dress(seat: Seat, pod: Document) -> Document:
     return with_variables(pod, [variable("MPI_HOST", ",".join(seat.job.hosts(worker)))], ALL)
 
 
-PLUGIN = Plugin("mpi", {"master": "master", "worker": "worker", "port": 22}, dress)
+PLUGIN = JobPlugin("mpi", {"master": "master", "worker": "worker", "port": 22}, dress)

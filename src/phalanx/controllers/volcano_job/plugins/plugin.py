@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from phalanx.controllers.objects import owner_reference
-from phalanx.controllers.volcano_job.job import Job, Task
+from phalanx.controllers.volcano_job.job import JobTask, VolcanoJob
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 
@@ -27,7 +27,7 @@ comes from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PluginOptions:
     """The options of a plugin, with the defaults of those that were not given."""
 
     values: Mapping[str, Value]
@@ -46,30 +46,30 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class PodContext:
     """Which pod of which task is dressed, and how."""
 
-    job: Job
-    task: Task
+    job: VolcanoJob
+    task: JobTask
     index: int
-    options: Options
+    options: PluginOptions
 
 
-def _no_objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
+def _no_objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Plugin:
+class JobPlugin:
     """A plugin: the options it takes with their defaults, what it does to a pod, and the objects it wants."""
 
     name: str
     defaults: Mapping[str, Value]
-    dress: Callable[[Seat, Document], Document]
-    objects: Callable[[Job, Options, MakePair | None], Sequence[Document]] = _no_objects
+    dress: Callable[[PodContext, Document], Document]
+    objects: Callable[[VolcanoJob, PluginOptions, MakePair | None], Sequence[Document]] = _no_objects
 
 
-def read_options(plugin: Plugin, words: Sequence[str]) -> Options:
+def read_options(plugin: JobPlugin, words: Sequence[str]) -> PluginOptions:
     """Read options such as ``--port=22``, ``--port 22`` and ``--no-root``."""
     values, left = dict(plugin.defaults), list(words)
     while left:
@@ -82,7 +82,7 @@ def read_options(plugin: Plugin, words: Sequence[str]) -> Options:
         if not sign:
             text = "true" if isinstance(default, bool) else left.pop(0) if left else ""
         values[name] = _value(f"spec.plugins.{plugin.name}: --{name}", text, default)
-    return Options(values)
+    return PluginOptions(values)
 
 
 def _value(where: str, text: str, default: Value) -> Value:
@@ -99,7 +99,7 @@ def _value(where: str, text: str, default: Value) -> Value:
     return text
 
 
-def owned_object(job: Job, kind: str, name: str, body: Mapping[str, Any], *, api_version: str = "v1") -> Document:
+def owned_object(job: VolcanoJob, kind: str, name: str, body: Mapping[str, Any], *, api_version: str = "v1") -> Document:
     """Return an object that belongs to a Job."""
     meta = {"name": name, "namespace": job.namespace, "ownerReferences": [owner_reference(job.document)]}
     return {"apiVersion": api_version, "kind": kind, "metadata": meta, **body}

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, TASK, Job
-from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, owned_object
+from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, TASK, VolcanoJob
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, owned_object
 from phalanx.controllers.volcano_job.plugins.pod_edits import Container, with_containers, with_port
 from phalanx.model.kinds import Document
 
@@ -11,7 +11,7 @@ PORTS = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "clientPo
 """Names of the head's ports, and the options that say which they are."""
 
 
-def dress(seat: Seat, pod: Document) -> Document:
+def dress(seat: PodContext, pod: Document) -> Document:
     """Let the head's container start the cluster, and a worker's join it; other containers are left alone."""
     if seat.task.name == seat.options.text("head"):
         return with_containers(pod, lambda item: _head(item, seat.options))
@@ -20,7 +20,7 @@ def dress(seat: Seat, pod: Document) -> Document:
     return pod
 
 
-def _head(container: Container, options: Options) -> Container:
+def _head(container: Container, options: PluginOptions) -> Container:
     if container.get("name") != options.text("headContainer"):
         return container
     for name, option in PORTS.items():
@@ -30,7 +30,7 @@ def _head(container: Container, options: Options) -> Container:
     return {**container, "command": ["sh", "-c", f"ray start --head --block --dashboard-host=0.0.0.0 {ports}"]}
 
 
-def _worker(container: Container, seat: Seat) -> Container:
+def _worker(container: Container, seat: PodContext) -> Container:
     head = seat.job.task(seat.options.text("head"))
     if container.get("name") != seat.options.text("workerContainer") or head is None or not head.replicas:
         return container
@@ -38,7 +38,7 @@ def _worker(container: Container, seat: Seat) -> Container:
     return {**container, "command": ["sh", "-c", f"ray start --block --address={address}"]}
 
 
-def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
+def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the service of the head; the one of the whole Job is the business of svc."""
     selector = {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace, TASK: options.text("head")}
     ports = [
@@ -47,7 +47,7 @@ def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[
     return [owned_object(job, "Service", f"{job.name}-head-svc", {"spec": {"selector": selector, "ports": ports}})]
 
 
-PLUGIN = Plugin(
+PLUGIN = JobPlugin(
     "ray",
     {
         "head": "head", "headContainer": "head", "worker": "worker", "workerContainer": "worker",

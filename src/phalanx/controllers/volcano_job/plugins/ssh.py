@@ -3,8 +3,8 @@
 from base64 import b64encode
 from collections.abc import Sequence
 
-from phalanx.controllers.volcano_job.job import Job
-from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, owned_object
+from phalanx.controllers.volcano_job.job import VolcanoJob
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, owned_object
 from phalanx.controllers.volcano_job.plugins.pod_edits import with_volume
 from phalanx.model.kinds import Document
 
@@ -15,7 +15,7 @@ PRIVATE, PUBLIC, CONFIG, AUTHORIZED = "id_rsa", "id_rsa.pub", "config", "authori
 FOR_THE_OWNER, FOR_EVERYBODY = 0o600, 0o755
 
 
-def dress(seat: Seat, pod: Document) -> Document:
+def dress(seat: PodContext, pod: Document) -> Document:
     """Mount the keys where ssh looks for them."""
     path = _path(seat.options)
     files = [(PRIVATE, PRIVATE), (PUBLIC, PUBLIC), (PUBLIC, AUTHORIZED), (CONFIG, CONFIG)]
@@ -25,7 +25,7 @@ def dress(seat: Seat, pod: Document) -> Document:
     return with_volume(pod, volume, {"mountPath": path, "subPath": FOLDER})
 
 
-def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
+def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the secret with the keys and the configuration; a Job gets keys once, and one that has them needs nothing."""
     if make_pair is None:
         return []
@@ -35,7 +35,7 @@ def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[
     return [owned_object(job, "Secret", secret_name(job), {"type": "Opaque", "data": data})]
 
 
-def configuration(job: Job, options: Options) -> str:
+def configuration(job: VolcanoJob, options: PluginOptions) -> str:
     """Return the hosts of all tasks; nobody is asked whether a host is known, since pods come and go."""
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
     for host in (host for task in job.tasks for host in job.hosts(task)):
@@ -44,14 +44,14 @@ def configuration(job: Job, options: Options) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def secret_name(job: Job) -> str:
+def secret_name(job: VolcanoJob) -> str:
     """Return the name of the secret."""
     return f"{job.name}-{NAME}"
 
 
-def _path(options: Options) -> str:
+def _path(options: PluginOptions) -> str:
     path = options.text(PATH)
     return f"/etc/volcano/{FOLDER}" if options.is_on(NO_ROOT) and path == ROOT else path
 
 
-PLUGIN = Plugin(NAME, {PATH: ROOT, PORT: 0, NO_ROOT: False}, dress, objects)
+PLUGIN = JobPlugin(NAME, {PATH: ROOT, PORT: 0, NO_ROOT: False}, dress, objects)

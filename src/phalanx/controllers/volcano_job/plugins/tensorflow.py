@@ -2,14 +2,14 @@
 
 import msgspec
 
-from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PodContext
 from phalanx.controllers.volcano_job.plugins.pod_edits import variable, with_variables
 from phalanx.model.kinds import Document
 
 ROLES = ("ps", "worker", "chief", "evaluator")
 
 
-def dress(seat: Seat, pod: Document) -> Document:
+def dress(seat: PodContext, pod: Document) -> Document:
     """Add the hosts by role, and which of them this pod is; a single pod needs neither."""
     if seat.job.replicas == 1 and len(seat.job.tasks) == 1:
         return pod
@@ -22,4 +22,4 @@ def dress(seat: Seat, pod: Document) -> Document:
     return with_variables(pod, [variable("TF_CONFIG", msgspec.json.encode({"cluster": cluster, "task": task}).decode())])
 
 
-PLUGIN = Plugin("tensorflow", {**{role: role for role in ROLES}, "port": 2222}, dress)
+PLUGIN = JobPlugin("tensorflow", {**{role: role for role in ROLES}, "port": 2222}, dress)

@@ -14,18 +14,18 @@ LINK_KEYS = frozenset({*(mark.key for mark in MARKS), SUBGROUP, ROLE})
 """Labels and annotations that make a pod a member of a group or of a part of it."""
 
 
-class MemberStatus(Read):
+class PodMembershipStatus(Read):
     """How far a pod is."""
 
     phase: str | None = None
 
 
-class Member(Read):
+class PodMembership(Read):
     """A pod that may be in a group."""
 
     metadata: Meta
     spec: PodSpec = field(default_factory=PodSpec)
-    status: MemberStatus = field(default_factory=MemberStatus)
+    status: PodMembershipStatus = field(default_factory=PodMembershipStatus)
 
     @property
     def native_group(self) -> str:
@@ -45,6 +45,6 @@ class Member(Read):
         return bool(self.metadata.owner_references) or not self.links
 
 
-def member(pod: Document) -> Member:
+def membership_of(pod: Document) -> PodMembership:
     """Read what a pod says about itself."""
-    return read(pod, Member)
+    return read(pod, PodMembership)

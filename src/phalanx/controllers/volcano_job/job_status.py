@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from phalanx.controllers.volcano_job.job import Job, Standing
-from phalanx.controllers.volcano_job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Tally
-from phalanx.controllers.volcano_job.state_machine import Step
+from phalanx.controllers.volcano_job.job import VolcanoJob, VolcanoJobState
+from phalanx.controllers.volcano_job.observed_pods import FAILED, PENDING, RUNNING, SUCCEEDED, PodCounts
+from phalanx.controllers.volcano_job.state_machine import Transition
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_text
 
@@ -13,7 +13,7 @@ REFUSED = "Refused"
 COUNTED = {"pending": PENDING, "running": RUNNING, "succeeded": SUCCEEDED, "failed": FAILED, "unknown": "Unknown"}
 
 
-def status_of(job: Job, step: Step, tally: Tally, now: float) -> dict[str, Any]:
+def status_of(job: VolcanoJob, step: Transition, tally: PodCounts, now: float) -> dict[str, Any]:
     """Return the status where a Job goes, with the counts of its pods."""
     old: Document = job.document.get("status") or {}
     return {
@@ -25,7 +25,7 @@ def status_of(job: Job, step: Step, tally: Tally, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _state(old: Document, step: Step, now: float) -> dict[str, Any]:
+def _state(old: Document, step: Transition, now: float) -> dict[str, Any]:
     if old.get("phase") == step.standing.phase and not step.reason:
         kept = {name: text for name, text in old.items() if old.get("reason") != REFUSED or name not in ("reason", "message")}
         return {"lastTransitionTime": _stamp(now), **kept}
@@ -33,13 +33,13 @@ def _state(old: Document, step: Step, now: float) -> dict[str, Any]:
     return {"phase": str(step.standing.phase), "lastTransitionTime": _stamp(now), **texts}
 
 
-def _conditions(old: list[Document], step: Step, now: float) -> list[Document]:
+def _conditions(old: list[Document], step: Transition, now: float) -> list[Document]:
     if old and old[-1].get("status") == step.standing.phase:
         return old
     return [*old, {"status": str(step.standing.phase), "lastTransitionTime": _stamp(now)}]
 
 
-def _controlled(job: Job) -> dict[str, str]:
+def _controlled(job: VolcanoJob) -> dict[str, str]:
     claims = {f"volume-pvc-{volume.claim}": volume.claim for volume in job.volumes if volume.new_claim is not None}
     return {**{f"plugin-{name}": name for name in job.plugins}, **claims}
 
@@ -51,7 +51,7 @@ def _stamp(now: float) -> str:
 def refused_status(document: Document, problem: str, now: float) -> dict[str, Any]:
     """Return the status of a Job that cannot be run: it stays where it is, and says why."""
     old: Document = (document.get("status") or {}).get("state") or {}
-    state = {"phase": str(Standing().phase), "lastTransitionTime": _stamp(now), **old, "reason": REFUSED, "message": problem}
+    state = {"phase": str(VolcanoJobState().phase), "lastTransitionTime": _stamp(now), **old, "reason": REFUSED, "message": problem}
     return {"state": state}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from phalanx.dev.nodes import KWOK_MARK
+from phalanx.dev.kwok_nodes import KWOK_MARK
 from phalanx.dev.processes import LOCALHOST, free_ports
 from phalanx.dev.programs import PROGRAMS, files_of, path_of
 
