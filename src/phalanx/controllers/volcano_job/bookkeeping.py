@@ -1,8 +1,8 @@
-"""What a controller has to remember about a Job though nothing else shows it; it stands in an annotation of the Job.
+"""What the controller has to remember about a Job because no object shows it, in an annotation of the Job.
 
-A pod that is gone leaves no trace, so the pods that were there are remembered. Pods that have to go are remembered until they
-are gone, so that nobody takes their end for an accident. So is the moment at which something happened that is acted upon later.
-All of it belongs to one version of the Job; the next begins with nothing.
+A deleted pod leaves no trace, so the pods that were there are remembered, to notice when one is lost. Pods that the controller
+deletes itself are remembered until they are gone, so that their end is not taken for a loss. So is when an event happened whose
+policy has a timeout. All of it belongs to one version of the Job; the next version begins with nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ Places = frozenset[tuple[str, int]]
 
 
 class JobMemoryRead(msgspec.Struct, omit_defaults=True):
-    """As the annotation holds it; numbers of pods as ranges, such as 0-6,9."""
+    """As the annotation holds it; the indices of pods are ranges such as 0-6,9, since a Job may have thousands."""
 
     version: int = 0
     seen: dict[str, str] = msgspec.field(default_factory=dict)
@@ -32,27 +32,27 @@ class JobMemory:
 
     version: int = 0
     seen: Places = frozenset()
-    """Tasks and numbers of the pods whose loss would be news."""
+    """Tasks and indices of the pods whose loss is an event."""
     doomed: frozenset[str] = frozenset()
-    """Pods, by uid, that have to go."""
+    """Pods, by uid, that the controller deletes."""
     since: Mapping[str, float] = field(default_factory=dict)
-    """When things happened that are acted upon later."""
+    """When events happened whose policy has a timeout."""
 
     def without(self, places: Iterable[tuple[str, int]]) -> "JobMemory":
-        """Return the memory after the loss of some pods was dealt with."""
+        """Return the memory without some lost pods, about which nothing more is to be done."""
         return replace(self, seen=self.seen - set(places))
 
 
 def recall(job: VolcanoJob) -> JobMemory:
-    """Return what is remembered about this version of a Job; a text that nobody here wrote is worth nothing."""
+    """Return what is remembered about this version of a Job; an annotation that cannot be read counts as none."""
     text = annotations_of(job.document).get(MEMORY, "{}")
     try:
         read = msgspec.json.decode(text, type=JobMemoryRead)
         seen = frozenset((task, index) for task, ranges in read.seen.items() for index in _numbers(ranges))
     except (msgspec.DecodeError, ValueError):
-        return JobMemory(job.standing.version)
-    if read.version != job.standing.version:
-        return JobMemory(job.standing.version)
+        return JobMemory(job.state.version)
+    if read.version != job.state.version:
+        return JobMemory(job.state.version)
     return JobMemory(read.version, seen, frozenset(read.doomed), read.since)
 
 

@@ -1,4 +1,4 @@
-"""A Volcano Job as the controller sees it: what was written, with what is implied where nothing was written."""
+"""A Volcano Job as the controller sees it: its spec with the defaults filled in, and its state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MEMORY = "phalanx.dev/volcano-job"
 
 
 class JobPhase(StrEnum):
-    """Where a Job stands."""
+    """The phases of a Job."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -132,7 +132,7 @@ class JobVolume:
 
 @dataclass(frozen=True, slots=True)
 class VolcanoJobState:
-    """What the status says."""
+    """What the controller reads from the status."""
 
     phase: JobPhase = JobPhase.PENDING
     version: int = 0
@@ -143,7 +143,7 @@ class VolcanoJobState:
 
 @dataclass(frozen=True, slots=True)
 class VolcanoJob:
-    """A Job with everything that is implied."""
+    """A Job with the defaults filled in."""
 
     document: Document
     meta: Meta
@@ -155,7 +155,7 @@ class VolcanoJob:
     policies: tuple[JobPolicy, ...]
     plugins: Mapping[str, Sequence[str]]
     volumes: tuple[JobVolume, ...]
-    standing: VolcanoJobState
+    state: VolcanoJobState
     min_success: int | None = None
     priority_class: str = ""
     ttl_seconds: int | None = None

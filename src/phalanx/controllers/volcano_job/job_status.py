@@ -1,4 +1,4 @@
-"""The status of a Job, as its users know it."""
+"""The status of a Job, as Volcano's users know it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,30 +13,31 @@ REFUSED = "Refused"
 COUNTED = {"pending": PENDING, "running": RUNNING, "succeeded": SUCCEEDED, "failed": FAILED, "unknown": "Unknown"}
 
 
-def status_of(job: VolcanoJob, step: Transition, tally: PodCounts, now: float) -> dict[str, Any]:
-    """Return the status where a Job goes, with the counts of its pods."""
+def status_of(job: VolcanoJob, transition: Transition, counts: PodCounts, now: float) -> dict[str, Any]:
+    """Return the status of a Job after a transition, with the counts of its pods."""
     old: Document = job.document.get("status") or {}
     return {
-        "state": _state(old.get("state") or {}, step, now), "conditions": _conditions(old.get("conditions") or [], step, now),
-        "version": step.standing.version, "retryCount": step.standing.retries, "minAvailable": job.min_available,
-        **{name: tally.of(phase) for name, phase in COUNTED.items()}, "terminating": tally.leaving,
-        "taskStatusCount": {task: {"phase": dict(counts)} for task, counts in tally.phases.items()},
+        "state": _state(old.get("state") or {}, transition, now),
+        "conditions": _conditions(old.get("conditions") or [], transition, now),
+        "version": transition.state.version, "retryCount": transition.state.retries, "minAvailable": job.min_available,
+        **{name: counts.of(phase) for name, phase in COUNTED.items()}, "terminating": counts.leaving,
+        "taskStatusCount": {task: {"phase": dict(by_phase)} for task, by_phase in counts.phases.items()},
         "controlledResources": _controlled(job),
     }  # fmt: skip
 
 
-def _state(old: Document, step: Transition, now: float) -> dict[str, Any]:
-    if old.get("phase") == step.standing.phase and not step.reason:
+def _state(old: Document, transition: Transition, now: float) -> dict[str, Any]:
+    if old.get("phase") == transition.state.phase and not transition.reason:
         kept = {name: text for name, text in old.items() if old.get("reason") != REFUSED or name not in ("reason", "message")}
         return {"lastTransitionTime": _stamp(now), **kept}
-    texts = {"reason": step.reason, "message": step.message} if step.reason else {}
-    return {"phase": str(step.standing.phase), "lastTransitionTime": _stamp(now), **texts}
+    texts = {"reason": transition.reason, "message": transition.message} if transition.reason else {}
+    return {"phase": str(transition.state.phase), "lastTransitionTime": _stamp(now), **texts}
 
 
-def _conditions(old: list[Document], step: Transition, now: float) -> list[Document]:
-    if old and old[-1].get("status") == step.standing.phase:
+def _conditions(old: list[Document], transition: Transition, now: float) -> list[Document]:
+    if old and old[-1].get("status") == transition.state.phase:
         return old
-    return [*old, {"status": str(step.standing.phase), "lastTransitionTime": _stamp(now)}]
+    return [*old, {"status": str(transition.state.phase), "lastTransitionTime": _stamp(now)}]
 
 
 def _controlled(job: VolcanoJob) -> dict[str, str]:
@@ -49,14 +50,14 @@ def _stamp(now: float) -> str:
 
 
 def refused_status(document: Document, problem: str, now: float) -> dict[str, Any]:
-    """Return the status of a Job that cannot be run: it stays where it is, and says why."""
+    """Return the status of a Job that cannot be read: its phase stays, and the message says why."""
     old: Document = (document.get("status") or {}).get("state") or {}
     state = {"phase": str(VolcanoJobState().phase), "lastTransitionTime": _stamp(now), **old, "reason": REFUSED, "message": problem}
     return {"state": state}
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the merge patch that makes the old of the new; what stands only in the old is taken away."""
+    """Return the merge patch that turns the old value into the new one; keys that only the old one has become null."""
     found: dict[str, Any] = {name: None for name in old if name not in new}
     for name, value in new.items():
         before = old.get(name)

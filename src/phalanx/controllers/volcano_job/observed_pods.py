@@ -1,4 +1,4 @@
-"""The pods of a Job as they are, and how many of them there are of each kind."""
+"""The pods of a Job as they are observed, and how many of them are in each phase."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ class JobPod:
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether it holds a place, or may get one."""
+        """Tell whether it has not ended: it holds a node, or may get one."""
         return self.phase not in ENDED
 
     @property
@@ -42,10 +42,10 @@ class JobPod:
 
 def job_pods(pods: Iterable[Document]) -> list[JobPod]:
     """Return the pods that say which pod of which task they are."""
-    return [_member(pod) for pod in pods if annotations_of(pod).get(TASK_INDEX, "").isdigit()]
+    return [_job_pod(pod) for pod in pods if annotations_of(pod).get(TASK_INDEX, "").isdigit()]
 
 
-def _member(pod: Document) -> JobPod:
+def _job_pod(pod: Document) -> JobPod:
     meta, annotations, status = meta_of(pod), annotations_of(pod), pod.get("status") or {}
     version = annotations.get(VERSION, "0")
     return JobPod(
@@ -97,10 +97,10 @@ class PodCounts:
         return sum(self.of(phase) for phase in (RUNNING, SUCCEEDED, FAILED))
 
 
-def count_pods(job: VolcanoJob, members: Sequence[JobPod], gone: Iterable[str] = ()) -> PodCounts:
-    """Count the pods; those in `gone`, by uid, are told to leave at this moment."""
+def count_pods(job: VolcanoJob, pods: Sequence[JobPod], gone: Iterable[str] = ()) -> PodCounts:
+    """Count the pods; those in `gone`, by uid, are being deleted by this reconciliation and count as leaving."""
     going = set(gone)
-    staying = [member for member in members if not member.is_leaving and member.uid not in going]
+    staying = [pod for pod in pods if not pod.is_leaving and pod.uid not in going]
     names = {task.name for task in job.tasks}
-    counts = {name: Counter(member.phase for member in staying if member.task == name) for name in sorted(names)}
-    return PodCounts({name: dict(sorted(found.items())) for name, found in counts.items() if found}, len(members) - len(staying))
+    counts = {name: Counter(pod.phase for pod in staying if pod.task == name) for name in sorted(names)}
+    return PodCounts({name: dict(sorted(found.items())) for name, found in counts.items() if found}, len(pods) - len(staying))

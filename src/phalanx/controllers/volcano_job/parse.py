@@ -67,12 +67,12 @@ def _job(document: Document, read: JobRead, spec: JobSpecRead) -> VolcanoJob:
         most_retries=DEFAULT_RETRIES if not spec.max_retry else spec.max_retry,
         policies=_policies(spec.policies, "spec"), plugins=_plugins(spec.plugins or {}),
         volumes=tuple(_volume(read.metadata.name, volume, number) for number, volume in enumerate(spec.volumes or ())),
-        standing=_standing(read.status or JobStatusRead()), min_success=spec.min_success,
+        state=_state_of(read.status or JobStatusRead()), min_success=spec.min_success,
         priority_class=spec.priority_class_name or "", ttl_seconds=spec.ttl_seconds_after_finished, topology=spec.network_topology,
     )  # fmt: skip
 
 
-def _standing(status: JobStatusRead) -> VolcanoJobState:
+def _state_of(status: JobStatusRead) -> VolcanoJobState:
     state = status.state or StateRead()
     phase = _one_of(JobPhase, state.phase or JobPhase.PENDING, "status.state.phase")
     since = seconds(state.last_transition_time, where="status.state.lastTransitionTime")

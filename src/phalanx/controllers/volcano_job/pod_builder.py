@@ -1,4 +1,4 @@
-"""The pods of a Job, as they are made."""
+"""Builds the pods of a Job."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ HANDED_DOWN = (
 
 
 def pod_of(job: VolcanoJob, task: JobTask, index: int) -> Document:
-    """Return a pod of a task, as its template, its Job and the plugins of the Job have it."""
+    """Return a pod of a task, from its template, its Job and the plugins of the Job."""
     template: Mapping[str, Any] = task.template.get("metadata") or {}
     pod: Document = {
         "apiVersion": "v1", "kind": "Pod",
@@ -57,7 +57,7 @@ def _annotations(job: VolcanoJob, task: JobTask, index: int) -> dict[str, str]:
     numa = {NUMA_POLICY: task.topology_policy} if task.topology_policy else {}
     return {
         GROUP_NAME: job.group, JOB_NAME: job.name, QUEUE: job.queue, TASK: task.name, TASK_INDEX: str(index),
-        TEMPLATE: f"{job.name}-{task.name}", VERSION: str(job.standing.version), **numa,
+        TEMPLATE: f"{job.name}-{task.name}", VERSION: str(job.state.version), **numa,
     }  # fmt: skip
 
 

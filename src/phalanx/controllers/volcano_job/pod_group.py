@@ -13,14 +13,14 @@ GROUP = GROUP_BY_DIALECT["volcano"]
 NOT_COPIED = (MEMORY, "phalanx.dev/arrives", "kubectl.kubernetes.io/last-applied-configuration")
 
 
-def open_tasks(job: VolcanoJob, tally: PodCounts) -> list[JobTask]:
-    """Return the tasks whose pods may be made: those that wait for no other task, or did once."""
-    return [task for task in job.tasks if task.name in tally.phases or _may_begin(job, task, tally)]
+def open_tasks(job: VolcanoJob, counts: PodCounts) -> list[JobTask]:
+    """Return the tasks whose pods may be created: those that wait for no other task, or have pods already."""
+    return [task for task in job.tasks if task.name in counts.phases or _may_begin(job, task, counts)]
 
 
-def _may_begin(job: VolcanoJob, task: JobTask, tally: PodCounts) -> bool:
+def _may_begin(job: VolcanoJob, task: JobTask, counts: PodCounts) -> bool:
     others = [other for other in map(job.task, task.depends_on) if other is not None]
-    ready = [tally.of_task(other, RUNNING) + tally.of_task(other, SUCCEEDED) >= max(other.minimum, 1) for other in others]
+    ready = [counts.of_task(other, RUNNING) + counts.of_task(other, SUCCEEDED) >= max(other.minimum, 1) for other in others]
     return not ready or (any(ready) if task.is_one_enough else all(ready))
 
 
@@ -34,7 +34,7 @@ def group_of(job: VolcanoJob, tasks: Sequence[JobTask], priority_of: Callable[[s
         "apiVersion": GROUP.api_version, "kind": GROUP.kind,
         "metadata": {
             "name": job.group, "namespace": job.namespace, "labels": labels_of(job.document),
-            "annotations": {**annotations, VERSION: str(job.standing.version)}, "ownerReferences": [owner_reference(job.document)],
+            "annotations": {**annotations, VERSION: str(job.state.version)}, "ownerReferences": [owner_reference(job.document)],
         },
         "spec": _spec(job, tasks, priority_of),
     }  # fmt: skip

@@ -1,4 +1,13 @@
-"""The life of a Job: where it goes from where it stands, by itself or because somebody wants it to, and which pods have to go."""
+"""The state machine of a Job: which phase follows from its pods or from an action, and which pods are deleted in it.
+
+    Pending <-> Running -> Completed | Failed           by the counts of pods
+    Pending, Running -> Restarting -> Pending | Failed  by an action, until maxRetry
+    Pending, Running, Restarting -> Aborting -> Aborted, Completing -> Completed, Terminating -> Terminated
+    Aborting, Aborted -> Restarting                     by ResumeJob
+
+An action that concerns the whole Job raises its version. Pods carry the version they were made for, so pods of an older version are
+recognized as leftovers however many reconciliations and crashes lie in between.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +23,20 @@ PHASE_BY_ACTION = {
     JobAction.RESTART_POD: JobPhase.RESTARTING, JobAction.RESTART_PARTITION: JobPhase.RESTARTING,
 }  # fmt: skip
 PARTLY = (JobAction.RESTART_TASK, JobAction.RESTART_POD, JobAction.RESTART_PARTITION)
-"""They concern some pods; the group and the other pods stay."""
+"""Actions that restart some of the pods; the group and the other pods stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Where a Job goes, and why."""
+    """The state that a Job enters, and why."""
 
-    standing: VolcanoJobState
+    state: VolcanoJobState
     reason: str = ""
     message: str = ""
 
 
 def is_possible(action: JobAction, phase: JobPhase) -> bool:
-    """Tell whether an action means something to a Job that stands there."""
+    """Tell whether an action is possible in a phase."""
     if action is JobAction.RESUME:
         return phase in (JobPhase.ABORTING, JobPhase.ABORTED)
     is_new = PHASE_BY_ACTION.get(action) is not phase
@@ -35,20 +44,20 @@ def is_possible(action: JobAction, phase: JobPhase) -> bool:
 
 
 def state_after(job: VolcanoJob, action: JobAction, cause: Occurrence | None) -> VolcanoJobState:
-    """Return where an action takes a Job; one that concerns all pods begins a new version."""
-    standing, phase = job.standing, PHASE_BY_ACTION[action]
-    retries = standing.retries + (phase is JobPhase.RESTARTING)
-    version = standing.version if is_partial(action, cause) else standing.version + 1
-    return replace(standing, phase=phase, retries=retries, version=version)
+    """Return the state of a Job after an action; one that concerns all pods begins a new version."""
+    state, phase = job.state, PHASE_BY_ACTION[action]
+    retries = state.retries + (phase is JobPhase.RESTARTING)
+    version = state.version if is_partial(action, cause) else state.version + 1
+    return replace(state, phase=phase, retries=retries, version=version)
 
 
 def is_partial(action: JobAction, cause: Occurrence | None) -> bool:
-    """Tell whether an action concerns one task at most; what happened to no task in particular concerns all."""
+    """Tell whether an action concerns one task at most; an event of no task in particular concerns all."""
     return action in PARTLY and cause is not None and bool(cause.task)
 
 
 def is_concerned(job: VolcanoJob, action: JobAction, cause: Occurrence, place: tuple[str, int]) -> bool:
-    """Tell whether a pod, by task and number, has to go because of an action about one pod, its partition or its task."""
+    """Tell whether an action on one pod, its partition or its task restarts a pod, given by task and number."""
     task = job.task(cause.task)
     if task is None or place[0] != task.name:
         return False
@@ -58,70 +67,71 @@ def is_concerned(job: VolcanoJob, action: JobAction, cause: Occurrence, place: t
     return place[1] // size == cause.place[1] // size
 
 
-# --- by itself -----------------------------------------------------------------------------------------------------------
+# --- by counts of pods ---------------------------------------------------------------------------------------------------
 
 
-def next_transition(job: VolcanoJob, tally: PodCounts) -> Transition:
-    """Return where a Job goes by itself."""
-    phase = job.standing.phase
+def next_transition(job: VolcanoJob, counts: PodCounts) -> Transition:
+    """Return the transition that follows from the counts of pods alone."""
+    phase = job.state.phase
     if phase is JobPhase.PENDING:
-        return _to(job, JobPhase.RUNNING if tally.known >= job.min_available and job.replicas else phase)
+        return _to(job, JobPhase.RUNNING if counts.known >= job.min_available and job.replicas else phase)
     if phase is JobPhase.RUNNING:
-        return _from_running(job, tally)
+        return _from_running(job, counts)
     if phase is JobPhase.RESTARTING:
-        return _from_restarting(job, tally)
-    return _to(job, END_BY_PHASE[phase] if phase in END_BY_PHASE and not tally.alive else phase)
+        return _from_restarting(job, counts)
+    return _to(job, END_BY_PHASE[phase] if phase in END_BY_PHASE and not counts.alive else phase)
 
 
 def _to(job: VolcanoJob, phase: JobPhase, reason: str = "", message: str = "") -> Transition:
-    return Transition(replace(job.standing, phase=phase), reason, message)
+    return Transition(replace(job.state, phase=phase), reason, message)
 
 
-def _from_restarting(job: VolcanoJob, tally: PodCounts) -> Transition:
-    retries = job.standing.retries
+def _from_restarting(job: VolcanoJob, counts: PodCounts) -> Transition:
+    retries = job.state.retries
     if retries >= job.most_retries:
         return _to(job, JobPhase.FAILED, "MaxRetryReached", f"retried {retries} times; maxRetry is {job.most_retries}")
-    return _to(job, JobPhase.PENDING if job.replicas - tally.leaving >= job.min_available else JobPhase.RESTARTING)
+    return _to(job, JobPhase.PENDING if job.replicas - counts.leaving >= job.min_available else JobPhase.RESTARTING)
 
 
-def _from_running(job: VolcanoJob, tally: PodCounts) -> Transition:
-    succeeded = tally.of(SUCCEEDED)
+def _from_running(job: VolcanoJob, counts: PodCounts) -> Transition:
+    succeeded = counts.of(SUCCEEDED)
     if job.min_success is not None and succeeded >= job.min_success:
         return _to(job, JobPhase.COMPLETED)
-    if job.replicas and succeeded + tally.of(FAILED) == job.replicas:
-        problem = _shortage(job, tally)
+    if job.replicas and succeeded + counts.of(FAILED) == job.replicas:
+        problem = _shortage(job, counts)
         return _to(job, JobPhase.FAILED, "NotEnoughSucceeded", problem) if problem else _to(job, JobPhase.COMPLETED)
-    return _to(job, JobPhase.PENDING if tally.of(PENDING) > job.replicas - job.min_available else JobPhase.RUNNING)
+    return _to(job, JobPhase.PENDING if counts.of(PENDING) > job.replicas - job.min_available else JobPhase.RUNNING)
 
 
-def _shortage(job: VolcanoJob, tally: PodCounts) -> str:
-    """Say which pods would have had to succeed, now that all are over; nothing if enough did."""
-    short = [task for task in job.tasks if tally.of_task(task, SUCCEEDED) < task.minimum] if job.minima_count else []
+def _shortage(job: VolcanoJob, counts: PodCounts) -> str:
+    """Return which pods would have had to succeed, now that all have ended; empty if enough did."""
+    short = [task for task in job.tasks if counts.of_task(task, SUCCEEDED) < task.minimum] if job.minima_count else []
     if short:
-        return _too_few(short[0], tally)
+        return _too_few(short[0], counts)
     needed = job.min_available if job.min_success is None else job.min_success
-    succeeded = tally.of(SUCCEEDED)
+    succeeded = counts.of(SUCCEEDED)
     return f"{succeeded} of {job.replicas} pods succeeded, {needed} are needed" if succeeded < needed else ""
 
 
-def _too_few(task: JobTask, tally: PodCounts) -> str:
-    succeeded = tally.of_task(task, SUCCEEDED)
+def _too_few(task: JobTask, counts: PodCounts) -> str:
+    succeeded = counts.of_task(task, SUCCEEDED)
     return f"task {task.name}: {succeeded} of {task.replicas} pods succeeded, {task.minimum} are needed"
 
 
-# --- who has to go -------------------------------------------------------------------------------------------------------
+# --- pods to delete ------------------------------------------------------------------------------------------------------
 
 
-def victims(job: VolcanoJob, standing: VolcanoJobState, members: Sequence[JobPod], memory: JobMemory) -> list[JobPod]:
-    """Return the pods to delete where a Job stands."""
-    return [member for member in members if not member.is_leaving and _has_to_go(job, standing, member, memory)]
+def pods_to_delete(job: VolcanoJob, state: VolcanoJobState, pods: Sequence[JobPod], memory: JobMemory) -> list[JobPod]:
+    """Return the pods to delete in a state of the Job."""
+    return [pod for pod in pods if not pod.is_leaving and _has_to_go(job, state, pod, memory)]
 
 
-def _has_to_go(job: VolcanoJob, standing: VolcanoJobState, member: JobPod, memory: JobMemory) -> bool:
-    if standing.phase not in (*AT_WORK, JobPhase.RESTARTING):
-        return member.is_alive
-    if member.version < standing.version:
-        is_last = standing.phase is JobPhase.RESTARTING and standing.retries >= job.most_retries
-        return not (is_last and member.phase in ENDED)
-    task = job.task(member.task)
-    return member.uid in memory.doomed or task is None or member.index >= task.replicas
+def _has_to_go(job: VolcanoJob, state: VolcanoJobState, pod: JobPod, memory: JobMemory) -> bool:
+    if state.phase not in (*AT_WORK, JobPhase.RESTARTING):
+        return pod.is_alive
+    if pod.version < state.version:
+        # When the last retry is used up, ended pods stay: their logs are all that is left to find out why the Job failed.
+        is_last = state.phase is JobPhase.RESTARTING and state.retries >= job.most_retries
+        return not (is_last and pod.phase in ENDED)
+    task = job.task(pod.task)
+    return pod.uid in memory.doomed or task is None or pod.index >= task.replicas

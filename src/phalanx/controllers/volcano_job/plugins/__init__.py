@@ -1,4 +1,4 @@
-"""Job plugins: each adds to the pods of a Job, and some make objects for it. This is the one list of them."""
+"""Job plugins: each adds to the pods of a Job, and some create objects for it. This is the list of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -18,7 +18,7 @@ PLUGINS: Mapping[str, JobPlugin] = {
 IMPLIED: Mapping[str, tuple[str, ...]] = {
     "tensorflow": ("svc",), "pytorch": ("svc",), "mpi": ("svc", "ssh"), "ray": ("svc",),
 }  # fmt: skip
-"""What a plugin cannot do without."""
+"""Plugins that another one needs and that are switched on with it."""
 
 
 def check_plugins(plugins: Mapping[str, Sequence[str]]) -> None:
@@ -33,12 +33,12 @@ def check_plugins(plugins: Mapping[str, Sequence[str]]) -> None:
 def with_plugins(job: VolcanoJob, task: JobTask, index: int, pod: Document) -> Document:
     """Return a pod with what the plugins of its Job add."""
     for plugin in _chosen(job):
-        pod = plugin.dress(PodContext(job, task, index, _options(job.plugins, plugin)), pod)
+        pod = plugin.edit_pod(PodContext(job, task, index, _options(job.plugins, plugin)), pod)
     return pod
 
 
 def objects_for(job: VolcanoJob, make_pair: MakePair | None) -> list[Document]:
-    """Return the objects that the plugins of a Job want to be there; without `make_pair` all but the keys, which it has."""
+    """Return the objects that the plugins of a Job want to be there; without `make_pair` all but the key pair, which exists."""
     return [item for plugin in _chosen(job) for item in plugin.objects(job, _options(job.plugins, plugin), make_pair)]
 
 

@@ -7,9 +7,9 @@ from phalanx.model.kinds import Document
 NAMES = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 
 
-def dress(seat: PodContext, pod: Document) -> Document:
+def edit_pod(context: PodContext, pod: Document) -> Document:
     """Add the index under both of its names."""
-    return with_variables(pod, [variable(name, seat.index) for name in NAMES], ALL)
+    return with_variables(pod, [variable(name, context.index) for name in NAMES], ALL)
 
 
-PLUGIN = JobPlugin("env", {}, dress)
+PLUGIN = JobPlugin("env", {}, edit_pod)

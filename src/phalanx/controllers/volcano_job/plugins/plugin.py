@@ -15,14 +15,14 @@ SWITCHES = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """Two texts as files of ssh hold them."""
+    """A private and a public key, as files of ssh hold them."""
 
     private: str
     public: str
 
 
 MakePair: TypeAlias = Callable[[str], KeyPair]
-"""Makes a key pair for the Job with this uid, perhaps another one at each call; whoever runs the controller knows where chance
+"""Makes a key pair for the Job with this uid, perhaps another one at each call; whoever runs the controller says where randomness
 comes from."""
 
 
@@ -47,7 +47,7 @@ class PluginOptions:
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """Which pod of which task is dressed, and how."""
+    """Which pod of which task a plugin edits, and with which options."""
 
     job: VolcanoJob
     task: JobTask
@@ -61,11 +61,11 @@ def _no_objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | N
 
 @dataclass(frozen=True, slots=True)
 class JobPlugin:
-    """A plugin: the options it takes with their defaults, what it does to a pod, and the objects it wants."""
+    """A plugin: the options it takes with their defaults, how it edits a pod, and the objects it creates."""
 
     name: str
     defaults: Mapping[str, Value]
-    dress: Callable[[PodContext, Document], Document]
+    edit_pod: Callable[[PodContext, Document], Document]
     objects: Callable[[VolcanoJob, PluginOptions, MakePair | None], Sequence[Document]] = _no_objects
 
 

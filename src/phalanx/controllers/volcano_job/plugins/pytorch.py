@@ -9,19 +9,19 @@ PORT_NAME = "pytorchjob-port"
 WAITS, WAIT_SECONDS, WAIT_IMAGE = "wait-master-enabled", "wait-master-timeout", "wait-master-image"
 
 
-def dress(seat: PodContext, pod: Document) -> Document:
+def edit_pod(context: PodContext, pod: Document) -> Document:
     """Add what torch.distributed reads; a Job without the task of the master is left as it is."""
-    job, options = seat.job, seat.options
+    job, options = context.job, context.options
     master, port = job.task(options.text("master")), options.number("port")
     if master is None or not job.hosts(master):
         return pod
     address = job.hosts(master)[0]
     variables = [variable("MASTER_ADDR", address), variable("MASTER_PORT", port), variable("WORLD_SIZE", _size(job, options))]
-    rank = {options.text("master"): seat.index, options.text("worker"): master.replicas + seat.index}.get(seat.task.name)
+    rank = {options.text("master"): context.index, options.text("worker"): master.replicas + context.index}.get(context.task.name)
     if rank is not None:
         variables.append(variable("RANK", rank))
     pod = with_variables(with_containers(pod, lambda item: with_port(item, PORT_NAME, port)), variables)
-    return _waiting(pod, options, address, port) if options.is_on(WAITS) and seat.task.name != master.name else pod
+    return _waiting(pod, options, address, port) if options.is_on(WAITS) and context.task.name != master.name else pod
 
 
 def _size(job: VolcanoJob, options: PluginOptions) -> int:
@@ -39,5 +39,5 @@ def _waiting(pod: Document, options: PluginOptions, address: str, port: int) -> 
 PLUGIN = JobPlugin(
     "pytorch",
     {"master": "master", "worker": "worker", "port": 23456, WAITS: False, WAIT_SECONDS: 300, WAIT_IMAGE: "busybox:1.36.1"},
-    dress,
+    edit_pod,
 )

@@ -11,12 +11,12 @@ PORTS = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "clientPo
 """Names of the head's ports, and the options that say which they are."""
 
 
-def dress(seat: PodContext, pod: Document) -> Document:
+def edit_pod(context: PodContext, pod: Document) -> Document:
     """Let the head's container start the cluster, and a worker's join it; other containers are left alone."""
-    if seat.task.name == seat.options.text("head"):
-        return with_containers(pod, lambda item: _head(item, seat.options))
-    if seat.task.name == seat.options.text("worker"):
-        return with_containers(pod, lambda item: _worker(item, seat))
+    if context.task.name == context.options.text("head"):
+        return with_containers(pod, lambda item: _head(item, context.options))
+    if context.task.name == context.options.text("worker"):
+        return with_containers(pod, lambda item: _worker(item, context))
     return pod
 
 
@@ -30,11 +30,11 @@ def _head(container: Container, options: PluginOptions) -> Container:
     return {**container, "command": ["sh", "-c", f"ray start --head --block --dashboard-host=0.0.0.0 {ports}"]}
 
 
-def _worker(container: Container, seat: PodContext) -> Container:
-    head = seat.job.task(seat.options.text("head"))
-    if container.get("name") != seat.options.text("workerContainer") or head is None or not head.replicas:
+def _worker(container: Container, context: PodContext) -> Container:
+    head = context.job.task(context.options.text("head"))
+    if container.get("name") != context.options.text("workerContainer") or head is None or not head.replicas:
         return container
-    address = f"{seat.job.hosts(head)[0]}:{seat.options.number('port')}"
+    address = f"{context.job.hosts(head)[0]}:{context.options.number('port')}"
     return {**container, "command": ["sh", "-c", f"ray start --block --address={address}"]}
 
 
@@ -53,6 +53,6 @@ PLUGIN = JobPlugin(
         "head": "head", "headContainer": "head", "worker": "worker", "workerContainer": "worker",
         "port": 6379, "dashboardPort": 8265, "clientPort": 10001,
     },
-    dress,
+    edit_pod,
     objects,
 )  # fmt: skip

@@ -1,12 +1,20 @@
-"""Lets the pods of a Job enter each other by ssh: one key pair for all of them, in a secret that every container mounts."""
+"""Lets the pods of a Job enter each other by ssh: one key pair for all of them, in a secret that every container mounts.
+
+Where a key comes from is the business of whoever runs the controller: the system's randomness on a real cluster
+(`live/sshkeys.py`), the uid of the Job in a simulation (`sim/sshkeys.py`).
+"""
 
 from base64 import b64encode
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from phalanx.controllers.volcano_job.job import VolcanoJob
-from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, owned_object
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, KeyPair, MakePair, PluginOptions, PodContext, owned_object
 from phalanx.controllers.volcano_job.plugins.pod_edits import with_volume
 from phalanx.model.kinds import Document
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 NAME, FOLDER, ROOT = "ssh", ".ssh", "/root/.ssh"
 PATH, PORT, NO_ROOT = "ssh-key-file-path", "ssh-port", "no-root"
@@ -15,13 +23,16 @@ PRIVATE, PUBLIC, CONFIG, AUTHORIZED = "id_rsa", "id_rsa.pub", "config", "authori
 FOR_THE_OWNER, FOR_EVERYBODY = 0o600, 0o755
 
 
-def dress(seat: PodContext, pod: Document) -> Document:
+def edit_pod(context: PodContext, pod: Document) -> Document:
     """Mount the keys where ssh looks for them."""
-    path = _path(seat.options)
+    path = _path(context.options)
     files = [(PRIVATE, PRIVATE), (PUBLIC, PUBLIC), (PUBLIC, AUTHORIZED), (CONFIG, CONFIG)]
     items = [{"key": key, "path": f"{FOLDER}/{name}"} for key, name in files]
     mode = FOR_THE_OWNER if path == ROOT else FOR_EVERYBODY
-    volume = {"name": secret_name(seat.job), "secret": {"secretName": secret_name(seat.job), "items": items, "defaultMode": mode}}
+    volume = {
+        "name": secret_name(context.job),
+        "secret": {"secretName": secret_name(context.job), "items": items, "defaultMode": mode},
+    }
     return with_volume(pod, volume, {"mountPath": path, "subPath": FOLDER})
 
 
@@ -49,9 +60,19 @@ def secret_name(job: VolcanoJob) -> str:
     return f"{job.name}-{NAME}"
 
 
+def key_pair(key: "Ed25519PrivateKey", comment: str) -> KeyPair:
+    """Return both files of a key as OpenSSH writes them, the private one without a passphrase."""
+    # Imported here because it takes some 80 ms, and few clusters have Jobs that need it.
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return KeyPair(private.decode(), f"{public.decode()} {comment}\n")
+
+
 def _path(options: PluginOptions) -> str:
     path = options.text(PATH)
     return f"/etc/volcano/{FOLDER}" if options.is_on(NO_ROOT) and path == ROOT else path
 
 
-PLUGIN = JobPlugin(NAME, {PATH: ROOT, PORT: 0, NO_ROOT: False}, dress, objects)
+PLUGIN = JobPlugin(NAME, {PATH: ROOT, PORT: 0, NO_ROOT: False}, edit_pod, objects)

@@ -11,9 +11,9 @@ NAME, FOLDER = "svc", "/etc/volcano"
 PUBLISH, NO_POLICY = "publish-not-ready-addresses", "disable-network-policy"
 
 
-def dress(seat: PodContext, pod: Document) -> Document:
+def edit_pod(context: PodContext, pod: Document) -> Document:
     """Give a pod its host name, the hosts of all tasks as variables, and as files."""
-    job, spec = seat.job, pod["spec"]
+    job, spec = context.job, pod["spec"]
     pod = with_spec(pod, hostname=spec.get("hostname") or pod["metadata"]["name"], subdomain=spec.get("subdomain") or job.name)
     names = [name for task in job.tasks for name in _variables(job, task)]
     source = [{"name": name, "valueFrom": {"configMapKeyRef": {"name": _hosts_name(job), "key": name}}} for name in names]
@@ -58,4 +58,4 @@ def _hosts_name(job: VolcanoJob) -> str:
     return f"{job.name}-{NAME}"
 
 
-PLUGIN = JobPlugin(NAME, {PUBLISH: False, NO_POLICY: False}, dress, objects)
+PLUGIN = JobPlugin(NAME, {PUBLISH: False, NO_POLICY: False}, edit_pod, objects)
