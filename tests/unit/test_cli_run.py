@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.cli.run import RunOptions, _chosen
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobTemplateController
 from phalanx.sim.sshkeys import pair_for
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build

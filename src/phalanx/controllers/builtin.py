@@ -1,4 +1,4 @@
-"""The controllers that every cluster runs, in the order in which they are asked at one moment."""
+"""The controllers that every cluster runs, in the order in which they reconcile what is due at the same moment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,8 +12,7 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.hypernode import HyperNodeController
-from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
@@ -30,12 +29,12 @@ from phalanx.session.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """What may be set."""
+    """Settings of the controllers."""
 
     schedulers: frozenset[str] = OUR_SCHEDULERS
     """Pods that name one of these and no group get one."""
     queue_status_seconds: float = 1.0
-    """From a change to the counts on queues that show it."""
+    """From a change to the update of the counts in the status of queues."""
     hypernode_levels: tuple[str, ...] = ()
     """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
     reservation_image: str = IMAGE
@@ -45,15 +44,15 @@ class ControllerSettings:
     own_schedulers: frozenset[str] = frozenset()
     """Applications of other schedulers than these, if any, are left to them."""
     grouper: GrouperSettings = field(default_factory=GrouperSettings)
-    """Whose pods are grouped by their owners, and in whose words."""
+    """Whose pods are grouped by their owners, and in which dialect."""
     scheduler: tuple[Policy, Catalogue] | None = None
-    """With what pods are placed; if the policy says so, Kueue's gate is lifted for groups that it would place."""
+    """The policy and catalogue that place pods; with a flag of the policy they also decide when Kueue's gate is lifted."""
 
 
 def standard_controllers(
     make_pair: MakePair, settings: ControllerSettings | None = None, *, has_admission: bool
 ) -> Sequence[Controller]:
-    """Return one of each; `make_pair` makes keys for ssh, and `has_admission` tells whether the scheduler admits groups first."""
+    """Return one of each; `make_pair` makes keys for ssh, and `has_admission` says whether the scheduler admits groups first."""
     chosen = settings or ControllerSettings()
     grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [

@@ -1,7 +1,7 @@
-"""Volcano jobs that are made again and again, by a schedule.
+"""CronJobs of Volcano: create jobs by a schedule.
 
-Only the latest moment that was missed is made up for. The name of a job says its moment, so that it is made once, whatever happens
-in between.
+Of several missed times only the latest is made up for. The name of a job contains its time, so that it is created once even if the
+controller crashes before it writes the status.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ LONGEST_NAME = 52
 
 
 class CronJobTemplateMetaRead(Read):
-    """What every job of a schedule is marked with."""
+    """Labels and annotations of every job."""
 
     labels: Strings = None
     annotations: Strings = None
@@ -54,7 +54,7 @@ class CronJobSpecRead(Read):
 
 
 class CronJobStatusRead(Read):
-    """What happened before."""
+    """What the controller reads of its own status."""
 
     last_schedule_time: str | None = None
 
@@ -69,7 +69,7 @@ class CronJobRead(Read):
 
 @dataclass(frozen=True, slots=True)
 class CronSchedule:
-    """A schedule that was checked."""
+    """A CronJob whose schedule, time zone and policy were checked."""
 
     read: CronJobRead
     cron: Cron
@@ -88,7 +88,7 @@ class CronSchedule:
 
 
 class CronJobController:
-    """Keeps schedules."""
+    """Reconciles CronJobs."""
 
     name = "cronjob"
     watches = (VOLCANO_CRON_JOB, VOLCANO_JOB)

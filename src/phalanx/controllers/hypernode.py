@@ -24,7 +24,7 @@ Domain = tuple[str, ...]
 
 
 class HyperNodeController:
-    """Keeps the HyperNodes that labels describe."""
+    """Reconciles the HyperNodes that node labels describe."""
 
     name = "hypernode"
     watches = (NODE, HYPERNODE)
@@ -39,7 +39,7 @@ class HyperNodeController:
         return [] if kind is NODE and self._is_in_place(view, document) else [EVERYTHING]
 
     def _is_in_place(self, view: View, node: Document) -> bool:
-        """Tell cheaply that a node has changed in some other way: it is there, and a member of its HyperNode or of none."""
+        """Tell cheaply whether a change of a node concerns no HyperNode: it is there, and a member of the right one or of none."""
         name = str(meta_of(node).get("name"))
         if view.find(NODE, "", name) is None:
             return False
@@ -86,7 +86,7 @@ class HyperNodeController:
 
 
 def _name(place: tuple[int, Domain]) -> str:
-    """Return a name that says tier and values; where they are no plain words, a sum over them keeps names apart."""
+    """Return a name that says tier and values; a hash keeps values apart that are no valid parts of a name."""
     tier, domain = place
     name = ".".join((f"tier-{tier}", *domain))
     if all(_PLAIN.fullmatch(value) for value in domain) and len(name) <= LONGEST_NAME:

@@ -1,8 +1,9 @@
 """Flows of Volcano jobs: each job is made from its template as soon as those that it depends on are completed.
 
-A job that was completed and is gone, by its time to live for example, stays completed. A probe of a task is answered by the
-status of the jobs that are depended on. Probes over HTTP and TCP would have to be sent by somebody; here they count as passed once
-the jobs are completed.
+A job that was completed and is gone, by its time to live for example, counts as completed. A probe of a task is answered by the
+status of the jobs that are depended on. Probes over HTTP and TCP are not sent: they count as passed once the jobs are completed.
+
+Job templates list the jobs that were made from them; that is kept here too, since only flows make jobs from templates.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,17 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
-from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
+from phalanx.controllers.objects import (
+    annotations_of,
+    controller_of,
+    inside,
+    is_leaving,
+    key_of,
+    meta_of,
+    owner_reference,
+    problem_writes,
+    read,
+)
 from phalanx.dialects.schema import Meta, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB, Document, Kind
@@ -28,6 +39,7 @@ LIST_BY_PHASE = {
 }  # fmt: skip
 OTHERS = "unKnowJobs"
 RETAIN, DELETE = "retain", "delete"
+JOBS_OF_TEMPLATE = "jobDependsOnList"
 Spec = dict[str, Any]
 
 
@@ -39,7 +51,7 @@ class TaskProbe(Read):
 
 
 class FlowProbe(Read):
-    """What must hold besides."""
+    """What must hold besides the completion of the targets."""
 
     task_status_list: list[TaskProbe] | None = None
 
@@ -118,7 +130,7 @@ def job_name(flow: str, step: str) -> str:
 
 
 class JobFlowController:
-    """Keeps flows going."""
+    """Reconciles JobFlows."""
 
     name = "jobflow"
     watches = (JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB)
@@ -135,7 +147,7 @@ class JobFlowController:
         return [key_of(flow) for flow in view.within(JOB_FLOW, key.namespace) if _names(flow, key.name)]
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Make the jobs whose time has come, write where the flow stands, and clean up behind it."""
+        """Create the jobs whose dependencies are completed, update the status, and clean up after a flow that has succeeded."""
         document = view.find(JOB_FLOW, key.namespace, key.name)
         if document is None:
             return NOTHING
@@ -279,3 +291,40 @@ def _flow_phase(document: Document, flow: JobFlowRead, jobs: FlowJobs) -> str:
     if flow.steps and phases.count(COMPLETED) == len(flow.steps):
         return SUCCEED
     return RUNNING if any(phase not in ("", PENDING) for phase in phases) else PENDING
+
+
+# --- templates -----------------------------------------------------------------------------------------------------------
+
+
+class JobTemplateController:
+    """Keeps the list of jobs in the status of each JobTemplate."""
+
+    name = "jobtemplate"
+    watches = (JOB_TEMPLATE, VOLCANO_JOB)
+    brings_back = ()
+
+    def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
+        """Look at a template when it has changed, or one of its jobs has come or gone."""
+        key = key_of(document)
+        if kind is JOB_TEMPLATE:
+            return [key]
+        name = _template_of(document)
+        template = view.find(JOB_TEMPLATE, key.namespace, name) if name else None
+        is_there = view.find(VOLCANO_JOB, key.namespace, key.name) is not None
+        is_listed = key.name in (inside(template or {}, "status", JOBS_OF_TEMPLATE) or ())
+        return [Key(key.namespace, name)] if template is not None and is_there != is_listed else []
+
+    def reconcile(self, view: View, key: Key) -> Result:
+        """List the jobs of a template."""
+        template = view.find(JOB_TEMPLATE, key.namespace, key.name)
+        if template is None:
+            return NOTHING
+        names = [key_of(job).name for job in view.within(VOLCANO_JOB, key.namespace) if _template_of(job) == key.name]
+        if names == (inside(template, "status", JOBS_OF_TEMPLATE) or []):
+            return NOTHING
+        return Result([Patch(JOB_TEMPLATE, key.namespace, key.name, {"status": {JOBS_OF_TEMPLATE: names}}, is_status=True)])
+
+
+def _template_of(job: Document) -> str:
+    """Return the name of the template that a job was made from; empty for others."""
+    return annotations_of(job).get(FROM_TEMPLATE, "").removeprefix(f"{key_of(job).namespace}.")

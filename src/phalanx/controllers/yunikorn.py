@@ -1,10 +1,11 @@
-"""The course of a YuniKorn application: placeholders until its pods come, and the end of its patience.
+"""YuniKorn applications: placeholders until all pods are there, and timeouts.
 
-An application whose pods are not all there gets placeholders for the others, a little after the last one has come. If it does not
-start in time, it goes on as single pods, or fails, as its style says; if it did and some pods have not come in time, what was kept
-for them is given back. Until the start time counts from the creation of the originator (in YuniKorn from the first placeholder
-that is allocated: an application for which nothing is free never times out), then from the start. That an application gave up
-being a gang, or started, stands in an annotation of its originator, which the dialect reads; pods of a failed one are Failed.
+An application whose pods are not all there gets placeholders for the others, a little after its last pod was created. If it does
+not start before its timeout, its pods are scheduled one by one, or fail, as its style says; if it started and some pods were not
+created within the timeout, their placeholders are deleted. The first timeout counts from the creation of the originator (in
+YuniKorn from the first placeholder that is allocated: an application for which nothing is free never times out), the second from
+the start. That an application started, or is no gang any more, is an annotation of its originator, which the dialect reads; pods
+of a failed one are Failed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,11 +44,11 @@ from phalanx.model.moment import moment_of, moment_text
 from phalanx.model.status import ENDED
 
 ARRIVAL_SECONDS = 2.0
-"""After the last pod of an application has come; a little later waiting pods would be told that others are missing."""
+"""After the last pod of an application has come; a little later an event on the waiting pods would say that others are missing."""
 
 
 class YuniKornController:
-    """Makes and removes placeholders, and watches how long applications wait."""
+    """Creates and deletes placeholders, and enforces the timeouts of applications."""
 
     name = "yunikorn"
     watches: Sequence[Kind] = (POD,)
@@ -63,7 +64,7 @@ class YuniKornController:
         return [] if key is None else [key]
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """See to the application, whatever became of it."""
+        """Take the application one step further, from the state that its pods show."""
         app = application(key, filter(self._is_ours, members(view, key, (YUNIKORN,))))
         originator = app.originator
         if originator is None or _is_over(originator) or DEGRADED in annotations_of(originator):
@@ -78,16 +79,16 @@ class YuniKornController:
         return not self._schedulers or pod["spec"].get("schedulerName") in self._schedulers
 
     def _wait(self, view: View, app: Application, originator: Document) -> Result:
-        """Let placeholders stand for pods that have not come; let time run out."""
+        """Create placeholders for the missing pods, and end the application when its timeout has passed."""
         policy = reservation(annotations_of(originator))
         deadline = _created(originator) + policy.timeout_seconds
         if view.now >= deadline:
             ended = _failed(app, originator, policy) if policy.is_hard else _degraded(originator, policy, deadline)
             return Result([*remove_placeholders(app.placeholders), *ended.writes])
-        groups, settled = _groups(originator), max(map(_created, app.real)) + ARRIVAL_SECONDS
+        groups, complete_at = _groups(originator), max(map(_created, app.real)) + ARRIVAL_SECONDS
         writes = remove_surplus(app, groups, is_present)
-        if view.now < settled:
-            return Result(writes, again=min(settled, deadline))
+        if view.now < complete_at:
+            return Result(writes, again=min(complete_at, deadline))
         return Result([*writes, *create_missing(app, originator, groups, self._image)], again=deadline)
 
 
@@ -101,7 +102,7 @@ def _created(pod: Document) -> float:
 
 
 def _groups(originator: Document) -> Groups:
-    """Return the task groups; what is wrong with those that cannot be read others say."""
+    """Return the task groups; none if they cannot be read, which the quarantine controller reports."""
     try:
         return task_groups(annotations_of(originator))
     except SnapshotError:
@@ -115,7 +116,7 @@ def _start(view: View, originator: Document) -> Result:
 
 
 def _go_on(view: View, app: Application, originator: Document) -> Result:
-    """Let pods that come take the places of placeholders, and give back those of pods that do not come in time."""
+    """Let new pods replace placeholders, and delete the placeholders of pods that are not created in time."""
     notes = annotations_of(originator)
     timeout = reservation(notes).timeout_seconds
     deadline = (moment_of(notes[STARTED]) or 0.0) + timeout
@@ -137,7 +138,7 @@ def _degraded(originator: Document, policy: Reservation, moment: float) -> Resul
 
 
 def _failed(app: Application, originator: Document, policy: Reservation) -> Result:
-    """Let every waiting pod fail; those that somebody makes later, too: the application is over."""
+    """Let every waiting pod fail, and those that are created later too: the application is over."""
     waiting = [pod for pod in app.real if waits(pod)]
     if not waiting:
         return NOTHING

@@ -15,8 +15,7 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
 from phalanx.controllers.hypernode import HyperNodeController
-from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection

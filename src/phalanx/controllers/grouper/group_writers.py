@@ -1,4 +1,4 @@
-"""Groups and links in the words of each dialect: what is created, and what is changed when it is there already."""
+"""Groups and links in each dialect: what is created, and what is changed in those that exist."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class GroupDialect:
-    """One dialect: its PodGroup, and how a pod says that it belongs to one."""
+    """One dialect: its PodGroup, and how a pod is linked to one."""
 
     kind: Kind
     spec: Callable[[WantedGroup], Fields]
     """The fields of the spec; None for those that are to be absent."""
     annotations: Callable[[WantedGroup], Mapping[str, str]]
     link: Callable[[str, str], Fields]
-    """Given the names of a group and a part: the labels and annotations of a member; nothing where it cannot be linked later."""
+    """Given the names of a group and a part: the labels and annotations of a member; empty where pods cannot be linked later."""
     is_fixed: bool = False
     """Its spec cannot be changed."""
 
@@ -121,43 +121,43 @@ GROUP_DIALECTS: Mapping[str, GroupDialect] = {
 # --- writes --------------------------------------------------------------------------------------------------------------
 
 
-def group_writes(words: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document | None) -> Iterator[Write]:
-    """Yield what makes a group as it should be; nothing when it is."""
+def group_writes(dialect: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document | None) -> Iterator[Write]:
+    """Yield the write that creates or updates a group; nothing when it is as it should be."""
     if old is None:
-        yield Create(_document(words, group))
+        yield Create(_document(dialect, group))
         return
-    patch = _change(words, settings, group, old)
+    patch = _change(dialect, settings, group, old)
     if patch:
-        yield Patch(words.kind, group.namespace, group.grouping.name, patch)
+        yield Patch(dialect.kind, group.namespace, group.grouping.name, patch)
 
 
-def _document(words: GroupDialect, group: WantedGroup) -> Document:
+def _document(dialect: GroupDialect, group: WantedGroup) -> Document:
     owner = group.grouping.owner
     reference = {key: owner[key] for key in ("apiVersion", "kind")} | {key: meta_of(owner)[key] for key in ("name", "uid")}
     meta = {
         "name": group.grouping.name, "namespace": group.namespace, "labels": dict(group.labels),
-        "annotations": {**group.annotations, **words.annotations(group)}, "ownerReferences": [reference],
+        "annotations": {**group.annotations, **dialect.annotations(group)}, "ownerReferences": [reference],
     }  # fmt: skip
-    spec = {key: value for key, value in words.spec(group).items() if value is not None}
-    return {"apiVersion": words.kind.api_version, "kind": "PodGroup", "metadata": meta, "spec": spec}
+    spec = {key: value for key, value in dialect.spec(group).items() if value is not None}
+    return {"apiVersion": dialect.kind.api_version, "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
-def _change(words: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document) -> Fields:
-    """Return the merge patch of a group: never its queue or its node pool, and of class and preemptibility what an owner says."""
-    left = {"queue", *(() if group.priority_class.is_by_owner else ("priorityClassName",))}
-    left |= set() if group.preemptibility.is_by_owner else {"preemptibility"}
-    wanted = {} if words.is_fixed else {key: value for key, value in words.spec(group).items() if key not in left}
+def _change(dialect: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document) -> Fields:
+    """Return the merge patch of a group: never queue or node pool, and class and preemptibility only where an owner sets them."""
+    left = {"queue", *(() if group.priority_class.is_from_owner else ("priorityClassName",))}
+    left |= set() if group.preemptibility.is_from_owner else {"preemptibility"}
+    wanted = {} if dialect.is_fixed else {key: value for key, value in dialect.spec(group).items() if key not in left}
     spec = _different(wanted, old.get("spec") or {})
     labels = {key: text for key, text in group.labels.items() if key not in (settings.queue_label, settings.node_pool_label)}
-    own = words.annotations(group) if group.preemptibility.is_by_owner else {}
+    own = dialect.annotations(group) if group.preemptibility.is_from_owner else {}
     annotations = _different({**group.annotations, **own}, annotations_of(old))
     meta = {"labels": _different(labels, labels_of(old)), "annotations": annotations}
     return _filled({"metadata": _filled(meta), "spec": spec})
 
 
-def link_writes(words: GroupDialect, group: WantedGroup, pod: Document) -> Iterator[Write]:
-    """Yield what links a pod to its group; nothing when it is."""
-    link = words.link(group.grouping.name, group.grouping.part)
+def link_writes(dialect: GroupDialect, group: WantedGroup, pod: Document) -> Iterator[Write]:
+    """Yield the write that links a pod to its group; nothing when it is linked."""
+    link = dialect.link(group.grouping.name, group.grouping.part)
     labels, annotations = _different(link["labels"], labels_of(pod)), _different(link["annotations"], annotations_of(pod))
     if labels or annotations:
         patch = {"metadata": _filled({"labels": labels, "annotations": annotations})}

@@ -1,4 +1,4 @@
-"""What a rule says about a pod: which group it is in, and what that group needs."""
+"""What a rule finds for a pod: which group it is in, and how many pods of which parts that group needs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,48 +66,48 @@ class Grouping:
 
     name: str
     owner: Document
-    """With it the group goes."""
+    """The owner of the group: it is deleted with it."""
     minimum: int = 1
     parts: Sequence[GroupPart] = ()
     part: str = ""
-    """In which part the pod is; empty: in none."""
+    """The part that the pod is in; empty for none."""
     constraint: Constraint | None = None
     priority_class: str = ""
-    """If the workload has words of its own for it."""
+    """If the workload has a field of its own for it."""
     is_for_one_pod: bool = field(default=False, kw_only=True)
 
 
-def one_group(family: OwnerChain, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
+def one_group(chain: OwnerChain, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
     """Return the one group of an owner, or of a part of what belongs to it."""
-    whose = family.head if owner is None else owner
-    return Grouping(group_name(family, whose, suffix), whose, minimum, constraint=constraint_of(annotations_of(family.head)))
+    whose = chain.head if owner is None else owner
+    return Grouping(group_name(chain, whose, suffix), whose, minimum, constraint=constraint_of(annotations_of(chain.head)))
 
 
-def pod_group(family: OwnerChain) -> Grouping:
+def pod_group(chain: OwnerChain) -> Grouping:
     """Return a group for one pod of an owner."""
-    constraint = constraint_of(annotations_of(family.head))
-    return Grouping(group_name(family, family.pod), family.head, constraint=constraint, is_for_one_pod=True)
+    constraint = constraint_of(annotations_of(chain.head))
+    return Grouping(group_name(chain, chain.pod), chain.head, constraint=constraint, is_for_one_pod=True)
 
 
-def group_name(family: OwnerChain, owner: Document, suffix: str = "") -> str:
-    """Return how a group is called; where it would be too long, the name of the owner is cut and its uid tells it apart."""
-    longest = LONGEST_LABEL if family.settings.dialect in ("coscheduling", "koordinator") else LONGEST_NAME
+def group_name(chain: OwnerChain, owner: Document, suffix: str = "") -> str:
+    """Return the name of a group; one that would be too long is cut, and the uid of the owner keeps it unique."""
+    longest = LONGEST_LABEL if chain.settings.dialect in ("coscheduling", "koordinator") else LONGEST_NAME
     name, tail = str(meta_of(owner)["name"]), f"-{meta_of(owner).get('uid', '')}{suffix}"
     return f"pg-{name[: max(longest - len(tail) - 3, 0)].rstrip('-.')}{tail}"
 
 
-def sized(family: OwnerChain, grouping: Grouping) -> Grouping:
-    """Let an annotation decide how large a gang is; pods that were each for themselves are one gang then."""
-    wanted = family.min_member()
+def sized(chain: OwnerChain, grouping: Grouping) -> Grouping:
+    """Apply the annotation that says how large a gang is; pods that had a group each become one gang."""
+    wanted = chain.min_member()
     if wanted is None or (wanted == grouping.minimum and not grouping.is_for_one_pod):
         return grouping
     if grouping.is_for_one_pod:
-        return one_group(family, minimum=wanted)
+        return one_group(chain, minimum=wanted)
     return replace(grouping, minimum=wanted, parts=(), part="")
 
 
 def constraint_of(annotations: Strings, *, required: str = REQUIRED, preferred: str = PREFERRED) -> Constraint | None:
-    """Return where annotations want pods to be; None without a topology."""
+    """Return the topology constraint in annotations; None without a topology."""
     found = annotations or {}
     topology = found.get(TOPOLOGY, "")
     return Constraint(topology, found.get(required, ""), found.get(preferred, "")) if topology else None
@@ -150,6 +150,6 @@ def segment_constraint(annotations: dict[str, str]) -> Constraint | None:
 
 
 def check_segments(head: Document, count: int) -> None:
-    """Refuse more segments than anybody could mean."""
+    """Refuse a number of segments that can only be a mistake."""
     if count > MOST_SEGMENTS:
         raise SnapshotError(f"{describe(head)}: {count} segments are more than {MOST_SEGMENTS}; write a larger {SEGMENT_SIZE}")

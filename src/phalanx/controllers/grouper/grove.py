@@ -18,7 +18,7 @@ GANG_LABEL, CLIQUE_LABEL, TOPOLOGY_NAME = "grove.io/podgang", "grove.io/podcliqu
 
 
 class Pack(Read):
-    """Within which level pods have to be."""
+    """The topology level within which pods have to be."""
 
     required: str | None = None
     preferred: str | None = None
@@ -69,23 +69,23 @@ class PodGang(Read):
     spec: PodGangSpec = field(default_factory=PodGangSpec)
 
 
-def pod_gang(family: OwnerChain) -> Grouping:
+def pod_gang(chain: OwnerChain) -> Grouping:
     """Group the pods of a PodGang: a part for each PodClique."""
-    gang = _gang_of(family)
+    gang = _gang_of(chain)
     spec = read(gang, PodGang).spec
-    topology = annotations_of(gang).get(TOPOLOGY_NAME) or annotations_of(family.head).get(TOPOLOGY, "")
+    topology = annotations_of(gang).get(TOPOLOGY_NAME) or annotations_of(chain.head).get(TOPOLOGY, "")
     parts = _parts(gang, spec, topology)
-    whole = one_group(family, owner=gang)
+    whole = one_group(chain, owner=gang)
     constraint = _constraint(spec.topology_constraint, topology) or whole.constraint
-    return Grouping(whole.name, gang, total(parts), parts, _part_of(family, spec), constraint, spec.priority_class_name or "")
+    return Grouping(whole.name, gang, total(parts), parts, _part_of(chain, spec), constraint, spec.priority_class_name or "")
 
 
-def _gang_of(family: OwnerChain) -> Document:
-    name = labels_of(family.pod).get(GANG_LABEL)
-    where = f"{describe(family.pod)}: metadata.labels[{GANG_LABEL!r}]"
+def _gang_of(chain: OwnerChain) -> Document:
+    name = labels_of(chain.pod).get(GANG_LABEL)
+    where = f"{describe(chain.pod)}: metadata.labels[{GANG_LABEL!r}]"
     if not name:
         raise SnapshotError(f"{where}: missing; see that Grove's operator makes the pod, or write the name of its PodGang")
-    gang = find(family.view, POD_GANG, family.pod, name)
+    gang = find(chain.view, POD_GANG, chain.pod, name)
     if gang is None:
         raise SnapshotError(f"{where}: there is no PodGang {name!r} yet; see that Grove's operator runs and makes it")
     return gang
@@ -114,13 +114,13 @@ def _parents(spec: PodGangSpec, leaves: list[GroupPart], topology: str) -> Itera
             yield GroupPart(above.name, sum(below), constraint=_constraint(above.topology_constraint, topology))
 
 
-def _part_of(family: OwnerChain, spec: PodGangSpec) -> str:
+def _part_of(chain: OwnerChain, spec: PodGangSpec) -> str:
     """Return the PodClique of a pod: the one that names it, or the one that it names."""
-    name = meta_of(family.pod)["name"]
+    name = meta_of(chain.pod)["name"]
     for clique in spec.podgroups or ():
         if any(reference.name == name for reference in clique.pod_references or ()):
             return clique.name
-    label = labels_of(family.pod).get(CLIQUE_LABEL, "")
+    label = labels_of(chain.pod).get(CLIQUE_LABEL, "")
     return label if any(clique.name == label for clique in spec.podgroups or ()) else ""
 
 

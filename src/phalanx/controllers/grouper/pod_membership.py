@@ -1,4 +1,4 @@
-"""What a pod says about itself: whether it needs a group, and which one it has."""
+"""What a pod itself says about its group: which one it names, and whether it needs one."""
 
 from msgspec import field
 
@@ -15,7 +15,7 @@ LINK_KEYS = frozenset({*(mark.key for mark in MARKS), SUBGROUP, ROLE})
 
 
 class PodMembershipStatus(Read):
-    """How far a pod is."""
+    """The phase of a pod."""
 
     phase: str | None = None
 
@@ -34,17 +34,17 @@ class PodMembership(Read):
 
     @property
     def links(self) -> set[str]:
-        """Return the names of the groups that it says it belongs to, in anybody's words."""
+        """Return the names of the groups that it names, in any dialect."""
         return {split_key(link.group)[1] for link in links_of(self.metadata, self.spec)}
 
     @property
     def needs_group(self) -> bool:
-        """Tell whether it waits or runs, and has an owner or no group; without an owner, a group was chosen by hand."""
+        """Tell whether it waits or runs, and has an owner or no group; a group of a pod without owner was chosen by hand."""
         if self.metadata.deletion_timestamp or self.status.phase in ENDED:
             return False
         return bool(self.metadata.owner_references) or not self.links
 
 
 def membership_of(pod: Document) -> PodMembership:
-    """Read what a pod says about itself."""
+    """Return what a pod itself says about its group."""
     return read(pod, PodMembership)

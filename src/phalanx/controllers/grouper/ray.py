@@ -1,4 +1,4 @@
-"""Ray: one gang of the head and the workers that a cluster cannot do without."""
+"""Ray: one gang of the head and the minimum of workers."""
 
 from collections.abc import Iterator
 
@@ -85,33 +85,33 @@ class RayOwner(Read):
     status: RayStatus = field(default_factory=RayStatus)
 
 
-def cluster(family: OwnerChain) -> Grouping:
+def cluster(chain: OwnerChain) -> Grouping:
     """Group the pods of a RayCluster."""
-    return _grouped(family, family.head)
+    return _grouped(chain, chain.head)
 
 
-def of_cluster(family: OwnerChain) -> Grouping:
+def of_cluster(chain: OwnerChain) -> Grouping:
     """Group the pods of a RayJob or RayService by the cluster that was made for it."""
-    name = read(family.head, RayOwner).status.cluster
-    found = find(family.view, RAY_CLUSTER, family.pod, name) if name else None
+    name = read(chain.head, RayOwner).status.cluster
+    found = find(chain.view, RAY_CLUSTER, chain.pod, name) if name else None
     if found is None:
-        own = next((owner for owner in family.owners if owner.get("kind") == "RayCluster" and "spec" in owner), None)
+        own = next((owner for owner in chain.owners if owner.get("kind") == "RayCluster" and "spec" in owner), None)
         if own is None:
-            raise SnapshotError(f"{describe(family.head)}: has no RayCluster yet; see that Ray's operator runs and makes one")
+            raise SnapshotError(f"{describe(chain.head)}: has no RayCluster yet; see that Ray's operator runs and makes one")
         found = own
-    return _grouped(family, found)
+    return _grouped(chain, found)
 
 
-def _grouped(family: OwnerChain, of: Document) -> Grouping:
+def _grouped(chain: OwnerChain, of: Document) -> Grouping:
     spec = read(of, RayCluster).spec
     parts = [
         GroupPart(HEAD_PART, 1, constraint=_constraint(of, "headGroupSpec", spec.head_group_spec.template)),
         *_worker_parts(of, spec),
     ]
-    whole, name = one_group(family), labels_of(family.pod).get(GROUP_LABEL, "")
+    whole, name = one_group(chain), labels_of(chain.pod).get(GROUP_LABEL, "")
     part = name if name in {each.name for each in parts} else ""
     return Grouping(
-        whole.name, whole.owner, total(parts), parts, part, whole.constraint, labels_of(family.head).get(PRIORITY_LABEL, "")
+        whole.name, whole.owner, total(parts), parts, part, whole.constraint, labels_of(chain.head).get(PRIORITY_LABEL, "")
     )
 
 

@@ -1,4 +1,4 @@
-"""The one table of owners: by which rule the pods of each kind are grouped, and which kinds are read for it."""
+"""The table of owner kinds: by which rule the pods of each are grouped, and which kinds are read for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class GroupingRule:
     priority: str = TRAIN
     """The class of a group where nothing names one."""
     reads_spec: bool = False
-    """Without the object itself nobody knows how large the gang is."""
+    """The rule reads how large the gang is from the spec of the owner, so the owner itself is needed."""
 
 
 def _kubeflow(*names: str) -> tuple[Pair, ...]:
@@ -132,12 +132,12 @@ PLAIN_KINDS = frozenset({("", "Pod"), *(("apps", name) for name in ("ReplicaSet"
 
 
 def rule_for(head: Document) -> GroupingRule:
-    """Return the rule for the pods of an owner; one for all kinds that nobody knows."""
+    """Return the rule for the pods of an owner; unknown kinds share one."""
     return _BY_KIND.get(kind_pair(head), UNKNOWN)
 
 
 def is_workload(head: Document) -> bool:
-    """Tell whether an owner is of a kind in the table that nobody else groups."""
+    """Tell whether an owner is of a kind in the table that no other controller groups."""
     pair = kind_pair(head)
     return pair in _BY_KIND and pair not in PLAIN_KINDS
 
@@ -149,7 +149,7 @@ def owner_kinds() -> tuple[Kind, ...]:
 
 
 def read_kinds() -> tuple[Kind, ...]:
-    """Return every kind that is read, so that it can be allowed."""
+    """Return every kind that is read, for the roles that allow it."""
     return (POD, PRIORITY, kind_of({"apiVersion": "v1", "kind": "ConfigMap"}), *owner_kinds())
 
 
