@@ -94,13 +94,13 @@ class _Applier:
     async def _write(self, kind: "Kind", document: dict[str, Any]) -> str:
         """Create or change an object; return what was done."""
         from phalanx.errors import Missing
-        from phalanx.store.apply import change, signed
+        from phalanx.store.apply import change, with_last_applied
 
         place = (kind, document["metadata"].get("namespace", ""), document["metadata"]["name"])
         try:
             live = await self._client.get(*place)
         except Missing:
-            await self._client.create(signed(document))
+            await self._client.create(with_last_applied(document))
             return "created"
         patch = change(document, live)
         if not patch:

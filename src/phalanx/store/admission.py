@@ -1,7 +1,7 @@
-"""What happens to an object before it is stored: defaults, changes by policies, and refusals, in the order of the API server.
+"""Admission: defaults, mutating policies, schema and validating policies, in the order of the API server.
 
-Most kinds have no rules here, and cost nothing. A status is never looked at: the controllers and schedulers that write statuses
-do it ten thousand times in a simulation.
+Kinds without rules cost nothing. Writes of a status are not checked: they come from our own controllers and scheduler, ten
+thousand times in a simulation.
 """
 
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ _CHANGED = frozenset({*DEFINITION_BY_KIND, *(kind for kind, operation in (*_CHAN
 
 
 def has_rules(kind: Kind, *, is_new: bool) -> bool:
-    """Tell whether new or changed objects of a kind are looked at."""
+    """Tell whether new or changed objects of a kind have to be admitted."""
     return kind in (_MADE if is_new else _CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """Something that is to happen to an object; a new one has nothing before it, and one that is deleted nothing after."""
+    """A creation, update or deletion of an object; `old` is None for the first, `document` for the last."""
 
     kind: Kind
     operation: Operation
@@ -50,7 +50,7 @@ class AdmissionRequest:
 
     @property
     def scope(self) -> Mapping[str, Document | None]:
-        """What expressions read."""
+        """The variables of CEL expressions."""
         return dict(zip(NAMES, (self.document, self.old, self.namespace), strict=True))
 
     @property
@@ -160,7 +160,7 @@ def _value(policy: Policy, cel: str, request: AdmissionRequest) -> Any:  # Any: 
 
 
 def _refuse(policy: Policy, request: AdmissionRequest, message: str) -> NoReturn:
-    """Say no in the words of the API server, which says it otherwise where a policy was to change an object."""
+    """Refuse with the message of the API server, which has another one for mutating policies."""
     kind, name = request.kind, request.meta.get("name", "")
     text = f"'{policy.name}' with binding '{policy.name}' denied request: {message}"
     if policy.rules:

@@ -1,4 +1,4 @@
-"""Paths of the Kubernetes API: which object, list or subresource one names, and the other way round."""
+"""Paths of the Kubernetes API, to and from the object, list or subresource that they name."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -20,7 +20,7 @@ class ResourcePath:
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path, without the server."""
         kind = self.kind
         start = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
         inside = ["namespaces", self.namespace] if kind.is_namespaced and self.namespace else []

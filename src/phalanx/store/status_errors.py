@@ -1,4 +1,4 @@
-"""Refusals on the wire: Status objects from errors, and errors from Status objects."""
+"""Errors of the API: from our exceptions to Status objects and back."""
 
 from typing import Any
 

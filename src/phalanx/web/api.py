@@ -110,10 +110,10 @@ class Api:
 
     def _list(self, asked: ApiRequest) -> Document:
         kind = asked.target.kind
-        page = self._store.page(kind, asked.chosen, limit=asked.number("limit"), goes_on=asked.query.get("continue", ""))
+        page = self._store.page(kind, asked.chosen, limit=asked.number("limit"), continue_token=asked.query.get("continue", ""))
         meta: dict[str, Any] = {"resourceVersion": page.version}
-        if page.goes_on:
-            meta |= {"continue": page.goes_on, "remainingItemCount": page.remaining}
+        if page.continue_token:
+            meta |= {"continue": page.continue_token, "remainingItemCount": page.remaining}
         if asked.is_table:
             return self._table(asked, page.items, meta)
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": page.items}

@@ -85,7 +85,7 @@ class ApiRequest:
         return str((self.options.get("preconditions") or {}).get("uid") or "")
 
     @property
-    def spread(self) -> str:
+    def propagation(self) -> str:
         """What becomes of the dependents of an object that is deleted."""
         found = self.options.get("propagationPolicy") or self.query.get("propagationPolicy")
         return str(found or (ORPHAN if self.options.get("orphanDependents") else BACKGROUND))

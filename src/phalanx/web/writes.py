@@ -36,7 +36,7 @@ def _patch(store: MemoryStore, asked: ApiRequest) -> Answer:
 
 def _delete(store: MemoryStore, asked: ApiRequest) -> Answer:
     target = asked.target
-    last = store.delete(target.kind, target.namespace, target.name, grace=asked.grace, uid=asked.uid, spread=asked.spread)
+    last = store.delete(target.kind, target.namespace, target.name, grace=asked.grace, uid=asked.uid, propagation=asked.propagation)
     if target.kind is POD or store.find(target.kind, target.namespace, target.name) is not None:
         return last, 200
     return success(details={"name": target.name, "kind": target.kind.plural, "uid": last["metadata"]["uid"]}), 200

@@ -1,6 +1,10 @@
 """A client of the Kubernetes API: a few verbs, answers as plain documents, refusals as errors of our own tree.
 
-Commands use it for the embedded cluster; a real API server speaks the same language and asks besides who we are.
+It serves for embedded clusters and real API servers; the latter need credentials.
+
+Two things are checked at the last moment before a request is sent. The credential is asked for each time, since tokens expire. And
+requests that change something are fenced: a scheduler whose lease has run out while it waited for a connection, or was stopped by
+the machine, must not write any more, since another one may lead by then.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -27,10 +31,10 @@ PAGE = 500
 GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 SILENCE_SECONDS = 150.0
-"""After which a watch is taken for dead; a server sends a bookmark every minute, and now and then leaves one out."""
+"""A watch that is silent for so long is taken for dead; a server sends a bookmark every minute, and may leave one out."""
 UNAUTHORIZED = 401
 FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
-"""Kinds that are written whether or not we lead: a lease has to be taken first, and events only tell what has happened."""
+"""Kinds that are written whether or not we lead: the lease is how a leader is elected, and an event changes nothing."""
 NOT_SENT = "not sent: another scheduler may have taken over"
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
@@ -41,7 +45,7 @@ ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_r
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Objects, and the version from which to watch on."""
+    """Objects, and the version from which to watch."""
 
     items: list[dict[str, Any]]
     version: str
@@ -63,16 +67,16 @@ class Client:
     ) -> None:
         """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL.
 
-        A frugal client reads of objects what the scheduler and its controllers need, and no more.
+        A frugal client decodes only the fields of objects that the scheduler and its controllers need.
         """
         self.server, self._is_frugal = server.rstrip("/"), is_frugal
         self.credentials = credentials or Fixed()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
         self.served: Mapping[Kind, Kind] = {}
-        """Kinds that are served in another version than the one we name, or whose status is written in another way."""
+        """Kinds that are served in another version than that of `model.kinds`, or without a status subresource."""
         self.may_write: Callable[[], bool] = lambda: True
-        """Asked at the last moment before a request goes out that changes something; if not, it is not sent."""
+        """Asked at the last moment before a request is sent that changes something; False refuses it."""
         self._date = ""
 
     @property
@@ -100,7 +104,7 @@ class Client:
         return await self._ask("GET", ResourcePath(kind, namespace, name))
 
     async def list(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE) -> Listing:
-        """Return the objects of a kind, in one namespace or in all; asked for in parts of so many."""
+        """Return the objects of a kind, in one namespace or in all; requested in pages of this size."""
         query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
         items: list[dict[str, Any]] = []
         while True:
@@ -136,7 +140,7 @@ class Client:
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds.
 
-        None at all come first, as soon as the server listens to us.
+        The first batch is empty, and comes as soon as the server has accepted the watch.
         """
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": since, "timeoutSeconds": str(seconds)}
         async with aclosing(self._changes(ResourcePath(kind, namespace), {**query, "fieldSelector": fields})) as found:
@@ -163,14 +167,14 @@ class Client:
         return self._read(lambda: needed.read_object(None, body))
 
     async def gangs(self) -> Sequence[Document]:
-        """Return the gangs as an embedded cluster tells them; a plain API server has none."""
+        """Return the gangs as an embedded cluster lists them; a real API server has no such resource."""
         answer = await self.document(GANGS)
         return tuple(answer["items"])
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     async def create(self, document: Document, *, is_trial: bool = False) -> Document:
-        """Add an object; a trial says what would come of it."""
+        """Add an object; a dry run only returns what it would become."""
         return await self._ask("POST", _list_of(document), document, query=_trial(is_trial))
 
     async def replace(self, document: Document, *, is_status: bool = False) -> Document:
@@ -182,16 +186,18 @@ class Client:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
     ) -> Document:
-        """Change parts of an object, or of its status; where there is no subresource for that, it is a part like others."""
+        """Change parts of an object, or of its status; a kind without a status subresource has the status written with the rest."""
         has_place = self.served.get(kind, kind).has_status
         target = ResourcePath(kind, namespace, name, "status" if is_status and has_place else "")
         return await self._ask("PATCH", target, patch, form=form)
 
     async def delete(
-        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", spread: str = "Background"
+        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", propagation: str = "Background"
     ) -> Document:
-        """Remove an object; what it owns follows as `spread` says."""
-        return await self._ask("DELETE", ResourcePath(kind, namespace, name), {"propagationPolicy": spread, **_leaving(grace, uid)})
+        """Remove an object; what it owns follows as `propagation` says."""
+        return await self._ask(
+            "DELETE", ResourcePath(kind, namespace, name), {"propagationPolicy": propagation, **_leaving(grace, uid)}
+        )
 
     async def bind(
         self, namespace: str, name: str, node: str, *, uid: str = "", annotations: Mapping[str, str] | None = None
@@ -229,7 +235,7 @@ class Client:
         return self._read(lambda: needed.read_object(target.kind if self._is_frugal else None, answer))
 
     async def _post(self, target: ResourcePath, body: Any) -> None:
-        """Send something to which the server answers yes or no."""
+        """Send a request whose answer has no object to read."""
         async with self._open("POST", self._path(target), {}, body) as answer:
             await self._refuse(answer)
             await answer.read()
@@ -268,22 +274,22 @@ class Client:
         return _PendingAnswer(self, request)
 
     def _fence(self) -> aiohttp.TraceConfig:
-        """Ask whether we may write when a connection is there and the next step puts the request on it.
+        """Return a hook that refuses fenced requests unless we may write, called when the connection is there.
 
-        Waiting for a credential or a connection may take long, and a process may be stopped at any point of it; requests that the
-        HTTP library repeats by itself come by here too.
+        Checking earlier would not do: waiting for a credential or a connection may take long, and a process may be stopped at any
+        point of it. Requests that the HTTP library repeats by itself pass here too.
         """
 
-        async def look(session: object, context: SimpleNamespace, request: object) -> None:
+        async def check(session: object, context: SimpleNamespace, request: object) -> None:
             if context.trace_request_ctx and not self.may_write():
                 raise Unreachable(NOT_SENT)
 
         fence = aiohttp.TraceConfig()
-        fence.on_request_headers_sent.append(look)
+        fence.on_request_headers_sent.append(check)
         return fence
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
-        """Raise what the server says is wrong; note its clock."""
+        """Raise the error that the server answered; note its clock."""
         self._date = answer.headers.get("Date", self._date)
         if answer.status >= 400:
             body = await answer.read()
@@ -302,14 +308,17 @@ class Client:
 
 
 class _PendingAnswer:
-    """An answer of the server in ``async with``; nobody there is an error of our own."""
+    """A request that is sent on entering ``async with``; network errors become Unreachable."""
 
     def __init__(self, client: Client, request: Callable[[Credential], Any]) -> None:  # Any: as above
         self._client, self._request = client, request
         self._asked: Any = None
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
-        """Ask; if the server does not believe who we are, ask once more with a new credential."""
+        """Send the request; if the credential is refused, once more with a new one.
+
+        Once only: a second refusal means that the user is not known, and a plugin that logs in would be run for ever.
+        """
         credentials = self._client.credentials
         credential = await credentials.current()
         answer = await self._answer(credential)

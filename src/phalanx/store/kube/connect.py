@@ -1,4 +1,4 @@
-"""How a cluster is reached: from a kubeconfig, or from inside one of its pods, to a client."""
+"""How to connect to a cluster: by a kubeconfig, or by the service account of the pod that we run in."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ Environment = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Where an API server is and how to be let in."""
+    """The address of an API server and the credentials for it."""
 
     server: str
     place: str
-    """Where that was said, for messages."""
+    """Where this was configured, for messages."""
     credentials: Credentials
     server_name: str = ""
     """The name in the server's certificate, where it is not that of its address."""
     namespace: str = "default"
-    """The namespace to look in when nobody names one."""
+    """The default namespace."""
 
     def client(self, *, is_frugal: bool = False) -> Client:
         """Return a client of the server; use it in ``async with``."""

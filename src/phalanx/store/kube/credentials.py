@@ -1,4 +1,4 @@
-"""Who asks: what goes with every request to an API server, renewed when it runs out or is no longer believed."""
+"""Credentials: what proves who sends a request, renewed when it expires or is refused."""
 
 import base64
 import ssl
@@ -24,14 +24,14 @@ class Credential:
 
 
 class Credentials(Protocol):
-    """Where a client gets its credential, for each request anew."""
+    """Where a client gets its credential, for each request."""
 
     async def current(self) -> Credential:
         """Return the one that holds now."""
         ...
 
     async def renew(self, refused: Credential) -> bool:
-        """Hear that the server does not believe one (401); tell whether another one is there now."""
+        """Renew a credential that the server refused (401); tell whether another one is there now."""
         ...
 
 

@@ -122,13 +122,13 @@ class ListAnswer(msgspec.Struct, Generic[T]):
 
 
 class RawWatchEvent(msgspec.Struct):
-    """An event of a watch, whose object is read when it is known what it is."""
+    """An event of a watch, whose object is decoded later, when its type is known."""
 
     type: str
     object: msgspec.Raw
 
 
-_TOLD = msgspec.json.Decoder(RawWatchEvent)
+_WATCH_EVENT = msgspec.json.Decoder(RawWatchEvent)
 _WHOLE_PAGE, _WHOLE = msgspec.json.Decoder(ListAnswer[dict[str, Any]]), msgspec.json.Decoder(dict[str, Any])
 _PAGES: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
     {POD: msgspec.json.Decoder(ListAnswer[PodParts]), NODE: msgspec.json.Decoder(ListAnswer[NodeParts])}
@@ -151,7 +151,7 @@ def read_page(kind: Kind | None, body: bytes) -> ListAnswer[dict[str, Any]]:
 
 def read_watch_event(line: bytes) -> RawWatchEvent:
     """Return an event of a watch."""
-    return _TOLD.decode(line)
+    return _WATCH_EVENT.decode(line)
 
 
 def read_object(kind: Kind | None, body: bytes | msgspec.Raw) -> dict[str, Any]:

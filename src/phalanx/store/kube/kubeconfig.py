@@ -47,7 +47,7 @@ class Extension(msgspec.Struct):
 
 
 class KubeconfigCluster(msgspec.Struct, rename="kebab"):
-    """Where an API server is and whom to trust."""
+    """The address of an API server and its certificate authority."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -112,11 +112,11 @@ def _sides(files: Sequence["_File"], context: KubeconfigContext, place: str) -> 
     if not context.cluster:
         raise ConfigError(f"{place}: cluster: missing; name one of {', '.join(_names(files, 'clusters')) or 'the clusters'}")
     file, entry = _find(files, "clusters", context.cluster, place)
-    cluster = _at_home(_read_as(entry, KubeconfigCluster, f"{file.path}: cluster {context.cluster!r}"), file.path)
+    cluster = _with_absolute_paths(_read_as(entry, KubeconfigCluster, f"{file.path}: cluster {context.cluster!r}"), file.path)
     if not context.user:
         return cluster, KubeconfigUser()
     file, entry = _find(files, "users", context.user, place)
-    return cluster, _at_home(_read_as(entry, KubeconfigUser, f"{file.path}: user {context.user!r}"), file.path)
+    return cluster, _with_absolute_paths(_read_as(entry, KubeconfigUser, f"{file.path}: user {context.user!r}"), file.path)
 
 
 # --- files ---------------------------------------------------------------------------------------------------------------
@@ -170,19 +170,19 @@ def _find(files: Sequence[_File], section: str, name: str, place: str) -> tuple[
 def _read_as(entry: object, kind: type[Struct], place: str) -> Struct:
     """Read an entry."""
     try:
-        return msgspec.convert(_said(entry), kind)
+        return msgspec.convert(_without_nulls(entry), kind)
     except msgspec.ValidationError as problem:
         raise ConfigError(f"{place}: {readable(problem)}") from problem
 
 
-def _said(entry: object) -> object:
-    """Return an entry without the fields that say null, which say nothing."""
+def _without_nulls(entry: object) -> object:
+    """Return an entry without the fields that are null, which count as absent."""
     if not isinstance(entry, Mapping):
         return entry
-    return {key: _said(value) for key, value in entry.items() if value is not None}
+    return {key: _without_nulls(value) for key, value in entry.items() if value is not None}
 
 
-def _at_home(read: Struct, file: Path) -> Struct:
+def _with_absolute_paths(read: Struct, file: Path) -> Struct:
     """Return an entry whose paths no longer depend on where the file is."""
     fields = ("certificate_authority", "client_certificate", "client_key", "token_file")
     found: dict[str, object] = {field: str(file.parent / path) for field in fields if (path := getattr(read, field, ""))}
