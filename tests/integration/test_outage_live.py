@@ -93,7 +93,7 @@ def test_a_scheduler_finishes_its_work_after_an_outage(plane: ControlPlane, api:
     assert [scheduler.ask(path)[0] for path in ("/readyz", "/livez")] == [200, 200]
     whole = old.size + BIG + new.size
     assert whole - CONNECTIONS <= scheduled(scheduler) <= whole  # the answers to some were lost with the server
-    assert "Traceback" not in scheduler.said()
+    assert "Traceback" not in scheduler.logged()
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_the_roles_are_enough_for_a_gang_of_each_dialect(dialect: str, plane: Co
     name = f"{dialect}-{secrets.token_hex(4)}"
     for document in speech.gang(dialect, name, tasks=2, cpu=1):
         plane.create([here(api, dict(document))])
-    assert eventually(lambda: phases(api, name) == ["Running"] * 2), scheduler.said()
+    assert eventually(lambda: phases(api, name) == ["Running"] * 2), scheduler.logged()
     assert eventually(lambda: bool(events(api, f"{name}-0", "Scheduled")))
 
 
@@ -152,4 +152,4 @@ def conditions(api: Api, pod: str) -> list[dict[str, Any]]:
 
 
 def test_nothing_was_forbidden(scheduler: Replica) -> None:
-    assert [line for line in scheduler.said().splitlines() if "forbidden" in line.lower() or "Traceback" in line] == []
+    assert [line for line in scheduler.logged().splitlines() if "forbidden" in line.lower() or "Traceback" in line] == []

@@ -9,11 +9,9 @@ from statistics import median
 import pytest
 
 from phalanx.errors import ConfigError
-from phalanx.sim.demand import LIMITS, GeneratorSettings
-from phalanx.sim.generate import generate, read_settings
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
+from phalanx.sim.generate import LIMITS, GeneratorSettings, generate, read_settings
 from phalanx.sim.traces import FORMATS
-from phalanx.sim.workload import Workload
+from phalanx.sim.workload import HIGH, LOW, NORMAL, Workload
 
 DAY = 86400
 

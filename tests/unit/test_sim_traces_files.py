@@ -6,7 +6,7 @@ import pytest
 
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import FORMATS, guess, read_trace
-from phalanx.sim.traces.names import LONGEST, Names
+from phalanx.sim.traces.draft import LONGEST_NAME, Names
 from phalanx.sim.traces.tasks import spread
 from phalanx.sim.traces.trace_cluster import made_cluster
 from phalanx.sim.workload import WorkloadGang, WorkloadPart
@@ -167,7 +167,7 @@ def test_names_are_valid_and_never_shared() -> None:
     ]  # fmt: skip
     assert names.same("Blue") == names.same("Blue") == "blue"
     long = [names.fresh("x" * 60), names.fresh("x" * 60)]
-    assert long == ["x" * LONGEST, "x" * LONGEST + "-2"]
+    assert long == ["x" * LONGEST_NAME, "x" * LONGEST_NAME + "-2"]
 
 
 def test_every_format_is_told_apart_from_every_other() -> None:

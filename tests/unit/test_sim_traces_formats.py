@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
 from phalanx.sim.traces import FORMATS, RecordedTrace, guess, read_trace
-from phalanx.sim.workload import WorkloadGang, WorkloadPart
+from phalanx.sim.workload import HIGH, LOW, NORMAL, WorkloadGang, WorkloadPart
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 SAMPLES = {name: DATA / name for name in FORMATS} | {"acme": DATA / "acme" / "trace_kalos.csv"}

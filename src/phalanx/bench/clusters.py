@@ -110,10 +110,10 @@ def _batches(scenario: BenchScenario) -> Iterator[Batch]:
         return
     for number in range(scenario.pods // scenario.gang):
         batch = arrival(scenario, number)
-        yield _settled(batch, scenario, number) if scenario.kind is BenchKind.STEADY else batch
+        yield _running(batch, scenario, number) if scenario.kind is BenchKind.STEADY else batch
 
 
-def _settled(batch: Batch, scenario: BenchScenario, number: int) -> Batch:
+def _running(batch: Batch, scenario: BenchScenario, number: int) -> Batch:
     """Return the gang as it runs; all running pods are dealt out evenly, members side by side."""
     places = range(number * scenario.gang, (number + 1) * scenario.gang)
     return batch.running(_node_name(place * scenario.nodes // scenario.pods) for place in places)

@@ -134,7 +134,7 @@ def _measure_arrivals(scenario: BenchScenario, policy: Policy, profiler: Profile
     state = build(scenario)
     load_seconds = perf_counter() - started
     run_cycle(state.snapshot(NOW), policy, CATALOGUE)
-    _check_settled(state)
+    _check_quiet(state)
     gc.collect()
     laps = []
     for number in range(ARRIVALS):
@@ -176,10 +176,10 @@ def _first_refusal(decisions: Decisions) -> str:
     return "no gang says why"
 
 
-def _check_settled(state: ClusterState) -> None:
+def _check_quiet(state: ClusterState) -> None:
     active = state.snapshot(NOW).active
     if active:
-        raise PhalanxError(f"{len(active)} gangs are not settled before the arrival, first {active[0]!r}")
+        raise PhalanxError(f"{len(active)} gangs still wait before the arrival, first {active[0]!r}")
 
 
 def peak_rss_bytes() -> int:

@@ -29,7 +29,7 @@ class FailedRow:
 
 
 def run_suite(scenarios: Sequence[BenchScenario], progress: Progress) -> list[CycleRow | FailedRow]:
-    """Run all rows; one that fails does not stop the others. `progress` hears of each row before it starts."""
+    """Run all rows; one that fails does not stop the others. `progress` is called before each row."""
     results: list[CycleRow | FailedRow] = []
     latest: dict[object, CycleRow] = {}
     for number, scenario in enumerate(scenarios):

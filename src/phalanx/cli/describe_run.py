@@ -64,8 +64,8 @@ def _trouble(pod: Document) -> str:
     """Return why a pod has no node, or why it does not run there; empty if all is well."""
     status = pod.get("status") or {}
     waiting = [(item.get("state") or {}).get("waiting") or {} for item in status.get("containerStatuses") or ()]
-    said = [pod_refusal(pod), *((item.get("reason"), item.get("message")) for item in (*waiting, status))]
-    return next((": ".join(filter(None, words)) for words in said if any(words)), "")
+    reasons = [pod_refusal(pod), *((item.get("reason"), item.get("message")) for item in (*waiting, status))]
+    return next((": ".join(filter(None, parts)) for parts in reasons if any(parts)), "")
 
 
 def _group(gang: Document, group: Document | None) -> str:

@@ -83,7 +83,7 @@ async def group_kind(client: Client, gang: Document) -> Kind | None:
 
 async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> list[Document]:
     """Return the gangs of a namespace, or of all; those that were named have to be there."""
-    found = await _told(client, namespace)
+    found = await _listed_gangs(client, namespace)
     for name in names:
         if not any(item["metadata"]["name"] == name for item in found):
             raise Missing(f'gang "{name}" not found{await _elsewhere(client, name)}')
@@ -100,14 +100,14 @@ async def names_here(client: Client, word: str, namespace: str) -> list[str]:
 async def _elsewhere(client: Client, name: str) -> str:
     """Say in which namespace there is a gang of a name, if we may look there."""
     try:
-        others = [item["metadata"]["namespace"] for item in await _told(client, "") if item["metadata"]["name"] == name]
+        others = [item["metadata"]["namespace"] for item in await _listed_gangs(client, "") if item["metadata"]["name"] == name]
     except Forbidden:
         return ""
     return f" in this namespace; there is one with -n {others[0]}" if others else ""
 
 
-async def _told(client: Client, namespace: str) -> list[Document]:
-    """Return gangs as the cluster tells them, or, if it knows nothing of gangs, as its objects do."""
+async def _listed_gangs(client: Client, namespace: str) -> list[Document]:
+    """Return the gangs that an embedded cluster lists; of a real cluster, those that its objects make."""
     from phalanx.live.observer import Observer
 
     try:
@@ -127,19 +127,19 @@ async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...],
     table.write(shown, is_one=len(names) == 1)
     if not asked.follows:
         return
-    bell = asyncio.Event()
+    changed = asyncio.Event()
 
     async def listen(kind: Kind) -> None:
         async for _ in changes(client, kind, asked.place):
-            bell.set()
+            changed.set()
 
     async with asyncio.TaskGroup() as tasks:
         for kind in (POD, *await served_kinds(client, GROUP_KINDS)):
             tasks.create_task(listen(kind))
         while True:
-            await bell.wait()
+            await changed.wait()
             await asyncio.sleep(BETWEEN_LOOKS_SECONDS)
-            bell.clear()
+            changed.clear()
             before, shown = shown, await gangs(client, asked.place)
             for item in shown:
                 if item not in before and (not names or item["metadata"]["name"] in names):

@@ -1,4 +1,4 @@
-"""What commands ask of a cluster: the address that `phalanx up` left for them, and the objects that words mean."""
+"""What commands look up: the address that `phalanx up` left for them, and the kinds and objects of a cluster by name."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def address_file() -> Path:
 
 
 def leave_address(server: str) -> None:
-    """Tell other commands where the cluster is."""
+    """Leave the address of the cluster for other commands."""
     file = address_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"server": server, "pid": os.getpid()}))
@@ -32,7 +32,7 @@ def take_address_back(server: str) -> None:
 
 
 def running_address() -> str:
-    """Return the address that a running cluster left; that of one which died without a word does not count."""
+    """Return the address that a running cluster left; that of one which was killed does not count."""
     server, pid = _left()
     return server if _is_running(pid) else ""
 

@@ -79,7 +79,7 @@ def write_trace(decisions: Decisions) -> None:
 
 
 def write_tables(parts: Sequence[Part], screen: Terminal) -> None:
-    """Write gangs, placements, promises and evictions; sections that would be empty are left out."""
+    """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
     click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
 
 
@@ -193,6 +193,6 @@ def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
 
 
 def _verb(standing: Standing, count: int) -> str:
-    """Return ``1 waits``, ``2 wait``; words that are no verbs stay."""
+    """Return ``waits`` for one and ``wait`` for several; what is no verb stays."""
     word = standing.value.lower()
     return word.removesuffix("s") if count > 1 else word

@@ -24,7 +24,7 @@ Examples:
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
 OWNER_PATIENCE_SECONDS = 5.0
-"""Watches may tell of a pod before its owner, and of an owner only when its kind has been discovered."""
+"""Watches may show a pod before its owner, and an owner only when its kind has been discovered."""
 LAST_PORT = 65535
 PLACE = re.compile(r"[^/]+/[^/]+")
 PATH = click.Path(allow_dash=True)
@@ -213,16 +213,16 @@ def _grouper(asked: RunOptions) -> "GrouperSettings":
     )  # fmt: skip
 
 
-def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":
-    """Return the controllers that some words name."""
+def _chosen(names: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":
+    """Return the controllers that the option --controllers names."""
     from phalanx.errors import ConfigError
 
-    asked = [word.strip() for word in words.split(",") if word.strip()]
+    asked = [name.strip() for name in names.split(",") if name.strip()]
     known = {controller.name for controller in controllers}
-    for word in asked:
-        if word != "*" and word.removeprefix("-") not in known:
-            raise ConfigError(f"--controllers: no controller is called {word!r}; write some of {', '.join(sorted(known))}, or *")
-    has_all = "*" in asked or (bool(asked) and all(word.startswith("-") for word in asked))
+    for name in asked:
+        if name != "*" and name.removeprefix("-") not in known:
+            raise ConfigError(f"--controllers: no controller is called {name!r}; write some of {', '.join(sorted(known))}, or *")
+    has_all = "*" in asked or (bool(asked) and all(name.startswith("-") for name in asked))
     return [item for item in controllers if f"-{item.name}" not in asked and (has_all or item.name in asked)]
 
 

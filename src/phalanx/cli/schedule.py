@@ -96,7 +96,7 @@ def _answer_batch() -> None:
 
 
 def _decide(asked: ScheduleOptions) -> bool:
-    """Decide and write the answer; tell whether every gang has its minimum."""
+    """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli import output
     from phalanx.explain.answer import trace, whole_answer, with_refused
     from phalanx.explain.summary import all_rows

@@ -102,7 +102,7 @@ class SimulateOptions:
 
     @property
     def seconds(self) -> float | None:
-        """How long to simulate, if that was said."""
+        """How long to simulate, if that was given."""
         from phalanx.sim.settings import seconds_in
 
         found = None if self.until is None else seconds_in(self.until)

@@ -1,4 +1,4 @@
-"""Simulations for people: a timeline, the gangs, figures, deadlocks in plain words, and several profiles side by side."""
+"""Simulations for people: a timeline, the gangs, figures, deadlocks, and several profiles side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -124,7 +124,7 @@ def _gangs(gangs: Sequence[Mapping[str, Any]], screen: Terminal) -> Iterator[str
         (*(str(gang[name]) for name in ("name", "queue", "tasks", "minimum")), *map(short_time, _times(gang)), str(gang["evicted"]))
         for gang in gangs[:MOST_GANGS]
     ]
-    lines = list(aligned([header, *rows], words=2))
+    lines = list(aligned([header, *rows], texts=2))
     width = max(map(len, lines))
     yield f"{lines[0].ljust(width)}  WHY"
     for line, gang in zip(lines[1:], gangs, strict=False):
@@ -137,12 +137,12 @@ def _times(gang: Mapping[str, Any]) -> tuple[float | None, ...]:
     return gang["submitted"], gang["started"], gang["finished"], gang["wait"], gang["run"]
 
 
-def aligned(rows: Sequence[Sequence[str]], *, words: int = 1, numbers: bool = True) -> Iterator[str]:
-    """Align columns: the first ones are words, the rest numbers."""
+def aligned(rows: Sequence[Sequence[str]], *, texts: int = 1, numbers: bool = True) -> Iterator[str]:
+    """Align columns: the first ones are texts, the rest numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
-            cell.ljust(width) if place < words or not numbers else cell.rjust(width)
+            cell.ljust(width) if place < texts or not numbers else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
@@ -242,8 +242,8 @@ def _value(measure: ComparisonLine, metrics: Mapping[str, Any]) -> float | None:
 def _marked(measure: ComparisonLine, values: list[float | None]) -> list[str]:
     known = [value for value in values if value is not None]
     best = max(known, key=lambda value: value * measure.best) if known and measure.best else None
-    is_told = best is not None and (len(set(known)) > 1 or len(known) < len(values))
-    return [f"{_cell(measure, value)} {'*' if is_told and value == best else ' '}" for value in values]
+    is_marked = best is not None and (len(set(known)) > 1 or len(known) < len(values))
+    return [f"{_cell(measure, value)} {'*' if is_marked and value == best else ' '}" for value in values]
 
 
 def _cell(measure: ComparisonLine, value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""How the programs of a control plane are started: the folder of its files, the ports, and the flags of each program."""
+"""The layout of a control plane: the folder of its files, its ports, and the command line of each program."""
 
 import base64
 import secrets

@@ -52,7 +52,7 @@ WRONG = ("/api/v1/namespaces/default/pods", {"metadata": _POD, "spec": {"contain
 
 
 def usual_folder() -> Path:
-    """Return where `phalanx dev cluster` keeps its control plane unless it is told otherwise."""
+    """Return where `phalanx dev cluster` keeps its control plane by default."""
     return programs_folder().parent / "cluster"
 
 

@@ -97,7 +97,7 @@ _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is so; tell whether it came true in time."""
+    """Wait until a condition holds; return whether it did in time."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

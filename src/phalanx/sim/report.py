@@ -15,7 +15,7 @@ from string import Template
 
 from phalanx.sim.report_data import pack
 from phalanx.sim.report_tables import comparison, evictions, figures, nodes, queues, waits
-from phalanx.sim.report_words import Result, deadlocks, headline, resource_word, titles
+from phalanx.sim.report_text import Result, deadlocks, headline, resource_word, titles
 
 MODULES = ("words", "canvas", "times", "gangs", "gantt", "gantt_view", "heat", "shares", "waits", "report")
 """Each uses only those before it."""

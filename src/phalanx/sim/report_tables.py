@@ -6,7 +6,7 @@ from html import escape
 from typing import Literal
 
 from phalanx.sim.report_data import curve_mean, node_means
-from phalanx.sim.report_words import NOTHING, Result, duration, number, percent, resource_word, titles, work
+from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_word, titles, work
 
 SHOWN_EVICTIONS = 200
 SHOWN_NODES = 200

@@ -1,4 +1,4 @@
-"""Workloads as objects of a cluster, in the words of the scheduler that is to read them."""
+"""Workloads as objects of a cluster, in the dialect of the scheduler that is to read them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 from phalanx.dialects.group_references import GROUP, KAI_GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.sim.running_work import DURATION
-from phalanx.sim.workload import Machine, Workload, WorkloadGang, WorkloadPart
+from phalanx.sim.workload import PODS_PER_NODE, Machine, Workload, WorkloadGang, WorkloadPart
 
 Document = dict[str, Any]
-PODS_PER_NODE = "110"
 
 
 def cluster_objects(workload: Workload, dialect: str) -> Iterator[Document]:
@@ -39,7 +38,7 @@ def gang_objects(gang: WorkloadGang, dialect: str) -> list[Document]:
 
 
 def _node(machine: Machine) -> Document:
-    offers = {"pods": PODS_PER_NODE, **machine.offers}
+    offers = {"pods": str(PODS_PER_NODE), **machine.offers}
     return {
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": machine.name, "labels": {"kubernetes.io/hostname": machine.name, **machine.labels}},

@@ -91,7 +91,7 @@ class MemoryStore:
         return False
 
     def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, continue_token: str = "") -> ListPage:
-        """Return a list, or a page of it; all pages show the version of the first, which `continue_token` holds with the last key."""
+        """Return a list, or a page of it; all pages show the version of the first: `continue_token` has it, and the last key."""
         version, _, after = continue_token.partition(":") if continue_token else (str(self.history.version), "", "")
         if not version.isdigit():
             raise ClusterError(f"continue key is not valid: {continue_token!r}; leave it out to list from the start")

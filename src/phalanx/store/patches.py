@@ -55,10 +55,10 @@ def _strategic(document: Document, patch: Document) -> dict[str, Any]:
 
 def _carry_out(found: dict[str, Any], directive: str, value: Any) -> None:
     """Carry out a directive that names another field; $setElementOrder is ignored, since no reader depends on the order."""
-    word, _, name = directive.partition("/")
-    if word == "$deleteFromPrimitiveList":
+    verb, _, name = directive.partition("/")
+    if verb == "$deleteFromPrimitiveList":
         found[name] = [item for item in found.get(name) or () if item not in value]
-    elif word == "$retainKeys":
+    elif verb == "$retainKeys":
         for gone in [key for key in found if key not in value]:
             del found[gone]
 

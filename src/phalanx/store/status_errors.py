@@ -34,8 +34,8 @@ def status_of(problem: ClusterError) -> dict[str, Any]:
     return {**_status("Failure"), "message": str(problem), "reason": reason, **extra, "code": problem.code}
 
 
-def _status(word: str) -> dict[str, Any]:
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": word}
+def _status(outcome: str) -> dict[str, Any]:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome}
 
 
 def problem_of(status: Document, code: int) -> ClusterError:

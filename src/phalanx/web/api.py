@@ -29,7 +29,7 @@ Hook = Callable[[], None]
 
 
 def _nothing() -> None:
-    """Do nothing, where nobody asked for anything."""
+    """The hook that does nothing."""
 
 
 class Api:
@@ -92,7 +92,7 @@ class Api:
         return web.Response(body=msgspec.json.encode(body), status=code, content_type="application/json", headers=self._headers())
 
     def _headers(self) -> dict[str, str]:
-        """Return the time of the cluster, which may not be that of the machine, where clients look for it."""
+        """Return the header with the time of the cluster, by which clients show ages; it may not be that of the machine."""
         return {"Date": formatdate(self._store.now, usegmt=True)}
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Api:
         return table_of(asked.target.kind, items, meta, self._store.now)
 
     async def _streamed(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
-        stream = Stream(self._store, asked.wish)
+        stream = Stream(self._store, asked.watch)
         response = web.StreamResponse(headers={**self._headers(), "Content-Type": "application/json"})
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -140,7 +140,7 @@ class Api:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def _changed(self, asked: ApiRequest) -> Answer:
-        """Do what was asked, or on a trial the same to a copy."""
+        """Carry out a write, or a dry run of it on a copy of the store."""
         if asked.is_trial:
             return write(self._store.trial(), asked)
         answer = write(self._store, asked)

@@ -58,8 +58,9 @@ def _pod_status(pod: Document) -> str:
 def _group_status(group: Document) -> str:
     """Return the phase of a group; Kubernetes' own have a condition instead."""
     status = group.get("status") or {}
-    said: Document = next((item for item in status.get("conditions") or () if str(item.get("type", "")).startswith("PodGroup")), {})
-    return str(status.get("phase") or said.get("reason") or "Pending")
+    conditions = status.get("conditions") or ()
+    own: Document = next((item for item in conditions if str(item.get("type", "")).startswith("PodGroup")), {})
+    return str(status.get("phase") or own.get("reason") or "Pending")
 
 
 def _node_status(node: Document) -> str:

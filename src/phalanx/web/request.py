@@ -22,7 +22,7 @@ VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "patch", "D
 
 
 class ApiRequest:
-    """One request, read."""
+    """One request to the API, parsed."""
 
     def __init__(self, request: web.Request, body: Any) -> None:
         self.query, self.body = request.query, body
@@ -46,7 +46,7 @@ class ApiRequest:
         return chosen
 
     @property
-    def wish(self) -> WatchRequest:
+    def watch(self) -> WatchRequest:
         query = self.query
         return WatchRequest(
             self.target.kind, self.chosen, str(self.number("resourceVersion")), self.number("timeoutSeconds") or LONGEST,
@@ -108,7 +108,10 @@ class ApiRequest:
 
 
 def refuse_strangers(request: web.Request) -> None:
-    """Refuse what a page of another site may have sent: whoever means this server calls it by a local name or its address."""
+    """Refuse requests that a page of another site may have sent.
+
+    Somebody who means this server uses a local name or its address; a page whose name was rebound to this address does not.
+    """
     local = request.transport.get_extra_info("sockname")[0] if request.transport is not None else ""
     host = (request.url.host or "").lower()
     if local in LOCAL and host not in (*LOCAL, local):

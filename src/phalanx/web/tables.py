@@ -10,9 +10,9 @@ VERSION = "meta.k8s.io/v1"
 
 
 def wants_table(accept: str) -> bool:
-    """Tell whether a client would rather have a table."""
-    wishes = [set(part.replace(" ", "").split(";")) for part in accept.split(",")]
-    return any({"application/json", "as=Table", "v=v1", "g=meta.k8s.io"} <= wish for wish in wishes)
+    """Tell whether a client asks for a table in its Accept header."""
+    accepted = [set(part.replace(" ", "").split(";")) for part in accept.split(",")]
+    return any({"application/json", "as=Table", "v=v1", "g=meta.k8s.io"} <= form for form in accepted)
 
 
 def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) -> dict[str, Any]:

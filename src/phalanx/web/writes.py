@@ -13,7 +13,7 @@ Answer = tuple[Document, int]
 
 
 def write(store: MemoryStore, asked: ApiRequest) -> Answer:
-    """Do what was asked."""
+    """Carry out the write of a request."""
     return _WRITERS[asked.verb](store, asked)
 
 

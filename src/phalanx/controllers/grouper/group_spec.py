@@ -88,9 +88,9 @@ def _priority_class(chain: OwnerChain, grouping: Grouping, defaults: Sequence[st
     """Return the first class that is named and exists; the class of last resort need not exist."""
     if grouping.priority_class:
         return GroupSetting(grouping.priority_class, is_from_owner=True)
-    for said in (*_named_classes(chain), *map(GroupSetting, defaults)):
-        if said.text and chain.view.find(PRIORITY, "", said.text) is not None:
-            return said
+    for named in (*_named_classes(chain), *map(GroupSetting, defaults)):
+        if named.text and chain.view.find(PRIORITY, "", named.text) is not None:
+            return named
     return GroupSetting(otherwise)
 
 

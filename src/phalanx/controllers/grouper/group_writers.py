@@ -67,8 +67,8 @@ def _volcano_spec(group: WantedGroup) -> Fields:
 
 
 def _volcano_annotations(group: WantedGroup) -> Mapping[str, str]:
-    said = group.preemptibility.text
-    return {PREEMPTABLE: "true" if said == "preemptible" else "false"} if said else {}
+    value = group.preemptibility.text
+    return {PREEMPTABLE: "true" if value == "preemptible" else "false"} if value else {}
 
 
 def _sized_spec(group: WantedGroup) -> Fields:

@@ -116,12 +116,12 @@ class RequestedAction:
 
     @property
     def reason(self) -> str:
-        """In one word."""
+        """The event behind it, as status and events name it."""
         return str(JobEvent.COMMAND_ISSUED if self.cause is None else self.cause.event)
 
     @property
     def message(self) -> str:
-        """In a sentence."""
+        """The action and its cause in a sentence."""
         where = "" if self.cause is None or not self.cause.task else f" of task {self.cause.task}"
         number = "" if self.cause is None or self.cause.place is None else f", pod {self.cause.place[1]}"
         return f"{self.action} because of {self.reason}{where}{number}"

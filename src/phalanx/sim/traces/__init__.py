@@ -54,7 +54,7 @@ def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Recorded
 
 
 def guess(paths: Paths) -> str:
-    """Return the name of the format that these files have, told by their columns."""
+    """Return the name of the format of these files, which their columns show."""
     files = Files(paths)
     found = next((name for name, known in FORMATS.items() if files.holds(known.jobs)), None)
     if found is None:

@@ -5,12 +5,11 @@ evenly and rounded up to a thousandth; in Kalos each task asks for `mem_per_pod_
 user is the queue. The column `queue` is how long the job waited there, and is not used.
 """
 
-from phalanx.sim.machine_types import MIB_PER_GIB
 from phalanx.sim.traces.draft import Draft, RecordedTrace
 from phalanx.sim.traces.helios import gang_of_nodes
 from phalanx.sim.traces.rows import TraceRow
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import WorkloadGang
+from phalanx.sim.workload import MIB_PER_GIB, WorkloadGang
 
 JOBS = Table(("job_id", "user", "node_num", "gpu_num", "cpu_num", "type", "submit_time", "start_time", "duration", "gpu_time"))
 

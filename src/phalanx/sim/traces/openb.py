@@ -6,14 +6,11 @@ pod that names models of GPU (`gpu_spec`) goes to nodes that have one of them: a
 each choice of several models that some pod names and that its own is among.
 """
 
-from phalanx.sim.machine_types import GPU_MODEL, machine
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
-from phalanx.sim.traces.draft import Draft, RecordedTrace
-from phalanx.sim.traces.names import Names
+from phalanx.sim.traces.draft import Draft, Names, RecordedTrace
 from phalanx.sim.traces.rows import TraceRow
 from phalanx.sim.traces.tasks import workers
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Machine, WorkloadGang
+from phalanx.sim.workload import GPU_MODEL, HIGH, LOW, NORMAL, Machine, WorkloadGang, machine
 
 JOBS = Table(("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"))
 NODES = Table(("sn", "cpu_milli", "memory_mib", "gpu", "model"))
@@ -38,13 +35,13 @@ def _gang(row: TraceRow, draft: Draft, choices: Names) -> WorkloadGang | None:
         return None
     parts = workers(
         {row.count("num_gpu"): 1},
-        cpu_milli=row.amount("cpu_milli"), memory_mib=row.amount("memory_mib"), node_labels=_wish(row, choices),
+        cpu_milli=row.amount("cpu_milli"), memory_mib=row.amount("memory_mib"), node_labels=_node_labels(row, choices),
     )  # fmt: skip
     name = draft.gang_names.fresh(row.text("name"))
     return WorkloadGang(name, row.moment("creation_time"), duration, parts, priority=_priority(row))
 
 
-def _wish(row: TraceRow, choices: Names) -> dict[str, str]:
+def _node_labels(row: TraceRow, choices: Names) -> dict[str, str]:
     models = row.text("gpu_spec").split(BETWEEN) if row.has("gpu_spec") else []
     if len(models) > 1:
         return {CHOICE + choices.same(BETWEEN.join(models)): "true"}

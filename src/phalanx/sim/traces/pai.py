@@ -13,12 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from phalanx.sim.machine_types import GPU_MODEL, MIB_PER_GIB, machine, quantities
-from phalanx.sim.traces.draft import Draft, RecordedTrace
-from phalanx.sim.traces.names import Names
+from phalanx.sim.traces.draft import Draft, Names, RecordedTrace
 from phalanx.sim.traces.rows import TraceRow
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Machine, WorkloadGang, WorkloadPart
+from phalanx.sim.workload import GPU_MODEL, MIB_PER_GIB, Machine, WorkloadGang, WorkloadPart, machine, quantities
 
 TASK_COLUMNS = (
     "job_name",
@@ -91,10 +89,10 @@ def _gang(roles: Sequence[_Role], submission_by_job: Mapping[str, _Submission], 
     duration = max(role.end for role in ran) - start
     names = Names("task")
     parts = tuple(replace(role.part, name=names.fresh(role.part.name)) for role in ran)
-    said = submission_by_job.get(job)
-    submitted = start if said is None or said.submitted is None else said.submitted
+    submission = submission_by_job.get(job)
+    submitted = start if submission is None or submission.submitted is None else submission.submitted
     return WorkloadGang(
-        draft.gang_names.fresh(job), submitted, duration, parts, draft.queues.same(said.user) if said else "default"
+        draft.gang_names.fresh(job), submitted, duration, parts, draft.queues.same(submission.user) if submission else "default"
     )
 
 

@@ -15,12 +15,11 @@ import msgspec
 
 from phalanx.dialects.cluster import readable
 from phalanx.errors import TraceError
-from phalanx.sim.machine_types import machine
 from phalanx.sim.traces.draft import Draft, RecordedTrace
 from phalanx.sim.traces.rows import NOTHING, TraceRow, moment
 from phalanx.sim.traces.tasks import workers
 from phalanx.sim.traces.trace_files import Files, Paths, Table, beginning
-from phalanx.sim.workload import Machine, WorkloadGang
+from phalanx.sim.workload import Machine, WorkloadGang, machine
 
 NODES = Table(("machineId", "number of GPUs"))
 

@@ -6,13 +6,11 @@ CPUs to a thousandth. A worker with more GPUs than any node of its model becomes
 """
 
 from phalanx.model.resources import GPU
-from phalanx.sim.machine_types import GPU_MODEL, machine
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
 from phalanx.sim.traces.draft import Draft, RecordedTrace
 from phalanx.sim.traces.rows import LARGEST_COUNT, TraceRow
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Machine, WorkloadGang, WorkloadPart
+from phalanx.sim.workload import GPU_MODEL, HIGH, LOW, NORMAL, Machine, WorkloadGang, WorkloadPart, machine
 
 JOBS = Table(
     ("job_name", "organization", "gpu_model", "cpu_request", "gpu_request", "worker_num", "submit_time", "duration", "job_type")

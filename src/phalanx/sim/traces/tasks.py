@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from phalanx.sim.machine_types import quantities
-from phalanx.sim.workload import WorkloadPart
+from phalanx.sim.workload import WorkloadPart, quantities
 
 GPUS_PER_NODE = 8
 """Where a trace does not say it: so it was in Philly, Helios and Acme."""

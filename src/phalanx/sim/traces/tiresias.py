@@ -4,12 +4,11 @@ A job asks for `num_gpu` GPUs, in tasks of at most a node each, as even as can b
 The nodes of a switch have a label that names it. Memory (`mem_p_node`) is read as GiB.
 """
 
-from phalanx.sim.machine_types import MIB_PER_GIB, machine
 from phalanx.sim.traces.draft import Draft, RecordedTrace
 from phalanx.sim.traces.rows import LARGEST_COUNT, TraceRow
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
 from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Machine, WorkloadGang
+from phalanx.sim.workload import MIB_PER_GIB, Machine, WorkloadGang, machine
 
 JOBS = Table(("job_id", "num_gpu", "submit_time", "duration"))
 CLUSTER = Table(("num_switch", "num_node_p_switch", "num_gpu_p_node"))

@@ -16,9 +16,8 @@ from functools import lru_cache
 from math import ceil
 
 from phalanx.model.resources import CPU, GPU, MEMORY, PODS, Resources, amount_of, scale_of
-from phalanx.sim.machine_types import MIB_PER_GIB, machine
 from phalanx.sim.traces.tasks import GPUS_PER_NODE
-from phalanx.sim.workload import Machine, WorkloadGang, WorkloadPart
+from phalanx.sim.workload import MIB_PER_GIB, Machine, WorkloadGang, WorkloadPart, machine
 
 CPU_MILLI = 128_000
 MEMORY_MIB = 1024 * MIB_PER_GIB

@@ -1,4 +1,4 @@
-"""The files of a trace: which one holds what is told by its columns, not by its name."""
+"""The files of a trace: what a file holds is found by its columns, not by its name."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ Paths: TypeAlias = Iterable[str | Path]
 HEADER = ".header"
 """Ends the name of a file that holds only the columns of another."""
 BEGINNING = 4096
-"""So many characters tell what a file holds."""
+"""So many characters suffice to find out what a file holds."""
 
 
 class FileKind(Protocol):
@@ -81,7 +81,7 @@ class Files:
         return any(kind.is_in(path) for path in self._paths)
 
     def find(self, kind: FileKind) -> Path | None:
-        """Return the file of this kind, if there is one; two are an error, for nothing tells which is meant."""
+        """Return the file of this kind, if there is one; two are an error, since it is unclear which is meant."""
         found = [path for path in self._paths if kind.is_in(path)]
         if len(found) > 1:
             raise TraceError(f"{found[0].parent}: {_several(found)} are each {kind.title}; name one of them")

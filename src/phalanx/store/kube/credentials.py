@@ -61,7 +61,7 @@ class TokenFile:
         self._credential = Credential()
 
     async def current(self) -> Credential:
-        """Return the token as the file says it, or said it a minute ago."""
+        """Return the token in the file, as it was at most a minute ago."""
         if not self._token or self._clock() - self._read_at >= TOKEN_SECONDS:
             self._read()
         return self._credential

@@ -1,4 +1,4 @@
-"""Tells every container which pod of its task it is in."""
+"""Gives every container the index of its pod in its task."""
 
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PodContext
 from phalanx.controllers.volcano_job.plugins.pod_edits import ALL, variable, with_variables

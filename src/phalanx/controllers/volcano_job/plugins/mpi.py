@@ -1,4 +1,4 @@
-"""Opens the ssh port of every container of an MPI Job, and tells the master who the workers are."""
+"""Opens the ssh port of every container of an MPI Job, and gives the master the hosts of the workers."""
 
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PodContext
 from phalanx.controllers.volcano_job.plugins.pod_edits import ALL, variable, with_containers, with_port, with_variables

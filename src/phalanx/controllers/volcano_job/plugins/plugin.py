@@ -69,15 +69,15 @@ class JobPlugin:
     objects: Callable[[VolcanoJob, PluginOptions, MakePair | None], Sequence[Document]] = _no_objects
 
 
-def read_options(plugin: JobPlugin, words: Sequence[str]) -> PluginOptions:
+def read_options(plugin: JobPlugin, arguments: Sequence[str]) -> PluginOptions:
     """Read options such as ``--port=22``, ``--port 22`` and ``--no-root``."""
-    values, left = dict(plugin.defaults), list(words)
+    values, left = dict(plugin.defaults), list(arguments)
     while left:
-        word = left.pop(0)
-        name, sign, text = word.lstrip("-").partition("=")
-        if not word.startswith("-") or name not in values:
+        argument = left.pop(0)
+        name, sign, text = argument.lstrip("-").partition("=")
+        if not argument.startswith("-") or name not in values:
             known = ", ".join(f"--{option}" for option in plugin.defaults) or "none"
-            raise SnapshotError(f"spec.plugins.{plugin.name}: {word!r} is no option of it; known are {known}")
+            raise SnapshotError(f"spec.plugins.{plugin.name}: {argument!r} is no option of it; known are {known}")
         default = plugin.defaults[name]
         if not sign:
             text = "true" if isinstance(default, bool) else left.pop(0) if left else ""

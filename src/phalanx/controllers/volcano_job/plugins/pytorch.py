@@ -1,4 +1,4 @@
-"""Tells every container of a distributed PyTorch Job where the master is, how many they are, and which one it is."""
+"""Gives every container of a distributed PyTorch Job the address of the master, the world size and its rank."""
 
 from phalanx.controllers.volcano_job.job import VolcanoJob
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PluginOptions, PodContext

@@ -40,17 +40,17 @@ def hosts(job: VolcanoJob) -> dict[str, str]:
     """Return the files and variables of all tasks."""
     found: dict[str, str] = {}
     for task in job.tasks:
-        found[f"{_word(task)}.host"] = "\n".join(job.hosts(task))
+        found[f"{_variable_name(task)}.host"] = "\n".join(job.hosts(task))
         found.update(_variables(job, task))
     return found
 
 
 def _variables(job: VolcanoJob, task: JobTask) -> dict[str, str]:
-    word, names = _word(task).upper(), job.hosts(task)
-    return {f"VC_{word}_HOSTS": ",".join(names), f"VC_{word}_NUM": str(len(names))}
+    name, hosts = _variable_name(task).upper(), job.hosts(task)
+    return {f"VC_{name}_HOSTS": ",".join(hosts), f"VC_{name}_NUM": str(len(hosts))}
 
 
-def _word(task: JobTask) -> str:
+def _variable_name(task: JobTask) -> str:
     return task.name.replace("-", "_")
 
 

@@ -1,4 +1,4 @@
-"""Tells every container of a distributed TensorFlow Job who is who, in TF_CONFIG."""
+"""Gives every container of a distributed TensorFlow Job the hosts of all roles, in TF_CONFIG."""
 
 import msgspec
 
