@@ -6,7 +6,7 @@ import pytest
 
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import FORMATS, guess, read_trace
-from phalanx.sim.traces.draft import LONGEST_NAME, Names
+from phalanx.sim.traces.draft import LONGEST_NAME, UniqueNames
 from phalanx.sim.traces.tasks import spread
 from phalanx.sim.traces.trace_cluster import made_cluster
 from phalanx.sim.workload import WorkloadGang, WorkloadPart
@@ -161,7 +161,7 @@ def test_gpus_are_spread_evenly_over_as_many_nodes_as_they_need(total: int, node
 
 
 def test_names_are_valid_and_never_shared() -> None:
-    names = Names("vc")
+    names = UniqueNames("vc")
     assert [names.fresh(text) for text in ("vcRed", "VCRED", "vcred-2", "11cb", "", "ä_b.C")] == [
         "vcred", "vcred-2", "vcred-2-2", "vc-11cb", "vc", "b-c",
     ]  # fmt: skip

@@ -16,9 +16,9 @@ import yaml
 
 from phalanx.errors import ConfigError, Unauthorized, Unreachable
 from phalanx.store.kube.connect import ClusterAccess, access, by_kubeconfig, in_cluster, kubeconfig_paths
-from phalanx.store.kube.credentials import TOKEN_SECONDS, TokenFile
+from phalanx.store.kube.credentials import TOKEN_SECONDS, TokenFileCredentials
 from phalanx.store.kube.exec_credentials import ExecCredentials, ExecPlugin
-from phalanx.store.kube.kubeconfig import Exec, KubeconfigCluster, choose
+from phalanx.store.kube.kubeconfig import ExecConfig, KubeconfigCluster, choose
 from phalanx.store.kube.tls import Trust
 from tests.support.tiny_servers import Door, opened
 
@@ -177,7 +177,7 @@ def test_a_token_that_is_not_believed_is_an_error_after_one_request(tmp_path: Pa
 
 def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
     now, file = [100.0], tmp_path / "token"
-    tokens = TokenFile(file, clock=lambda: now[0])
+    tokens = TokenFileCredentials(file, clock=lambda: now[0])
     with pytest.raises(ConfigError, match="token: No such file or directory; a file with a token is needed"):
         asyncio.run(tokens.current())
 
@@ -288,8 +288,8 @@ def test_a_command_runs_again_before_its_token_ends(tmp_path: Path) -> None:
     assert [shown(moment) for moment in (0, 3569, 3570)] == ["Bearer t1", "Bearer t1", "Bearer t2"]
 
 
-def read_exec(spec: dict[str, Any]) -> Exec:
-    return msgspec.convert(spec, Exec)
+def read_exec(spec: dict[str, Any]) -> ExecConfig:
+    return msgspec.convert(spec, ExecConfig)
 
 
 def test_a_command_prints_a_certificate(tmp_path: Path) -> None:

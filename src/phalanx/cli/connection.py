@@ -123,11 +123,11 @@ def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> 
 def _at(address: str) -> "ClusterAccess":
     from phalanx.errors import Unreachable
     from phalanx.store.kube.connect import ClusterAccess
-    from phalanx.store.kube.credentials import Fixed
+    from phalanx.store.kube.credentials import FixedCredentials
 
     if not address.startswith(("http://", "https://")):
         raise Unreachable(f"no cluster at {address!r}: write a URL such as http://127.0.0.1:8001")
-    return ClusterAccess(address, "", Fixed())
+    return ClusterAccess(address, "", FixedCredentials())
 
 
 def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ctx: click.Context | None = None) -> Result:

@@ -33,7 +33,7 @@ PodTest = Callable[[Document], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class YuniKornApplication:
     """The pods of an application, real ones and placeholders, the oldest first."""
 
     key: Key
@@ -47,11 +47,11 @@ class Application:
         return next((pod for pod in self.real if TASK_GROUPS in annotations_of(pod)), None)
 
 
-def application(key: Key, pods: Iterable[Document]) -> Application:
+def application(key: Key, pods: Iterable[Document]) -> YuniKornApplication:
     """Return the application of these pods."""
     found = list(pods)
     staying = [pod for pod in found if is_placeholder(pod) and not is_leaving(pod)]
-    return Application(key, [pod for pod in found if not is_placeholder(pod)], staying)
+    return YuniKornApplication(key, [pod for pod in found if not is_placeholder(pod)], staying)
 
 
 def is_placeholder(pod: Document) -> bool:
@@ -62,7 +62,7 @@ def is_placeholder(pod: Document) -> bool:
 # --- before an application starts ----------------------------------------------------------------------------------------
 
 
-def create_missing(app: Application, originator: Document, groups: Groups, image: str) -> list[Write]:
+def create_missing(app: YuniKornApplication, originator: Document, groups: Groups, image: str) -> list[Write]:
     """Return the creation of the placeholders that an application lacks before it starts."""
     writes: list[Write] = []
     for group in groups.values():
@@ -82,7 +82,7 @@ def needs_no_placeholder(pod: Document) -> bool:
     return has_started(pod) or REPLACES in annotations_of(pod)
 
 
-def _free_numbers(app: Application, originator: Document, group: TaskGroupRead, lacking: int) -> list[int]:
+def _free_numbers(app: YuniKornApplication, originator: Document, group: TaskGroupRead, lacking: int) -> list[int]:
     taken = {meta_of(pod)["name"] for pod in app.placeholders}
     numbers = range(max(lacking, 0) + len(taken))
     return [number for number in numbers if _name(app.key, originator, group.name, number) not in taken][: max(lacking, 0)]
@@ -100,7 +100,7 @@ def group_of(pod: Document) -> str:
 # --- afterwards ----------------------------------------------------------------------------------------------------------
 
 
-def replace_placeholders(app: Application) -> list[Write]:
+def replace_placeholders(app: YuniKornApplication) -> list[Write]:
     """Return what lets pods replace placeholders on the nodes they are nominated for.
 
     The pod is annotated before the placeholder is deleted: after a crash in between, the annotation shows which one is still to go.
@@ -119,7 +119,7 @@ def replace_placeholders(app: Application) -> list[Write]:
     return writes
 
 
-def _replaced(app: Application) -> set[str]:
+def _replaced(app: YuniKornApplication) -> set[str]:
     return {annotations_of(pod).get(REPLACES, "") for pod in app.real}
 
 
@@ -129,7 +129,7 @@ def _nominated_node(pod: Document) -> str:
     return str(inside(pod, "status", "nominatedNodeName") or "") if may_replace else ""
 
 
-def remove_surplus(app: Application, groups: Groups, counts: PodTest) -> list[Write]:
+def remove_surplus(app: YuniKornApplication, groups: Groups, counts: PodTest) -> list[Write]:
     """Return the deletion of placeholders that are replaced, have ended, or are too many beside the pods that count."""
     kept, replaced = set[str](), _replaced(app)
     useful = [pod for pod in app.placeholders if not (_has_ended(pod) or meta_of(pod)["name"] in replaced)]

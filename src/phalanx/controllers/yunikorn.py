@@ -15,8 +15,8 @@ from phalanx.controllers.gang_pods import gang_key, has_started, members, waits
 from phalanx.controllers.objects import annotations_of, inside, is_leaving, key_of
 from phalanx.controllers.placeholders import (
     IMAGE,
-    Application,
     Groups,
+    YuniKornApplication,
     application,
     create_missing,
     is_present,
@@ -78,7 +78,7 @@ class YuniKornController:
     def _is_ours(self, pod: Document) -> bool:
         return not self._schedulers or pod["spec"].get("schedulerName") in self._schedulers
 
-    def _wait(self, view: View, app: Application, originator: Document) -> Result:
+    def _wait(self, view: View, app: YuniKornApplication, originator: Document) -> Result:
         """Create placeholders for the missing pods, and end the application when its timeout has passed."""
         policy = reservation(annotations_of(originator))
         deadline = _created(originator) + policy.timeout_seconds
@@ -115,7 +115,7 @@ def _start(view: View, originator: Document) -> Result:
     return Result([Patch(POD, place.namespace, place.name, since)])
 
 
-def _go_on(view: View, app: Application, originator: Document) -> Result:
+def _go_on(view: View, app: YuniKornApplication, originator: Document) -> Result:
     """Let new pods replace placeholders, and delete the placeholders of pods that are not created in time."""
     notes = annotations_of(originator)
     timeout = reservation(notes).timeout_seconds
@@ -137,7 +137,7 @@ def _degraded(originator: Document, policy: Reservation, moment: float) -> Resul
     return Result([Patch(POD, place.namespace, place.name, since), event])
 
 
-def _failed(app: Application, originator: Document, policy: Reservation) -> Result:
+def _failed(app: YuniKornApplication, originator: Document, policy: Reservation) -> Result:
     """Let every waiting pod fail, and those that are created later too: the application is over."""
     waiting = [pod for pod in app.real if waits(pod)]
     if not waiting:

@@ -34,7 +34,7 @@ from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.roles import role_documents
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.credentials import Fixed, bearer
+from phalanx.store.kube.credentials import FixedCredentials, bearer
 
 ORDER = (ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER)
 """In which programs start; they stop in the other direction."""
@@ -236,7 +236,7 @@ class ControlPlane:
             async with at_once:
                 await client.create(document)
 
-        async with Client(self.server, credentials=Fixed(bearer(self.token), self.tls)) as client:
+        async with Client(self.server, credentials=FixedCredentials(bearer(self.token), self.tls)) as client:
             await asyncio.gather(*map(make, documents))
 
     def compact(self) -> None:

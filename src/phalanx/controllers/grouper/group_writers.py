@@ -6,7 +6,7 @@ from typing import Any
 
 from phalanx.controllers.controller import Create, Patch, Write
 from phalanx.controllers.grouper.group_spec import WantedGroup
-from phalanx.controllers.grouper.grouping import Constraint, GroupPart
+from phalanx.controllers.grouper.grouping import GroupConstraint, GroupPart
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KAI_GROUP, SIGS_GROUP
@@ -54,7 +54,7 @@ def _part_fields(part: GroupPart) -> Fields:
     return fields
 
 
-def _constraint_fields(constraint: Constraint) -> Fields:
+def _constraint_fields(constraint: GroupConstraint) -> Fields:
     levels = {"requiredTopologyLevel": constraint.required, "preferredTopologyLevel": constraint.preferred}
     return {"topology": constraint.topology, **{key: text for key, text in levels.items() if text}}
 

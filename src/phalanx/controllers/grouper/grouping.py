@@ -42,7 +42,7 @@ class PodTemplateRead(Read):
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class GroupConstraint:
     """Where a group or a part of it has to be, by the levels of a topology."""
 
     topology: str
@@ -57,7 +57,7 @@ class GroupPart:
     name: str
     minimum: int
     parent: str = ""
-    constraint: Constraint | None = None
+    constraint: GroupConstraint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Grouping:
     parts: Sequence[GroupPart] = ()
     part: str = ""
     """The part that the pod is in; empty for none."""
-    constraint: Constraint | None = None
+    constraint: GroupConstraint | None = None
     priority_class: str = ""
     """If the workload has a field of its own for it."""
     is_for_one_pod: bool = field(default=False, kw_only=True)
@@ -106,11 +106,11 @@ def sized(chain: OwnerChain, grouping: Grouping) -> Grouping:
     return replace(grouping, minimum=wanted, parts=(), part="")
 
 
-def constraint_of(annotations: Strings, *, required: str = REQUIRED, preferred: str = PREFERRED) -> Constraint | None:
+def constraint_of(annotations: Strings, *, required: str = REQUIRED, preferred: str = PREFERRED) -> GroupConstraint | None:
     """Return the topology constraint in annotations; None without a topology."""
     found = annotations or {}
     topology = found.get(TOPOLOGY, "")
-    return Constraint(topology, found.get(required, ""), found.get(preferred, "")) if topology else None
+    return GroupConstraint(topology, found.get(required, ""), found.get(preferred, "")) if topology else None
 
 
 def number_label(pod: Document, label: str, *, why: str) -> int:
@@ -143,7 +143,7 @@ def segment_size(head: Document, annotations: dict[str, str], *, least: int) -> 
     return None if not text else whole_number(text, where=f"{describe(head)}: annotation {SEGMENT_SIZE}", least=least)
 
 
-def segment_constraint(annotations: dict[str, str]) -> Constraint | None:
+def segment_constraint(annotations: dict[str, str]) -> GroupConstraint | None:
     """Return where the workers of one segment have to be."""
     found = constraint_of(annotations, required=SEGMENT_REQUIRED, preferred=SEGMENT_PREFERRED)
     return found if found is not None and (found.required or found.preferred) else None

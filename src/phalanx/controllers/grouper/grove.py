@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import field
 
 from phalanx.controllers.controller import Key, View
-from phalanx.controllers.grouper.grouping import TOPOLOGY, Constraint, Count, Grouping, GroupPart, one_group, total
+from phalanx.controllers.grouper.grouping import TOPOLOGY, Count, GroupConstraint, Grouping, GroupPart, one_group, total
 from phalanx.controllers.grouper.owners import OwnerChain, find, pods_under, read
 from phalanx.controllers.objects import annotations_of, controller_of, key_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
@@ -17,7 +17,7 @@ POD_GANG = kind_of({"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGan
 GANG_LABEL, CLIQUE_LABEL, TOPOLOGY_NAME = "grove.io/podgang", "grove.io/podclique", "grove.io/topology-name"
 
 
-class Pack(Read):
+class PackConstraint(Read):
     """The topology level within which pods have to be."""
 
     required: str | None = None
@@ -27,7 +27,7 @@ class Pack(Read):
 class GroveConstraint(Read):
     """Where pods have to be."""
 
-    pack_constraint: Pack | None = None
+    pack_constraint: PackConstraint | None = None
 
 
 class PodReference(Read):
@@ -124,11 +124,11 @@ def _part_of(chain: OwnerChain, spec: PodGangSpec) -> str:
     return label if any(clique.name == label for clique in spec.podgroups or ()) else ""
 
 
-def _constraint(read_as: GroveConstraint | None, topology: str) -> Constraint | None:
+def _constraint(read_as: GroveConstraint | None, topology: str) -> GroupConstraint | None:
     pack = None if read_as is None else read_as.pack_constraint
     if pack is None or not (pack.required or pack.preferred):
         return None
-    return Constraint(topology, pack.required or "", pack.preferred or "")
+    return GroupConstraint(topology, pack.required or "", pack.preferred or "")
 
 
 def pods_of(view: View, gang: Document) -> Iterator[Key]:

@@ -6,8 +6,8 @@ from msgspec import field
 
 from phalanx.controllers.grouper.grouping import (
     SEGMENT_SIZE,
-    Constraint,
     Count,
+    GroupConstraint,
     Grouping,
     GroupPart,
     PodTemplateRead,
@@ -191,7 +191,7 @@ class Segments:
     size: int
     segment: int
     kind: str
-    constraint: Constraint | None
+    constraint: GroupConstraint | None
 
     @property
     def has_extra_leader(self) -> bool:

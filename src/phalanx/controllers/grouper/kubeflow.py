@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import field
 
 from phalanx.controllers.grouper.grouping import (
-    Constraint,
     Count,
+    GroupConstraint,
     Grouping,
     GroupPart,
     PodTemplateRead,
@@ -163,7 +163,7 @@ def _workers(chain: OwnerChain, worker: ReplicaSpec, minimum: int) -> list[Group
     return [GroupPart(WORKER, minimum), *_segments(chain, worker.count, size, segment_constraint(annotations))]
 
 
-def _segments(chain: OwnerChain, workers: int, size: int, constraint: Constraint | None) -> list[GroupPart]:
+def _segments(chain: OwnerChain, workers: int, size: int, constraint: GroupConstraint | None) -> list[GroupPart]:
     """Return the segments of the workers; the last one may be smaller."""
     check_segments(chain.head, -(-workers // size))
     starts = range(0, workers, size)

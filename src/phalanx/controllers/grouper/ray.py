@@ -8,8 +8,8 @@ from phalanx.controllers.grouper.grouping import (
     PREFERRED,
     REQUIRED,
     TOPOLOGY,
-    Constraint,
     Count,
+    GroupConstraint,
     Grouping,
     GroupPart,
     PodTemplateRead,
@@ -130,7 +130,7 @@ def _worker_parts(of: Document, spec: ClusterSpec) -> Iterator[GroupPart]:
         yield GroupPart(name, (least or wanted) * hosts, constraint=_constraint(of, where, group.template))
 
 
-def _constraint(of: Document, where: str, template: PodTemplateRead) -> Constraint | None:
+def _constraint(of: Document, where: str, template: PodTemplateRead) -> GroupConstraint | None:
     """Return where the pods of a template have to be; a topology alone says nothing."""
     annotations = template.annotations
     if not (annotations.get(REQUIRED) or annotations.get(PREFERRED)):

@@ -14,33 +14,33 @@ from typing import NamedTuple, Protocol
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import acme, helios, openb, pai, philly, spot_gpu, tiresias
 from phalanx.sim.traces.draft import RecordedTrace
-from phalanx.sim.traces.trace_files import FileKind, Files, Paths
+from phalanx.sim.traces.trace_files import FileKind, Paths, TraceFiles
 
 __all__ = ["FORMATS", "RecordedTrace", "guess", "read_trace"]
 
 
-class Reader(Protocol):
+class TraceReader(Protocol):
     """Reads one format."""
 
     def __call__(self, paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
         """Read a trace; of so many nodes if it names no machines."""
 
 
-class Format(NamedTuple):
+class TraceFormat(NamedTuple):
     """A format: what its file with the jobs holds, and how it is read."""
 
     jobs: FileKind
-    read: Reader
+    read: TraceReader
 
 
-FORMATS: Mapping[str, Format] = {
-    "acme": Format(acme.JOBS, acme.read),
-    "helios": Format(helios.JOBS, helios.read),
-    "openb": Format(openb.JOBS, openb.read),
-    "pai": Format(pai.JOBS, pai.read),
-    "philly": Format(philly.JOBS, philly.read),
-    "spot-gpu": Format(spot_gpu.JOBS, spot_gpu.read),
-    "tiresias": Format(tiresias.JOBS, tiresias.read),
+FORMATS: Mapping[str, TraceFormat] = {
+    "acme": TraceFormat(acme.JOBS, acme.read),
+    "helios": TraceFormat(helios.JOBS, helios.read),
+    "openb": TraceFormat(openb.JOBS, openb.read),
+    "pai": TraceFormat(pai.JOBS, pai.read),
+    "philly": TraceFormat(philly.JOBS, philly.read),
+    "spot-gpu": TraceFormat(spot_gpu.JOBS, spot_gpu.read),
+    "tiresias": TraceFormat(tiresias.JOBS, tiresias.read),
 }
 
 
@@ -55,7 +55,7 @@ def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Recorded
 
 def guess(paths: Paths) -> str:
     """Return the name of the format of these files, which their columns show."""
-    files = Files(paths)
+    files = TraceFiles(paths)
     found = next((name for name, known in FORMATS.items() if files.holds(known.jobs)), None)
     if found is None:
         raise TraceError(f"{files}: no trace that we know; expected jobs in one of the formats: {', '.join(FORMATS)}")

@@ -30,12 +30,12 @@ class RecordedTrace:
     """How many jobs never ran, or have no known end."""
 
 
-class Draft:
+class TraceDraft:
     """Gathers gangs and machines; times may begin anywhere."""
 
     def __init__(self, *, queue: str = "queue") -> None:
         """Begin; `queue` goes before names of queues that do not begin with a letter."""
-        self.queues, self.gang_names, self.machine_names = Names(queue), Names("job"), Names("node")
+        self.queues, self.gang_names, self.machine_names = UniqueNames(queue), UniqueNames("job"), UniqueNames("node")
         self._notes: list[str] = []
         self._left_out = 0
 
@@ -92,7 +92,7 @@ def _anywhere(gang: WorkloadGang) -> WorkloadGang:
 # --- names ---------------------------------------------------------------------------------------------------------------
 
 
-class Names:
+class UniqueNames:
     """Gives every name of a trace one valid name; two that would look alike get a number."""
 
     def __init__(self, prefix: str) -> None:

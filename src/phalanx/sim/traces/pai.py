@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from phalanx.sim.traces.draft import Draft, Names, RecordedTrace
+from phalanx.sim.traces.draft import RecordedTrace, TraceDraft, UniqueNames
 from phalanx.sim.traces.rows import TraceRow
-from phalanx.sim.traces.trace_files import Files, Paths, Table
+from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles
 from phalanx.sim.workload import GPU_MODEL, MIB_PER_GIB, Machine, WorkloadGang, WorkloadPart, machine, quantities
 
 TASK_COLUMNS = (
@@ -30,9 +30,9 @@ TASK_COLUMNS = (
     "plan_gpu",
     "gpu_type",
 )
-JOBS = Table(TASK_COLUMNS, bare_name="pai_task_table")
-USERS = Table(("job_name", "inst_id", "user", "status", "start_time", "end_time"), bare_name="pai_job_table")
-MACHINES = Table(("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"), bare_name="pai_machine_spec")
+JOBS = CsvTable(TASK_COLUMNS, bare_name="pai_task_table")
+USERS = CsvTable(("job_name", "inst_id", "user", "status", "start_time", "end_time"), bare_name="pai_job_table")
+MACHINES = CsvTable(("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"), bare_name="pai_machine_spec")
 PER_CENT = 100
 
 
@@ -54,7 +54,7 @@ class _Submission(NamedTuple):
 
 def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a table of tasks."""
-    files, draft = Files(paths), Draft(queue="user")
+    files, draft = TraceFiles(paths), TraceDraft(queue="user")
     roles_by_job: dict[str, list[_Role]] = {}
     for role in draft.each(files.rows(JOBS, is_needed=True), _role):
         roles_by_job.setdefault(role.job, []).append(role)
@@ -81,13 +81,13 @@ def _submission(row: TraceRow) -> tuple[str, _Submission]:
     return row.text("job_name"), _Submission(row.text("user"), submitted)
 
 
-def _gang(roles: Sequence[_Role], submission_by_job: Mapping[str, _Submission], draft: Draft) -> WorkloadGang | None:
+def _gang(roles: Sequence[_Role], submission_by_job: Mapping[str, _Submission], draft: TraceDraft) -> WorkloadGang | None:
     ran = [role for role in roles if role.end > role.start]
     if not ran:
         return None
     job, start = ran[0].job, min(role.start for role in ran)
     duration = max(role.end for role in ran) - start
-    names = Names("task")
+    names = UniqueNames("task")
     parts = tuple(replace(role.part, name=names.fresh(role.part.name)) for role in ran)
     submission = submission_by_job.get(job)
     submitted = start if submission is None or submission.submitted is None else submission.submitted
@@ -96,7 +96,7 @@ def _gang(roles: Sequence[_Role], submission_by_job: Mapping[str, _Submission], 
     )
 
 
-def _machine(row: TraceRow, draft: Draft) -> Machine:
+def _machine(row: TraceRow, draft: TraceDraft) -> Machine:
     return machine(
         draft.machine_names.fresh(row.text("machine")), labels={GPU_MODEL: row.text("gpu_type")} if row.has("gpu_type") else {},
         gpus=row.count("cap_gpu"), cpu_milli=row.amount("cap_cpu", parts=1000),

@@ -15,13 +15,13 @@ import msgspec
 
 from phalanx.dialects.cluster import readable
 from phalanx.errors import TraceError
-from phalanx.sim.traces.draft import Draft, RecordedTrace
+from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
 from phalanx.sim.traces.rows import NOTHING, TraceRow, moment
 from phalanx.sim.traces.tasks import workers
-from phalanx.sim.traces.trace_files import Files, Paths, Table, beginning
+from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles, beginning
 from phalanx.sim.workload import Machine, WorkloadGang, machine
 
-NODES = Table(("machineId", "number of GPUs"))
+NODES = CsvTable(("machineId", "number of GPUs"))
 
 
 class _Place(msgspec.Struct):
@@ -93,13 +93,13 @@ class _LogEntry:
 
 def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a log of jobs."""
-    files, draft = Files(paths), Draft(queue="vc")
+    files, draft = TraceFiles(paths), TraceDraft(queue="vc")
     gangs = draft.each(JOBS.entries(files.need(JOBS)), lambda entry: _gang(entry, draft))
     machines = draft.each(files.rows(NODES), lambda row: _machine(row, draft))
     return draft.trace(gangs, machines, nodes=nodes)
 
 
-def _gang(entry: _LogEntry, draft: Draft) -> WorkloadGang | None:
+def _gang(entry: _LogEntry, draft: TraceDraft) -> WorkloadGang | None:
     job = entry.job()
     duration = sum(entry.seconds(attempt) for attempt in job.attempts)
     tasks_by_gpus = Counter(_gpus_by_machine(job.attempts))
@@ -113,5 +113,5 @@ def _gpus_by_machine(attempts: Sequence[_JobAttempt]) -> list[int]:
     return next(([len(place.gpus) for place in attempt.detail] for attempt in attempts if attempt.detail), [])
 
 
-def _machine(row: TraceRow, draft: Draft) -> Machine:
+def _machine(row: TraceRow, draft: TraceDraft) -> Machine:
     return machine(draft.machine_names.fresh(row.text("machineId")), gpus=row.count("number of GPUs"))

@@ -6,29 +6,29 @@ CPUs to a thousandth. A worker with more GPUs than any node of its model becomes
 """
 
 from phalanx.model.resources import GPU
-from phalanx.sim.traces.draft import Draft, RecordedTrace
+from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
 from phalanx.sim.traces.rows import LARGEST_COUNT, TraceRow
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
-from phalanx.sim.traces.trace_files import Files, Paths, Table
+from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles
 from phalanx.sim.workload import GPU_MODEL, HIGH, LOW, NORMAL, Machine, WorkloadGang, WorkloadPart, machine
 
-JOBS = Table(
+JOBS = CsvTable(
     ("job_name", "organization", "gpu_model", "cpu_request", "gpu_request", "worker_num", "submit_time", "duration", "job_type")
 )
-NODES = Table(("gpu_model", "gpu_capacity_num", "cpu_num", "node_name"))
+NODES = CsvTable(("gpu_model", "gpu_capacity_num", "cpu_num", "node_name"))
 PRIORITY_BY_TYPE = {"hp": HIGH, "spot": LOW}
 
 
 def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a list of jobs."""
-    files, draft = Files(paths), Draft(queue="organization")
+    files, draft = TraceFiles(paths), TraceDraft(queue="organization")
     machines = draft.each(files.rows(NODES), lambda row: _machine(row, draft))
     gpus_by_model = _gpus_by_model(machines)
     gangs = draft.each(files.rows(JOBS, is_needed=True), lambda row: _gang(row, draft, gpus_by_model))
     return draft.trace(gangs, machines, nodes=nodes)
 
 
-def _gang(row: TraceRow, draft: Draft, gpus_by_model: dict[str, int]) -> WorkloadGang | None:
+def _gang(row: TraceRow, draft: TraceDraft, gpus_by_model: dict[str, int]) -> WorkloadGang | None:
     duration = row.seconds("duration") if row.has("duration") else 0
     if not duration:
         return None
@@ -48,7 +48,7 @@ def _parts(row: TraceRow, gpus_by_model: dict[str, int]) -> tuple[WorkloadPart, 
     return workers(tasks_by_gpus, cpu_milli=cpu_milli, node_labels={GPU_MODEL: model} if model else {})
 
 
-def _machine(row: TraceRow, draft: Draft) -> Machine:
+def _machine(row: TraceRow, draft: TraceDraft) -> Machine:
     return machine(
         draft.machine_names.fresh(row.text("node_name")), labels={GPU_MODEL: row.text("gpu_model")},
         gpus=row.count("gpu_capacity_num", least=1), cpu_milli=row.amount("cpu_num", parts=1000),

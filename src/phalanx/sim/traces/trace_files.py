@@ -28,7 +28,7 @@ class FileKind(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CsvTable:
     """Comma-separated values with at least these columns."""
 
     columns: tuple[str, ...]
@@ -67,7 +67,7 @@ class Table:
         return set(self.columns) <= set(cells)
 
 
-class Files:
+class TraceFiles:
     """The files that a trace is read from; a folder stands for the files in it."""
 
     def __init__(self, paths: Paths) -> None:
@@ -94,7 +94,7 @@ class Files:
             raise TraceError(f"{self}: no jobs in there; expected {kind.title}")
         return found
 
-    def rows(self, table: Table, *, is_needed: bool = False) -> Iterator[TraceRow]:
+    def rows(self, table: CsvTable, *, is_needed: bool = False) -> Iterator[TraceRow]:
         """Yield the rows of the file with this table; none where there is no such file and it is not needed."""
         path = self.need(table) if is_needed else self.find(table)
         return iter(()) if path is None else table.rows(path)

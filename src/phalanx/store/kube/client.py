@@ -23,7 +23,7 @@ from phalanx.errors import Unreachable
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
 from phalanx.store.kube import fields_read as needed
-from phalanx.store.kube.credentials import Credential, Credentials, Fixed
+from phalanx.store.kube.credentials import Credential, Credentials, FixedCredentials
 from phalanx.store.paths import ResourcePath
 from phalanx.store.status_errors import problem_of
 
@@ -70,7 +70,7 @@ class Client:
         A frugal client decodes only the fields of objects that the scheduler and its controllers need.
         """
         self.server, self._is_frugal = server.rstrip("/"), is_frugal
-        self.credentials = credentials or Fixed()
+        self.credentials = credentials or FixedCredentials()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
         self.served: Mapping[Kind, Kind] = {}

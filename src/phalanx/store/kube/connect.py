@@ -7,7 +7,7 @@ from pathlib import Path
 
 from phalanx.errors import ConfigError
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.credentials import Credentials, Fixed, TokenFile, basic, bearer
+from phalanx.store.kube.credentials import Credentials, FixedCredentials, TokenFileCredentials, basic, bearer
 from phalanx.store.kube.exec_credentials import ExecCredentials, ExecPlugin
 from phalanx.store.kube.kubeconfig import ChosenContext, KubeconfigUser, choose
 from phalanx.store.kube.tls import Trust, pem
@@ -95,10 +95,10 @@ def _credentials(choice: ChosenContext, trust: Trust) -> Credentials:
     is_safe = choice.cluster.server.startswith("https://")
     tls = trust.context(*_certificate(user, place)) if is_safe else None
     if user.token_file:
-        return TokenFile(Path(user.token_file), tls, place=f"{place}: tokenFile: ")
+        return TokenFileCredentials(Path(user.token_file), tls, place=f"{place}: tokenFile: ")
     if user.token:
-        return Fixed(bearer(user.token), tls)
-    return Fixed(basic(user.username, user.password) if user.username else {}, tls)
+        return FixedCredentials(bearer(user.token), tls)
+    return FixedCredentials(basic(user.username, user.password) if user.username else {}, tls)
 
 
 def _certificate(user: KubeconfigUser, place: str) -> tuple[str, str]:
@@ -117,7 +117,7 @@ def in_cluster(environment: Environment = os.environ, folder: Path | None = None
         raise ConfigError(f"{place}: ${HOST} is not set; this works inside a pod only, outside name a file with --kubeconfig")
     trust = Trust(pem("", str(folder / "ca.crt"), place), place=place)
     address = f"[{host}]" if ":" in host else host
-    tokens = TokenFile(folder / "token", trust.context(), place=f"{place}: ")
+    tokens = TokenFileCredentials(folder / "token", trust.context(), place=f"{place}: ")
     namespace = folder / "namespace"
     own = namespace.read_text().strip() if namespace.exists() else ""
     return ClusterAccess(f"https://{address}:{environment.get(PORT, '443')}", place, tokens, namespace=own or "default")

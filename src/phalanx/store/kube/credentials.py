@@ -35,7 +35,7 @@ class Credentials(Protocol):
         ...
 
 
-class Fixed:
+class FixedCredentials:
     """A credential that stays: a token, a name and a password, a certificate, or nothing at all."""
 
     def __init__(self, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None) -> None:
@@ -51,7 +51,7 @@ class Fixed:
         return False
 
 
-class TokenFile:
+class TokenFileCredentials:
     """A token in a file that somebody renews, as kubelets do for service accounts."""
 
     def __init__(self, path: Path, tls: ssl.SSLContext | None = None, *, place: str = "", clock: Clock = time.monotonic) -> None:

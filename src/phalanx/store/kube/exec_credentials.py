@@ -18,7 +18,7 @@ import msgspec
 from phalanx.dialects.cluster import readable
 from phalanx.errors import ConfigError
 from phalanx.store.kube.credentials import Clock, Credential, bearer
-from phalanx.store.kube.kubeconfig import Exec, KubeconfigCluster
+from phalanx.store.kube.kubeconfig import ExecConfig, KubeconfigCluster
 from phalanx.store.kube.tls import Trust
 
 GROUP = "client.authentication.k8s.io"
@@ -30,7 +30,7 @@ BEFORE_END_SECONDS = 30.0
 """So long before its end a credential is renewed; one that holds for less than a minute, at half its time."""
 
 
-class Printed(msgspec.Struct, rename="camel"):
+class ExecCredentialStatus(msgspec.Struct, rename="camel"):
     """The status of what a command prints."""
 
     token: str = ""
@@ -44,14 +44,14 @@ class ExecCredential(msgspec.Struct, rename="camel"):
 
     kind: str
     api_version: str
-    status: Printed
+    status: ExecCredentialStatus
 
 
 @dataclass(frozen=True, slots=True)
 class ExecPlugin:
     """A command that prints credentials, the cluster that they are for, and where it was configured."""
 
-    spec: Exec
+    spec: ExecConfig
     cluster: KubeconfigCluster
     trust: Trust
     place: str
@@ -130,7 +130,7 @@ class ExecCredentials:
             spec["cluster"] = _cluster_info(self._plugin)
         return {"apiVersion": self._plugin.spec.api_version, "kind": "ExecCredential", "spec": spec}
 
-    def _understood(self, output: bytes) -> Printed:
+    def _understood(self, output: bytes) -> ExecCredentialStatus:
         try:
             read = msgspec.json.decode(output, type=ExecCredential)
         except msgspec.ValidationError as problem:

@@ -27,7 +27,7 @@ class NamedValue(msgspec.Struct):
     value: str
 
 
-class Exec(msgspec.Struct, rename="camel"):
+class ExecConfig(msgspec.Struct, rename="camel"):
     """A command that prints credentials."""
 
     command: str
@@ -69,7 +69,7 @@ class KubeconfigUser(msgspec.Struct, rename="kebab"):
     token_file: str = msgspec.field(name="tokenFile", default="")
     username: str = ""
     password: str = ""
-    exec: Exec | None = None
+    exec: ExecConfig | None = None
     auth_provider: Any = None  # Any: refused, whatever it says
     act_as: str = msgspec.field(name="as", default="")
     as_groups: list[str] | None = None
