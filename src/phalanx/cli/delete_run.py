@@ -24,17 +24,17 @@ def of_files(paths: Iterable[str]) -> list[Target]:
     return [target for target in reversed(found) if target[0] is not NAMESPACE]
 
 
-async def by_name(client: Client, word: str, namespace: str, names: Iterable[str]) -> list[Target]:
+async def by_name(client: Client, kind_name: str, namespace: str, names: Iterable[str]) -> list[Target]:
     """Return the objects of some names, of a gang its pods and then its group, if it has one; every one has to be there."""
     found: list[Target] = []
     for name in names:
-        if is_gang(word):
+        if is_gang(kind_name):
             (gang,) = await gangs(client, namespace, [name])
             kind = await group_kind(client, gang)
             found += ((POD, namespace, member["pod"]) for member in gang["members"])
             found += [] if kind is None else [(kind, namespace, name.partition("@")[0])]
         else:
-            kind, document = await find(client, word, namespace, name)
+            kind, document = await find(client, kind_name, namespace, name)
             found.append((kind, document["metadata"].get("namespace", ""), name))
     return found
 

@@ -18,9 +18,9 @@ from phalanx.web.columns import Document, age
 MOST_EVENTS = 12
 
 
-async def describe(client: Client, word: str, namespace: str, name: str) -> None:
+async def describe(client: Client, kind_name: str, namespace: str, name: str) -> None:
     """Show one object and what happened to it."""
-    if is_gang(word):
+    if is_gang(kind_name):
         (gang,) = await gangs(client, namespace, [name])
         kind = await group_kind(client, gang)
         group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
@@ -30,7 +30,7 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
         return
-    _, found = await find(client, word, namespace, name)
+    _, found = await find(client, kind_name, namespace, name)
     _show_object(found, client.now)
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 

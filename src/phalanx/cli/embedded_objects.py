@@ -10,7 +10,7 @@ from phalanx.store.input_files import documents_of
 
 
 def served_objects(paths: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the objects at the paths, each with its namespace; a note says which are left out because nobody serves them."""
+    """Return the objects at the paths, each with its namespace; a note names those left out, whose kind is not served."""
     found = []
     for place, document in documents_of(paths):
         try:

@@ -21,7 +21,7 @@ JSONPATH = "jsonpath="
 
 
 class OutputForm(click.Choice[str]):
-    """A form of the answer: one of a few words, or jsonpath=TEMPLATE."""
+    """The form of the answer: one of `FORMS`, or jsonpath=TEMPLATE."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # Any: as click declares it
         """Let templates pass; they are read when there is something to fill in."""

@@ -23,14 +23,16 @@ BETWEEN_LOOKS_SECONDS = 0.5
 
 async def show(client: Client, asked: GetOptions) -> None:
     """Show what was asked for."""
-    word, names = split_name(asked.kind, asked.names)
+    kind_name, names = split_name(asked.kind, asked.names)
     table = _Table(client, asked)
-    if is_gang(word):
+    if is_gang(kind_name):
         await _show_gangs(client, asked, names, table)
         return
-    kinds = [kind for part in word.split(",") for kind in await kinds_here(client, part)]
+    kinds = [kind for part in kind_name.split(",") for kind in await kinds_here(client, part)]
     items = (
-        [(await find(client, word, asked.namespace, name))[1] for name in names] if names else await _listed(client, asked, kinds)
+        [(await find(client, kind_name, asked.namespace, name))[1] for name in names]
+        if names
+        else await _listed(client, asked, kinds)
     )
     table.write(items, is_one=len(names) == 1)
     if asked.follows:
@@ -90,15 +92,17 @@ async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> li
     return [item for item in found if not names or item["metadata"]["name"] in names]
 
 
-async def names_here(client: Client, word: str, namespace: str) -> list[str]:
+async def names_here(client: Client, kind_name: str, namespace: str) -> list[str]:
     """Return the names of the objects of a kind in a namespace, or of the gangs."""
-    asked = GetOptions(word, (), namespace)
-    found = await gangs(client, namespace) if is_gang(word) else await _listed(client, asked, await kinds_here(client, word))
+    asked = GetOptions(kind_name, (), namespace)
+    found = (
+        await gangs(client, namespace) if is_gang(kind_name) else await _listed(client, asked, await kinds_here(client, kind_name))
+    )
     return sorted(str(item["metadata"]["name"]) for item in found)
 
 
 async def _elsewhere(client: Client, name: str) -> str:
-    """Say in which namespace there is a gang of a name, if we may look there."""
+    """Return the end of a message: which other namespace has a gang of that name, if we may read it."""
     try:
         others = [item["metadata"]["namespace"] for item in await _listed_gangs(client, "") if item["metadata"]["name"] == name]
     except Forbidden:

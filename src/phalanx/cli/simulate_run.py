@@ -39,7 +39,7 @@ SOLO_PROFILE = "default-scheduler"
 FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
 GARBAGE = (100_000, 20, 50)
-"""Objects that come and go between two looks for garbage: a simulation makes many, and few of them form circles."""
+"""Thresholds of Python's garbage collector: a simulation creates many objects, and few of them form cycles."""
 COUNTED_EVERY_SECONDS = 600.0
 """How often queues are counted in them."""
 SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
@@ -47,7 +47,7 @@ SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
 
 @dataclass(frozen=True, slots=True)
 class SimulationInput:
-    """Everything that is simulated, whoever decides."""
+    """What is simulated, the same for every policy."""
 
     parts: Cast
     scenario: Scenario
@@ -58,7 +58,7 @@ class SimulationInput:
 
 @dataclass(slots=True)
 class SimulationOutcome:
-    """What came out."""
+    """The results, and where they differ from what the scenario expects."""
 
     shown: list[ShownSimulation] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -194,10 +194,10 @@ def _served_world(given: SimulationInput, name: str, profile: Profile, settings:
 
 
 class Pace:
-    """Says whether a simulation goes on, waits where time is not to pass faster, and shows how far it is."""
+    """Paces a simulation: lets its time pass no faster than asked, shows the progress, and ends it on Ctrl-C."""
 
     def __init__(self, factor: float | None) -> None:
-        """Let so many seconds of the cluster pass in one; None: as many as can be."""
+        """Let this many seconds of the cluster pass in one real second; None for as fast as possible."""
         self._factor = factor
         self._shows = sys.stderr.isatty()
         self._begun, self._last_line = 0.0, 0.0

@@ -181,7 +181,7 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig of somebody who may do everything."""
+        """The kubeconfig of an administrator."""
         return self._layout.kubeconfig
 
     @property
@@ -191,7 +191,7 @@ class ControlPlane:
 
     @property
     def token(self) -> str:
-        """The token of somebody who may do everything."""
+        """The token of an administrator."""
         return self._layout.token
 
     @cached_property

@@ -18,7 +18,7 @@ class Figure:
 
     label: str
     path: str
-    """Where it stands in the metrics."""
+    """Its path in the metrics."""
     write: Callable[[Result, float | None], str]
     better: Literal["more", "less"] | None = None
     of_most: str = ""

@@ -59,7 +59,7 @@ class Api:
         self.end_watches()
 
     def end_watches(self) -> None:
-        """End the watches that are under way; those who watch begin new ones."""
+        """End the open watches; clients begin new ones."""
         for stream in self._streams:
             stream.end()
 

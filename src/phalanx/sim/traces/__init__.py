@@ -23,7 +23,7 @@ class TraceReader(Protocol):
     """Reads one format."""
 
     def __call__(self, paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
-        """Read a trace; of so many nodes if it names no machines."""
+        """Read a trace; `nodes` is the number of nodes if the trace names no machines."""
 
 
 class TraceFormat(NamedTuple):
@@ -45,7 +45,7 @@ FORMATS: Mapping[str, TraceFormat] = {
 
 
 def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
-    """Read files, or the files of a folder, in the format of this name; a cluster that must be made up has so many nodes."""
+    """Read files, or the files of a folder, in the format of this name; `nodes` is the size of a cluster that is made up."""
     if name not in FORMATS:
         raise ConfigError(f"trace format {name!r}: unknown; write one of: {', '.join(FORMATS)}")
     if nodes is not None and nodes < 1:

@@ -18,7 +18,7 @@ def spread(gpus: int, *, nodes: int = 1, gpus_per_node: int = GPUS_PER_NODE) -> 
 def workers(
     tasks_by_gpus: Mapping[int, int], *, cpu_milli: int = 0, memory_mib: int = 0, node_labels: dict[str, str] | None = None
 ) -> tuple[WorkloadPart, ...]:
-    """Return so many tasks with so many GPUs, as parts; CPU and memory are of one task."""
+    """Return tasks by their number of GPUs as the parts of a gang; CPU and memory are of one task."""
     return tuple(
         WorkloadPart(
             tasks,
