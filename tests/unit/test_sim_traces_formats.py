@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.sim.traces import FORMATS, RecordedTrace, guess, read_trace
+from phalanx.sim.traces import FORMATS, RecordedTrace, detect_format, read_trace
 from phalanx.sim.workload import HIGH, LOW, NORMAL, WorkloadGang, WorkloadPart
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
@@ -21,7 +21,7 @@ def gang(name: str, trace: RecordedTrace) -> WorkloadGang:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_sample_is_told_by_its_contents(name: str) -> None:
-    assert guess([SAMPLES[name]]) == name
+    assert detect_format([SAMPLES[name]]) == name
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -151,7 +151,7 @@ def test_pai_machines_say_their_model_of_gpu() -> None:
 def test_pai_is_read_with_a_line_of_columns_too(tmp_path: Path) -> None:
     header, rows = ((DATA / "pai" / f"pai_task_table.{suffix}").read_text() for suffix in ("header", "csv"))
     (tmp_path / "tasks.csv").write_text(header + rows)
-    assert guess([tmp_path]) == "pai"
+    assert detect_format([tmp_path]) == "pai"
     bare = read_trace("pai", [DATA / "pai" / "pai_task_table.csv"]).workload
     assert read_trace("pai", [tmp_path]).workload == bare
 

@@ -88,7 +88,7 @@ class _Applier:
                 await self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
                 click.echo(f"namespace/{name} created, as it was missing")
             except Exists:
-                pass  # somebody else was quicker
+                pass  # another client was quicker
         self._known_namespaces.add(name)
 
     async def _write(self, kind: "Kind", document: dict[str, Any]) -> str:

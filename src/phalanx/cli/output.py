@@ -122,8 +122,8 @@ def _pad(cell: str, width: int, *, is_number: bool) -> str:
 
 
 def _coloured(line: str, standing: Standing) -> str:
-    word, colour = f"{GAP}{standing.value} ", COLOURS.get(standing)
-    return line.replace(word, f"{GAP}{click.style(standing.value, fg=colour)} ", 1) if colour else line
+    cell, colour = f"{GAP}{standing.value} ", COLOURS.get(standing)
+    return line.replace(cell, f"{GAP}{click.style(standing.value, fg=colour)} ", 1) if colour else line
 
 
 def with_sentence(start: str, offset: int, sentence: str, screen: Terminal) -> Iterator[str]:
@@ -183,8 +183,8 @@ def _evictions(evictions: Iterable[Eviction]) -> Iterator[tuple[str, str, str]]:
 
 def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
     counts = Counter(row.standing for row in rows)
-    words = ", ".join(f"{counts[standing]} {_verb(standing, counts[standing])}" for standing in Standing if counts[standing])
-    parts = [f"{counted(len(rows), 'gang')}: {words}"]
+    texts = ", ".join(f"{counts[standing]} {_verb(standing, counts[standing])}" for standing in Standing if counts[standing])
+    parts = [f"{counted(len(rows), 'gang')}: {texts}"]
     if decisions.binds:
         parts.append(f"{counted(len(decisions.binds), 'pod')} placed on {counted(len(set(decisions.binds.values())), 'node')}")
     if decisions.evictions:
@@ -194,5 +194,5 @@ def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
 
 def _verb(standing: Standing, count: int) -> str:
     """Return ``waits`` for one and ``wait`` for several; what is no verb stays."""
-    word = standing.value.lower()
-    return word.removesuffix("s") if count > 1 else word
+    verb = standing.value.lower()
+    return verb.removesuffix("s") if count > 1 else verb

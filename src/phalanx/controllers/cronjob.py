@@ -95,7 +95,7 @@ class CronJobController:
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at a schedule when it or one of its jobs has changed."""
+        """Return the CronJob: the object itself, or the owner of a job."""
         if kind is VOLCANO_CRON_JOB:
             return [key_of(document)]
         owner = controller_of(document) or {}
@@ -103,7 +103,7 @@ class CronJobController:
         return [Key(key_of(document).namespace, str(owner.get("name")))] if is_ours else []
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Make the job that is due, remove old ones, and look again at the next moment of the schedule."""
+        """Create the job that is due, delete old ones, and come back at the next time of the schedule."""
         document = view.find(VOLCANO_CRON_JOB, key.namespace, key.name)
         if document is None or is_leaving(document):
             return NOTHING

@@ -1,7 +1,7 @@
 """HyperNodes from the labels of nodes: each level is a label, from narrow to wide, and nodes that agree on it and on all wider ones
 are one HyperNode of that tier.
 
-A node whose label is missing at some level belongs to none of that level and above. HyperNodes that somebody else made are left
+A node whose label is missing at some level belongs to none of that level and above. HyperNodes that others made are left
 alone; one that has a name that we would give takes the place of ours.
 """
 
@@ -35,7 +35,7 @@ class HyperNodeController:
         self._levels = tuple(levels)
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look when a HyperNode has changed, or a node that is not where its labels say."""
+        """Reconcile all when a HyperNode has changed, or a node that is not in the HyperNode of its labels."""
         return [] if kind is NODE and self._is_in_place(view, document) else [EVERYTHING]
 
     def _is_in_place(self, view: View, node: Document) -> bool:

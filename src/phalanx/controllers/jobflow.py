@@ -137,7 +137,7 @@ class JobFlowController:
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at a flow when it, one of its jobs or one of its templates has changed."""
+        """Return the flow itself, that of a job, or all flows that use a template."""
         key = key_of(document)
         if kind is JOB_FLOW:
             return [key]
@@ -198,7 +198,7 @@ def _jobs(view: View, flow: Document) -> FlowJobs:
 
 
 def _made(view: View, document: Document, flow: JobFlowRead, jobs: FlowJobs) -> tuple[list[Write], str]:
-    """Return the jobs to make now, and what stands in the way of others."""
+    """Return the jobs to create now, and what prevents others."""
     writes, problems, known = list[Write](), list[str](), jobs.names
     for step in flow.steps:
         name = job_name(flow.metadata.name, step.name)
@@ -304,7 +304,7 @@ class JobTemplateController:
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at a template when it has changed, or one of its jobs has come or gone."""
+        """Return the template itself, or that of a job that was created or deleted."""
         key = key_of(document)
         if kind is JOB_TEMPLATE:
             return [key]

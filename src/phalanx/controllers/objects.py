@@ -1,4 +1,4 @@
-"""Reading objects that nobody has checked: metadata, owners, groups, and the annotation that reports a problem."""
+"""Reading unchecked objects: metadata, owners, groups, and the annotation that reports a problem."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar

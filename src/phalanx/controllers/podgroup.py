@@ -42,7 +42,7 @@ def own_group(uid: str) -> str:
 
 
 class PodGroupController:
-    """Gives pods a group."""
+    """Creates groups for pods that name none, and names them on the pods."""
 
     name = "podgroup"
     watches = (POD,)
@@ -61,7 +61,7 @@ class PodGroupController:
         self._schedulers, self._is_left_out, self._awaits_owner = schedulers, is_left_out, awaits_owner
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at pods that wait for us and name no group but the one we would make."""
+        """Return a pod of ours that has not ended and names no group but the one that is made for it."""
         is_ours = inside(document, "spec", "schedulerName") in self._schedulers
         is_over = is_leaving(document) or inside(document, "status", "phase") in ENDED
         return [key_of(document)] if is_ours and not is_over and group_named(document) in ("", _group_for(document)) else []
@@ -92,7 +92,7 @@ class OwnedGroupController:
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at the group of a set."""
+        """Return the group of a set."""
         return [Key(key_of(document).namespace, own_group(str(meta_of(document).get("uid"))))]
 
     def reconcile(self, view: View, key: Key) -> Result:

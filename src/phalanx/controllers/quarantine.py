@@ -180,7 +180,7 @@ def _transition(item: Document) -> int:
 
 
 def _pods(view: View, key: QuarantineKey) -> Iterable[Document]:
-    """Return the pods that a key stands for, the oldest of a gang first."""
+    """Return the pods of a key, the oldest of a gang first."""
     if key.about == MEMBERS:
         return filter(_beside_others, members(view, Key(key.namespace, key.name), BESIDE_OTHERS))
     if key.about == CONTESTED:

@@ -67,7 +67,7 @@ class QueueController:
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at the queue of a command, at a queue and those below it, and at one that may be empty now."""
+        """Return the queue of a command, a queue and its children, or the queue that a group has left or entered."""
         if kind is COMMAND:
             return [Key("", name)] if (name := _queue_named(document)) else []
         missing = [Key("", name) for name in ALWAYS_THERE if view.find(QUEUE, "", name) is None]

@@ -59,7 +59,7 @@ class YuniKornController:
         self._schedulers, self._image = schedulers, image
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at the application of a pod."""
+        """Return the application of a pod."""
         key = gang_key(document, YUNIKORN)
         return [] if key is None else [key]
 

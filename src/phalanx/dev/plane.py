@@ -120,7 +120,7 @@ class ControlPlane:
     # --- single programs ---------------------------------------------------------------------------------------------
 
     def process(self, name: str) -> Process:
-        """Return one of the programs, to look at its log or to kill it."""
+        """Return one of the programs, to read its log or to kill it."""
         return Process(name, self.folder)
 
     def start(self, name: str) -> None:

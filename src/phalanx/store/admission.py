@@ -73,7 +73,7 @@ def admitted(kind: Kind, document: Document, namespace: Document | None) -> Docu
 
 
 def admitted_change(kind: Kind, old: Document, new: Document, namespace: Document | None) -> Document:
-    """Return a changed object as it is stored; its schema is looked at only if more than metadata and status has changed.
+    """Return a changed object as it is stored; its schema is checked only if more than metadata and status has changed.
 
     The old object is read with its defaults: one that was stored before there were any does not change by getting them.
     """

@@ -17,7 +17,7 @@ BY_CODE = {error.code: error for error in reversed(KNOWN)} | {
     504: errors.Unreachable,
 }
 FIRST_OF_SERVER = 500
-"""From this code on the server, or somebody before it, has failed, and not who asks."""
+"""From this code on the server, or a proxy before it, has failed, and not the client."""
 
 
 def success(code: int = 200, details: Document | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Watches as streams: events as they happen, bookmarks now and then, an end after a while. Nobody polls."""
+"""Watches as streams: events as they happen, bookmarks every minute, and an end after the requested time."""
 
 import asyncio
 import math

@@ -185,9 +185,8 @@ class JobReconciliation:
         if asked is not None:
             requested = RequestedAction(JobAction(asked)) if asked in COMMANDS else None
         else:
-            requested = (
-                None if self._due_action.action is None else RequestedAction(self._due_action.action, self._due_action.cause)
-            )
+            due = self._due_action
+            requested = None if due.action is None else RequestedAction(due.action, due.cause)
         return requested if requested is not None and is_possible(requested.action, self._job.state.phase) else None
 
     @cached_property

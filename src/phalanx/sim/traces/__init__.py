@@ -16,7 +16,7 @@ from phalanx.sim.traces import acme, helios, openb, pai, philly, spot_gpu, tires
 from phalanx.sim.traces.draft import RecordedTrace
 from phalanx.sim.traces.trace_files import FileKind, Paths, TraceFiles
 
-__all__ = ["FORMATS", "RecordedTrace", "guess", "read_trace"]
+__all__ = ["FORMATS", "RecordedTrace", "detect_format", "read_trace"]
 
 
 class TraceReader(Protocol):
@@ -53,7 +53,7 @@ def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Recorded
     return FORMATS[name].read(paths, nodes=nodes)
 
 
-def guess(paths: Paths) -> str:
+def detect_format(paths: Paths) -> str:
     """Return the name of the format of these files, which their columns show."""
     files = TraceFiles(paths)
     found = next((name for name, known in FORMATS.items() if files.holds(known.jobs)), None)

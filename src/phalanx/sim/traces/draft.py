@@ -1,7 +1,7 @@
 """A trace while it is read: its gangs and machines so far, the rows that were refused, and the jobs that are left out.
 
 A row that cannot be understood is refused alone: it becomes a note, and the next one is read. A job that never ran, or whose
-end nobody knows, is left out and counted.
+end is unknown, is left out and counted.
 """
 
 import re

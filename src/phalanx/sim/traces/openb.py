@@ -16,7 +16,7 @@ JOBS = CsvTable(("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "cre
 NODES = CsvTable(("sn", "cpu_milli", "memory_mib", "gpu", "model"))
 PRIORITY_BY_QOS = {"LS": HIGH, "Guaranteed": HIGH, "Burstable": NORMAL, "BE": LOW}
 BETWEEN = "|"
-"""Stands between the models that a pod may have."""
+"""Separates the models that a pod may have."""
 CHOICE = "gpu-choice.phalanx.dev/"
 """Begins the label of a node whose model of GPU is among several that a pod may have."""
 

@@ -4,7 +4,7 @@ A job is a gang, each of its tasks a part of `inst_num` instances. `plan_cpu` an
 rounded up to a whole one, CPUs to a thousandth; `plan_mem` is in GiB, rounded up to a MiB. A gang runs from the start of its
 first task to the end of its last; a task without a start or an end is no part of it. Its user, and when it was submitted,
 stand in the table of jobs; without that one, all gangs share a queue and are submitted when they start. `gpu_type` is what a
-task was given, not what it asked for, and no wish.
+task was given, not what it asked for, and is not used.
 
 The files come without a line of columns (those are in `.header` files); with one they are read as well.
 """

@@ -31,7 +31,7 @@ class Credentials(Protocol):
         ...
 
     async def renew(self, refused: Credential) -> bool:
-        """Renew a credential that the server refused (401); tell whether another one is there now."""
+        """Renew a credential that the server refused (401); return whether there is another one now."""
         ...
 
 
@@ -52,7 +52,7 @@ class FixedCredentials:
 
 
 class TokenFileCredentials:
-    """A token in a file that somebody renews, as kubelets do for service accounts."""
+    """A token in a file that is renewed from outside, as kubelets do for service accounts."""
 
     def __init__(self, path: Path, tls: ssl.SSLContext | None = None, *, place: str = "", clock: Clock = time.monotonic) -> None:
         """Name the file; `place` is what a message says about where it was named."""

@@ -25,7 +25,7 @@ GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 MODES = ("Never", "IfAvailable", "Always")
 PATIENCE_SECONDS = 60.0
-"""How long a command may take that nobody types into."""
+"""How long a command may take that is not interactive."""
 BEFORE_END_SECONDS = 30.0
 """So long before its end a credential is renewed; one that holds for less than a minute, at half its time."""
 

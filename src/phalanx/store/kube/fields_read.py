@@ -1,5 +1,5 @@
-"""What is read of the objects that a server sends: of pods and nodes the fields that somebody looks at, of all others everything
-but the record of who has written which field, which is often half of an object.
+"""What is decoded of the objects that a server sends: of pods and nodes the fields that the scheduler reads, of all others
+everything but managedFields, the record of who has written which field, which is often half of an object.
 
 The rest is skipped on the wire, and costs neither time nor memory. Objects that were read so must not be written back as a whole.
 """
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class MetaParts(TypedDict, total=False):
-    """What is read of everybody's metadata."""
+    """What is read of metadata."""
 
     name: Any
     namespace: Any

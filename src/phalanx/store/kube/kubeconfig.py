@@ -1,7 +1,7 @@
 """Kubeconfig files: which cluster and which user a context names.
 
 Several files count as one: of two entries with the same name the first one is taken. Only the entries of the chosen context are
-read closely, so that a fault elsewhere in a file disturbs nobody. Paths in a file are relative to its folder.
+read closely, so that a fault elsewhere in a file does no harm. Paths in a file are relative to its folder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ class KubeconfigContext(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ChosenContext:
-    """What a context stands for; `place` names it in messages."""
+    """The cluster and user of a context; `place` names it in messages."""
 
     place: str
     cluster: KubeconfigCluster

@@ -12,7 +12,7 @@ from phalanx.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Whose certificates are believed: those of one authority (in PEM), of all that this machine knows, or anybody's."""
+    """Whose certificates are trusted: those of one authority (in PEM), of the authorities of this machine, or all."""
 
     authority: str = ""
     is_blind: bool = False
@@ -58,7 +58,7 @@ class Trust:
 
 
 def pem(data: str, path: str, place: str) -> str:
-    """Return a certificate or key that stands as base64 in a file, or in another file that it names; the former wins."""
+    """Return a certificate or key from base64 in the kubeconfig, or else from the file that it names."""
     if not data:
         return _text(Path(path), place) if path else ""
     try:

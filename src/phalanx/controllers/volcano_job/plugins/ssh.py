@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAME, FOLDER, ROOT = "ssh", ".ssh", "/root/.ssh"
 PATH, PORT, NO_ROOT = "ssh-key-file-path", "ssh-port", "no-root"
 PRIVATE, PUBLIC, CONFIG, AUTHORIZED = "id_rsa", "id_rsa.pub", "config", "authorized_keys"
-"""The names that ssh looks for by itself; what kind of key a file holds stands in the file."""
+"""The default names of ssh; the kind of a key is in the file, so id_rsa may hold another kind than RSA."""
 FOR_THE_OWNER, FOR_EVERYBODY = 0o600, 0o755
 
 
@@ -47,7 +47,7 @@ def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None)
 
 
 def configuration(job: VolcanoJob, options: PluginOptions) -> str:
-    """Return the hosts of all tasks; nobody is asked whether a host is known, since pods come and go."""
+    """Return the ssh configuration with the hosts of all tasks; host keys are not checked, since pods come and go."""
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
     for host in (host for task in job.tasks for host in job.hosts(task)):
         lines += [f"Host {host.split('.')[0]}", f"  HostName {host}"]
