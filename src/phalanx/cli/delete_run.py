@@ -12,10 +12,10 @@ from phalanx.store.apply import rank
 from phalanx.store.input_files import documents_of
 from phalanx.store.kube.client import Client
 
-Target = tuple[Kind, str, str]
+ObjectPlace = tuple[Kind, str, str]
 
 
-def of_files(paths: Iterable[str]) -> list[Target]:
+def of_files(paths: Iterable[str]) -> list[ObjectPlace]:
     """Return what manifests describe, the last first: pods before their groups. Namespaces stay, others may live there."""
     found = [
         (kind_of(document), str(document["metadata"].get("namespace") or ""), str(document["metadata"].get("name", "")))
@@ -24,9 +24,9 @@ def of_files(paths: Iterable[str]) -> list[Target]:
     return [target for target in reversed(found) if target[0] is not NAMESPACE]
 
 
-async def by_name(client: Client, kind_name: str, namespace: str, names: Iterable[str]) -> list[Target]:
+async def by_name(client: Client, kind_name: str, namespace: str, names: Iterable[str]) -> list[ObjectPlace]:
     """Return the objects of some names, of a gang its pods and then its group, if it has one; every one has to be there."""
-    found: list[Target] = []
+    found: list[ObjectPlace] = []
     for name in names:
         if is_gang(kind_name):
             (gang,) = await gangs(client, namespace, [name])

@@ -1,9 +1,9 @@
-"""Quarantine: a group or pod that cannot be read is left out of sessions alone, and its status says what is wrong with it.
+"""Quarantine: a group or pod that cannot be read is left out of sessions, the others are not; its status says what is wrong.
 
-The problem is the one that the readers report which sessions use. An object is read by itself, whatever else there is, with two
-exceptions: a pod that names several groups is read together with those groups, and pods of the dialects in `BESIDE_OTHERS` with
-the other pods of their gang. What only a session can see, such as a queue that does not exist, sessions report. The controller
-remembers nothing: the problem is in a condition or annotation of the object, and is removed from there when it is solved.
+The problem is what the readers of sessions report. An object is read by itself, whatever else there is, with two exceptions: a
+pod that names several groups is read together with those groups, and pods of the dialects in `BESIDE_OTHERS` with the other pods
+of their gang. What only a session can see, such as a queue that does not exist, sessions report. The controller remembers
+nothing: the problem is in a condition or annotation of the object, and is removed from there when it is solved.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
