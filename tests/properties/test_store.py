@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD
+from phalanx.model.watch_event import DELETED
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import EVERYTHING, Selection, selection
-from phalanx.store.watch_history import DELETED
 
 Step = Callable[[MemoryStore], object]
 SELECTIONS = [EVERYTHING, selection(labels="colour=red"), selection(labels="colour!=red"), selection(fields="spec.nodeName=")]

@@ -13,10 +13,10 @@ from phalanx.model.kinds import POD, Document
 from phalanx.model.task import GangKey
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
-from phalanx.sim.event_queue import Kernel
 from phalanx.sim.recorder import GangRecord
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.settings import Settings
+from phalanx.sim.virtual_time import VirtualTime
 from phalanx.sim.world import World
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
@@ -56,10 +56,10 @@ def phases(store: MemoryStore) -> dict[str, str]:
     }
 
 
-def store(now: float = 1000.0) -> tuple[MemoryStore, Kernel]:
-    """Return an empty store and the kernel that is its clock."""
-    kernel = Kernel(now)
-    return MemoryStore(lambda: kernel.now), kernel
+def store(now: float = 1000.0) -> tuple[MemoryStore, VirtualTime]:
+    """Return an empty store and the time that is its clock."""
+    time = VirtualTime(now)
+    return MemoryStore(lambda: time.now), time
 
 
 def record(world: World, gang: str) -> GangRecord:

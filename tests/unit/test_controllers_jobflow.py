@@ -34,7 +34,7 @@ def stage(*documents: dict[str, Any]) -> Stage:
 
 def set_phase(found: Stage, job: str, phase: str, **status: Any) -> None:
     found.set_status(VOLCANO_JOB, job, {"state": {"phase": phase}, **status})
-    found.run(found.kernel.now - found.start + 1)
+    found.run(found.time.now - found.start + 1)
 
 
 def status(found: Stage) -> dict[str, Any]:

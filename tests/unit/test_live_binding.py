@@ -14,10 +14,10 @@ from phalanx.live.writing import Writer
 from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.model.watch_event import WatchEvent
 from phalanx.session.decision import Decisions
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror
-from phalanx.store.watch_history import ObjectChange
 from phalanx.testing import build
 from tests.support.embedded_server import Server, until
 
@@ -36,7 +36,7 @@ class Scene:
         for document in (build.queue("default"), build.node("n0", cpu=2), *gang):
             self.load(document)
 
-    def _hear(self, event: ObjectChange) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         self.picture.hear(event)
 
     def load(self, document: Document) -> None:

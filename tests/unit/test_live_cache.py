@@ -9,7 +9,7 @@ from phalanx.live.cache import Picture, Urgency
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, ObjectChange
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 
@@ -33,7 +33,7 @@ class Scene:
         place = (kind, document["metadata"]["name"])
         before = self.known.get(place)
         self.known[place] = document
-        return self.picture.hear(ObjectChange(1, ADDED if before is None else MODIFIED, kind, document, before))
+        return self.picture.hear(WatchEvent(1, ADDED if before is None else MODIFIED, kind, document, before))
 
     def tell_pod(self, *, uid: str = "a", node: str = "", phase: str = "Pending", **meta: Any) -> Urgency:
         spec = {**self.pod["spec"], **({"nodeName": node} if node else {})}
@@ -42,7 +42,7 @@ class Scene:
 
     def end(self) -> Urgency:
         pod = self.known.pop((POD, "a"))
-        return self.picture.hear(ObjectChange(1, DELETED, POD, pod, pod))
+        return self.picture.hear(WatchEvent(1, DELETED, POD, pod, pod))
 
     @property
     def task(self) -> Task:
@@ -295,12 +295,12 @@ BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": 
 def test_other_objects_matter_when_a_part_that_counts_changes(before: Document, after: Document, urgency: Urgency) -> None:
     picture = Picture(ObjectCluster(), report=lambda text: None)
     kind = kind_of(before)
-    picture.hear(ObjectChange(1, ADDED, kind, before))
-    assert picture.hear(ObjectChange(2, MODIFIED, kind, after, before)) is urgency
+    picture.hear(WatchEvent(1, ADDED, kind, before))
+    assert picture.hear(WatchEvent(2, MODIFIED, kind, after, before)) is urgency
 
 
 def test_objects_that_come_and_go_matter() -> None:
     picture = Picture(ObjectCluster(), report=lambda text: None)
     group = build.pod_group("g")
-    assert picture.hear(ObjectChange(1, ADDED, kind_of(group), group)) is SOON
-    assert picture.hear(ObjectChange(2, DELETED, kind_of(group), group, group)) is SOON
+    assert picture.hear(WatchEvent(1, ADDED, kind_of(group), group)) is SOON
+    assert picture.hear(WatchEvent(2, DELETED, kind_of(group), group, group)) is SOON

@@ -11,10 +11,10 @@ from phalanx.live.timing import Times
 from phalanx.model.kinds import POD
 from phalanx.model.moment import moment_text
 from phalanx.model.task import TaskKey
+from phalanx.model.watch_event import WatchEvent
 from phalanx.session.cycle import run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.watch_history import ObjectChange
 from phalanx.testing import build
 from tests.support import coscheduling_gangs as sigs
 from tests.support import kai_objects as kai
@@ -272,7 +272,7 @@ def test_the_life_of_two_gangs_in_a_cluster() -> None:
     metrics = Metrics(lambda: world.now)
     world.scheduling.decided.append(metrics.note)
 
-    def bound(event: ObjectChange) -> None:
+    def bound(event: WatchEvent) -> None:
         if event.kind is not POD or event.before is None or event.before["spec"].get("nodeName"):
             return
         if event.object["spec"].get("nodeName"):

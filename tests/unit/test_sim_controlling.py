@@ -7,7 +7,7 @@ from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, 
 from phalanx.controllers.objects import key_of, owner_reference
 from phalanx.model.kinds import Document, Kind, kind_of
 from phalanx.sim.controlling import Controllers
-from phalanx.sim.event_queue import Kernel
+from phalanx.sim.virtual_time import VirtualTime
 from phalanx.store.memory import MemoryStore
 
 CONFIG = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
@@ -37,10 +37,10 @@ class Stage:
     """A store, its time and one controller."""
 
     def __init__(self, say: Callable[[View, Key], Result]) -> None:
-        self.kernel = Kernel(100.0)
-        self.store = MemoryStore(lambda: self.kernel.now)
+        self.time = VirtualTime(100.0)
+        self.store = MemoryStore(lambda: self.time.now)
         self.trial, self.problems = Trial(say), list[str]()
-        self.controllers = Controllers(self.store, self.kernel, [self.trial], self.problems)
+        self.controllers = Controllers(self.store, self.time, [self.trial], self.problems)
 
     def make(self, name: str) -> Document:
         return self.store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}})
@@ -59,11 +59,11 @@ def test_a_change_is_asked_about_once_a_moment_and_the_answer_is_written() -> No
     stage = Stage(say)
     made = stage.make("a")
     stage.store.patch(CONFIG, "default", "a", {"data": {"x": "1"}})
-    stage.kernel.advance(100.0)
+    stage.time.advance(100.0)
     assert stage.trial.asked == [(100.0, "a")]
     assert [item["metadata"]["name"] for item in stage.store.owned(made["metadata"]["uid"], SECRET)] == ["a-keys"]
     stage.store.patch(CONFIG, "default", "a", {"data": {"x": "2"}})
-    stage.kernel.advance(100.0)
+    stage.time.advance(100.0)
     assert len(stage.store.within(SECRET, "default")) == 1
     assert not stage.problems
 
@@ -71,7 +71,7 @@ def test_a_change_is_asked_about_once_a_moment_and_the_answer_is_written() -> No
 def test_a_controller_is_asked_again_when_it_wants_to_be() -> None:
     stage = Stage(lambda view, key: Result(again=110.0) if view.now < 110 else NOTHING)
     stage.make("a")
-    stage.kernel.advance(200.0)
+    stage.time.advance(200.0)
     assert stage.trial.asked == [(100.0, "a"), (110.0, "a")]
 
 
@@ -84,11 +84,11 @@ class Patiently(Trial):
 def test_a_patient_controller_looks_once_at_many_changes() -> None:
     stage = Stage(lambda view, key: NOTHING)
     stage.trial = Patiently(lambda view, key: NOTHING)
-    Controllers(stage.store, stage.kernel, [stage.trial], stage.problems)
+    Controllers(stage.store, stage.time, [stage.trial], stage.problems)
     stage.make("a")
-    stage.kernel.advance(104.0)
+    stage.time.advance(104.0)
     stage.store.patch(CONFIG, "default", "a", {"data": {"x": "1"}})
-    stage.kernel.advance(200.0)
+    stage.time.advance(200.0)
     assert stage.trial.asked == [(105.0, "a")]
 
 
@@ -96,7 +96,7 @@ def test_after_a_refusal_the_rest_is_left_out_and_tried_again_ever_later() -> No
     writes: list[Write] = [Patch(SECRET, "default", "gone", {"data": {}}), Delete(CONFIG, "default", "a")]
     stage = Stage(lambda view, key: Result(writes) if view.now < 104 else NOTHING)
     stage.make("a")
-    stage.kernel.advance(200.0)
+    stage.time.advance(200.0)
     assert [moment for moment, _ in stage.trial.asked] == [100.0, 101.0, 103.0, 107.0]
     assert stage.store.find(CONFIG, "default", "a") is not None
     assert stage.problems[0] == 'trial, default/a: secrets "gone" not found; tried again in 1 s'
@@ -109,7 +109,7 @@ def test_what_is_gone_already_need_not_be_deleted_and_events_are_told() -> None:
     )
     stage.controllers.pen.told.append(told.append)
     stage.make("a")
-    stage.kernel.advance(100.0)
+    stage.time.advance(100.0)
     assert [event.message for event in told] == ["well"]
     assert not stage.problems
 
@@ -123,7 +123,7 @@ def test_a_fault_concerns_one_object_only() -> None:
     stage = Stage(say)
     for name in ("bad", "good"):
         stage.make(name)
-    stage.kernel.advance(100.0)
+    stage.time.advance(100.0)
     assert [name for _, name in stage.trial.asked] == ["bad", "good"]
     assert stage.problems == ["trial, default/bad: KeyError: 'spec'"]
 
@@ -144,7 +144,7 @@ def test_what_is_only_tried_is_answered_when_it_is_refused_and_the_rest_is_left_
 
     stage = Stage(say)
     stage.make("a")
-    stage.kernel.advance(200.0)
+    stage.time.advance(200.0)
     assert stage.store.get(CONFIG, "default", "a")["data"] == {"why": 'secrets "gone" not found'}
     assert stage.problems == []
 
@@ -155,5 +155,5 @@ def test_what_is_tried_and_not_refused_is_a_write_like_any_other() -> None:
     )
     stage.make("b")
     stage.make("a")
-    stage.kernel.advance(200.0)
+    stage.time.advance(200.0)
     assert stage.store.items(CONFIG) == []

@@ -8,13 +8,13 @@ from phalanx.config.builtin import CATALOGUE, catalogue_of
 from phalanx.controllers.volcano_job.job import JOB
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.kinds import BUDGET, QUEUE, kind_at
+from phalanx.model.watch_event import WatchEvent
 from phalanx.session.cycle import Profile
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.settings import Settings
 from phalanx.sim.setup import ARRIVES, cast, copy_of, set_stage, set_workload
 from phalanx.sim.world import World
-from phalanx.store.watch_history import ObjectChange
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support import sim_worlds as worlds
@@ -56,7 +56,7 @@ def test_pods_may_come_apart_from_their_gang() -> None:
     world = staged(build.gang("train", tasks=3), arrivals=named)
     came: dict[str, float] = {}
 
-    def hear(event: ObjectChange) -> None:
+    def hear(event: WatchEvent) -> None:
         came.setdefault(event.object["metadata"]["name"], world.now - world.start)
 
     world.store.listen(hear)

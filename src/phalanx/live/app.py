@@ -23,6 +23,7 @@ from phalanx.live.writing import Writer
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, POD, Document, Kind, kind_of, object_key, split_key
 from phalanx.model.task import Task
+from phalanx.model.watch_event import ADDED, DELETED, WatchEvent
 from phalanx.scheduling.gates import GatePlanner
 from phalanx.scheduling.pod_conditions import GatedConditions
 from phalanx.scheduling.workqueue import Agenda
@@ -31,7 +32,6 @@ from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.mirror import Mirror, Place
-from phalanx.store.watch_history import ADDED, DELETED, ObjectChange
 
 UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 LAST_WORDS_SECONDS = 10.0
@@ -111,7 +111,7 @@ class Live:
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
-    def _hear(self, event: ObjectChange) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         try:
             self._take_in(event)
         except Exception as problem:  # an object that nobody understands stops nobody else
@@ -126,7 +126,7 @@ class Live:
             for document in self.mirror.owned(uid, kind):
                 self.mirror.remove(kind, document)
 
-    def _take_in(self, event: ObjectChange) -> None:
+    def _take_in(self, event: WatchEvent) -> None:
         urgency = self.picture.hear(event)
         if event.type == ADDED:
             self.following.look_for_owner(event.object)

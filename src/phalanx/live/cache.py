@@ -9,9 +9,9 @@ from phalanx.errors import SnapshotError
 from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, object_key
 from phalanx.model.status import COMPLETED, Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
 from phalanx.state.quorum import are_same_but_for_minima, minima_of
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.watch_history import DELETED, MODIFIED, ObjectChange
 
 MEASUREMENTS = "NodeMetrics"
 """They come every few seconds; the session that is held next looks at them."""
@@ -69,7 +69,7 @@ class Picture:
 
     # --- what is told ------------------------------------------------------------------------------------------------
 
-    def hear(self, event: ObjectChange) -> Urgency:
+    def hear(self, event: WatchEvent) -> Urgency:
         """Enter a change; a broken object is told of once, and the rest goes on."""
         if event.kind is POD:
             return self._hear_pod(event)
@@ -78,7 +78,7 @@ class Picture:
             self._requests.discard(object_key(event.object))
         return _urgency(event)
 
-    def _hear_pod(self, event: ObjectChange) -> Urgency:
+    def _hear_pod(self, event: WatchEvent) -> Urgency:
         key = TaskKey(object_key(event.object))
         guess = self._guesses.get(key)
         if guess is not None and self._has_only_landed(event, key, guess):
@@ -93,7 +93,7 @@ class Picture:
         is_as_expected = task is not None and task.node == guess.node and task.uid == guess.uid and task.status not in COMPLETED
         return Urgency.NEVER if is_as_expected else Urgency.SOON
 
-    def _has_only_landed(self, event: ObjectChange, key: TaskKey, guess: Guess) -> bool:
+    def _has_only_landed(self, event: WatchEvent, key: TaskKey, guess: Guess) -> bool:
         """Enter a bind of ours that has come through, without reading the pod again; tell whether nothing else has changed."""
         before, task = event.before, self._cluster.state.task(key)
         if event.type != MODIFIED or before is None or task is None or guess.status is not Status.BINDING:
@@ -107,7 +107,7 @@ class Picture:
         self._cluster.state.put_task(replace(task, status=Status.BOUND, node=guess.node, minima=minima))
         return True
 
-    def _enter(self, event: ObjectChange) -> None:
+    def _enter(self, event: WatchEvent) -> None:
         place = f"{event.kind.resource} {object_key(event.object)}"
         try:
             if event.type == DELETED:
@@ -176,7 +176,7 @@ class Picture:
 # --- how soon ------------------------------------------------------------------------------------------------------------
 
 
-def _urgency(event: ObjectChange) -> Urgency:
+def _urgency(event: WatchEvent) -> Urgency:
     if event.kind.kind in SILENT or event.kind.kind == MEASUREMENTS:
         return Urgency.NEVER
     if event.type != MODIFIED or event.before is None:
@@ -201,7 +201,7 @@ def _readiness(status: Mapping[str, object]) -> list[tuple[object, object]]:
     return [(item.get("type"), item.get("status")) for item in conditions] if isinstance(conditions, list) else []
 
 
-def _pod_urgency(event: ObjectChange) -> Urgency:
+def _pod_urgency(event: WatchEvent) -> Urgency:
     """A pod that starts leaves room as it was; one that waits, ends or goes is another matter."""
     if event.type != MODIFIED or event.before is None:
         return Urgency.SOON

@@ -6,10 +6,10 @@ from phalanx.controllers.controller import Controller, Key, Patient, Result, Try
 from phalanx.controllers.objects import controller_of
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import Document, Kind
-from phalanx.sim.event_queue import Kernel, Rank
+from phalanx.model.watch_event import WatchEvent
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.sim.writing import Pen
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import ObjectChange
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 Question = tuple[Controller, Key]
@@ -18,9 +18,9 @@ Question = tuple[Controller, Key]
 class Controllers:
     """Asks controllers and writes what they say."""
 
-    def __init__(self, store: MemoryStore, kernel: Kernel, controllers: Sequence[Controller], problems: list[str]) -> None:
+    def __init__(self, store: MemoryStore, time: VirtualTime, controllers: Sequence[Controller], problems: list[str]) -> None:
         """Begin to listen; what controllers run into is added to `problems`, and the rest goes on."""
-        self._store, self._kernel, self._problems = store, kernel, problems
+        self._store, self._time, self._problems = store, time, problems
         self._by_kind: dict[Kind, list[Controller]] = {}
         for controller in controllers:
             for kind in controller.watches:
@@ -37,20 +37,20 @@ class Controllers:
         owner = controller_of(pod)
         return owner is not None and (owner["apiVersion"], owner["kind"]) in self._bringing
 
-    def _hear(self, event: ObjectChange) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         for controller in self._by_kind.get(event.kind, ()):
             for key in controller.concerns(self._store, event.kind, event.object):
                 self._notice(controller, key)
 
     def _notice(self, controller: Controller, key: Key) -> None:
         if isinstance(controller, Patient):
-            self._plan(controller, key, self._kernel.now + controller.patience_seconds)
+            self._plan(controller, key, self._time.now + controller.patience_seconds)
         else:
             self._ask(controller, key)
 
     def _ask(self, controller: Controller, key: Key) -> None:
         if not self._asked:
-            self._kernel.after(0, Rank.CONTROLLER, self._work)
+            self._time.after(0, Rank.CONTROLLER, self._work)
         self._asked[controller.name, key] = (controller, key)
 
     def _work(self) -> None:
@@ -73,7 +73,7 @@ class Controllers:
         except ClusterError as problem:
             wait = self._waits[place] = min(self._waits.get(place, FIRST_WAIT / 2) * 2, LONGEST_WAIT)
             self._problems.append(f"{controller.name}, {key.namespace}/{key.name}: {problem}; tried again in {wait:g} s")
-            self._plan(controller, key, self._kernel.now + wait)
+            self._plan(controller, key, self._time.now + wait)
             return
         self._waits.pop(place, None)
         if result.again is not None:
@@ -84,7 +84,7 @@ class Controllers:
         place = (controller.name, key)
         if self._again.get(place, float("inf")) > moment:
             self._again[place] = moment
-            self._kernel.at(moment, Rank.CONTROLLER, lambda: self._wake(controller, key, moment))
+            self._time.at(moment, Rank.CONTROLLER, lambda: self._wake(controller, key, moment))
 
     def _wake(self, controller: Controller, key: Key, moment: float) -> None:
         place = (controller.name, key)

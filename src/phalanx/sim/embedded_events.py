@@ -9,9 +9,9 @@ from phalanx.explain.event_text import GangEvent, bind_text, eviction_text
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of, object_key
 from phalanx.model.moment import moment_text
+from phalanx.model.watch_event import MODIFIED, WatchEvent
 from phalanx.session.decision import Eviction
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import MODIFIED, ObjectChange
 
 KEPT_SECONDS = 3600.0
 """As long as a real API server keeps them."""
@@ -28,7 +28,7 @@ class EventWriter:
         )
         store.listen(self._hear)
 
-    def _hear(self, event: ObjectChange) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         if event.kind is not POD or event.type != MODIFIED or event.before is None:
             return
         node = event.object["spec"].get("nodeName")

@@ -15,9 +15,9 @@ from phalanx.scheduling.status import StatusWriter
 from phalanx.session.cycle import Decider, Profile, run_cycle
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shards import seen_by
-from phalanx.sim.event_queue import Kernel, Rank, Timer
 from phalanx.sim.settings import Settings
 from phalanx.sim.unschedulable import ParkingLot
+from phalanx.sim.virtual_time import Rank, Timer, VirtualTime
 from phalanx.sim.writing import Pen
 from phalanx.state.gang_state import TaskState
 from phalanx.state.snapshot import Snapshot
@@ -28,10 +28,10 @@ class Scheduling:
     """Runs sessions on a cluster and carries them out."""
 
     def __init__(
-        self, cluster: ObjectCluster, store: MemoryStore, kernel: Kernel, profile: Profile, settings: Settings, chance: Random
+        self, cluster: ObjectCluster, store: MemoryStore, time: VirtualTime, profile: Profile, settings: Settings, chance: Random
     ) -> None:
         """Decide nothing before the first change."""
-        self._cluster, self._store, self._kernel = cluster, store, kernel
+        self._cluster, self._store, self._time = cluster, store, time
         self._mind, self._settings, self._chance = profile, settings, chance
         self._statuses = StatusWriter(store)
         self.pen = Pen(store)
@@ -53,21 +53,21 @@ class Scheduling:
     def wake(self, *, later: float = 0.0) -> None:
         """Something has changed: decide soon, or a while later."""
         if not self._is_writing:
-            self._plan(max(self._kernel.now + later, self._last + self._settings.period))
+            self._plan(max(self._time.now + later, self._last + self._settings.period))
 
     def _plan(self, moment: float) -> None:
         if self._planned is not None and self._planned.action is not None:
             if self._planned.moment <= moment:
                 return
             self._planned.cancel()
-        self._planned = self._kernel.at(moment, Rank.SESSION, self._decide)
+        self._planned = self._time.at(moment, Rank.SESSION, self._decide)
 
     def _decide(self) -> None:
-        self._planned, self._last = None, self._kernel.now
+        self._planned, self._last = None, self._time.now
         if self._parking is not None and not self._mind.policy.moves_running and not self._cluster.state.has_active():
             return
         self.sessions += 1
-        snapshot = seen_by(self._mind.policy, self._cluster.snapshot(self._kernel.now))
+        snapshot = seen_by(self._mind.policy, self._cluster.snapshot(self._time.now))
         if self._parking is not None:
             snapshot = self._parking.without_parked(snapshot)
         decisions = self._decider.decide(snapshot, self._mind.policy, self._mind.catalogue)
@@ -83,11 +83,11 @@ class Scheduling:
         if has_changed:
             self.wake()
         if decisions.again is not None:
-            self._plan(max(decisions.again, self._kernel.now + self._settings.period))
+            self._plan(max(decisions.again, self._time.now + self._settings.period))
         if any(_is_waiting(outcome.state.tasks) for outcome in decisions.outcomes) or self._may_move(snapshot):
-            self._plan(self._kernel.now + min(self._settings.heartbeat, shortest_wait(decisions)))
+            self._plan(self._time.now + min(self._settings.heartbeat, shortest_wait(decisions)))
         elif self._parking is not None and (moment := self._parking.next_time()) is not None:
-            self._plan(max(moment, self._kernel.now + self._settings.heartbeat))
+            self._plan(max(moment, self._time.now + self._settings.heartbeat))
 
     def _may_move(self, snapshot: Snapshot) -> bool:
         """Tell whether somebody who runs may have to go elsewhere as time passes."""
@@ -117,7 +117,7 @@ class Scheduling:
             return
         if delay:
             self._cluster.put({**pod, "spec": {**pod["spec"], "nodeName": node}})
-            self._kernel.after(delay, Rank.KUBELET, lambda: self._bind(pod, node, annotations))
+            self._time.after(delay, Rank.KUBELET, lambda: self._bind(pod, node, annotations))
         else:
             self._bind(pod, node, annotations)
 
@@ -140,11 +140,11 @@ class Scheduling:
             found = self._store.find(POD, meta["namespace"], meta["name"])
             if found is not None:
                 self._cluster.put(found)
-                self._plan(self._kernel.now + self._settings.period)
+                self._plan(self._time.now + self._settings.period)
 
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""
-        snapshot = self._cluster.snapshot(self._kernel.now)
+        snapshot = self._cluster.snapshot(self._time.now)
         return snapshot, run_cycle(snapshot, self._mind.policy, self._mind.catalogue)
 
 

@@ -22,24 +22,24 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT,
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.sim.claim_controller import ClaimKeeping
 from phalanx.sim.controlling import Controllers
 from phalanx.sim.device_plugins import Devices
-from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.faults import Faults
 from phalanx.sim.gatekeeping import Gatekeeping
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
-from phalanx.sim.replacement_pods import Comebacks, fresh
+from phalanx.sim.replacement_pods import ReplacementPods, fresh
 from phalanx.sim.running_work import Work
 from phalanx.sim.scheduling import Scheduling
 from phalanx.sim.settings import FOREVER, Settings
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.sim.without_gangs import SoloCluster
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, ObjectChange
 
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
@@ -59,8 +59,8 @@ class World:
         """When something happened last, besides sessions that change nothing for anybody."""
         chosen = settings or Settings()
         self.settings, self.start, self._chance = replace(chosen, has_binder=chosen.has_binder and not is_solo), start, Random(seed)
-        self.kernel = Kernel(start)
-        self.store = MemoryStore(lambda: self.kernel.now)
+        self.time = VirtualTime(start)
+        self.store = MemoryStore(lambda: self.time.now)
         self.cluster = ObjectCluster()
         self.problems: list[str] = []
         """Objects that could not be understood, each with what is wrong."""
@@ -70,20 +70,20 @@ class World:
             self.store.listen(partial(self._enter, reader))
         for document in home_documents({}) if self.settings.has_binder else ():
             self.store.create(document)
-        Devices(self.store, self.kernel)
-        ClaimKeeping(self.store, self.kernel)
-        self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
-        self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
-        self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
+        Devices(self.store, self.time)
+        ClaimKeeping(self.store, self.time)
+        self._kubelets = Kubelets(self.store, self.time, self.settings, self._chance)
+        self.gates = None if gates is None else Gatekeeping(self.store, self.time, gates)
+        self.controllers = Controllers(self.store, self.time, controllers, self.problems)
         self.controllers.pen.told.append(self._note_warning)
-        self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
+        self._comebacks = ReplacementPods(self.store, self.time, self.settings, self.controllers.brings_back)
         self.controllers.pen.evicting.append(lambda eviction: self._comebacks.expect(eviction.uid))
         self.controllers.pen.evicted.append(self._note_removal)
         self.faults = Faults(self.store, self._kubelets, self._comebacks)
         self._kubelets.lost.append(self.faults.lose)
-        self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
-        self.recorder = Recorder(self.cluster, self.kernel, start)
-        self.scheduling = Scheduling(seen, self.store, self.kernel, profile, self.settings, self._chance)
+        self.work = Work(self.cluster, self.time, self.settings, self._chance, self._finish)
+        self.recorder = Recorder(self.cluster, self.time, start)
+        self.scheduling = Scheduling(seen, self.store, self.time, profile, self.settings, self._chance)
         self.work.listeners.append(self.recorder.set_whole)
         self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
         self.scheduling.evicted.append(self._note_eviction)
@@ -97,15 +97,15 @@ class World:
     @property
     def now(self) -> float:
         """Seconds since 1970."""
-        return self.kernel.now
+        return self.time.now
 
     def next_time(self) -> float | None:
         """Return the moment at which something happens next; None when nothing will."""
-        return self.kernel.next_time()
+        return self.time.next_time()
 
     def advance(self, moment: float) -> None:
         """Let everything happen that is due until then."""
-        self.kernel.advance(moment)
+        self.time.advance(moment)
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class World:
 
     def plan(self, offset: float, deed: Callable[[], object]) -> None:
         """Let something happen so many seconds after the start; what the cluster refuses is noted, and the rest goes on."""
-        self.kernel.at(self.start + offset, Rank.WORLD, lambda: self._try(deed))
+        self.time.at(self.start + offset, Rank.WORLD, lambda: self._try(deed))
 
     def _try(self, deed: Callable[[], object]) -> None:
         try:
@@ -152,7 +152,7 @@ class World:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def _enter(self, cluster: ObjectCluster, event: ObjectChange) -> None:
+    def _enter(self, cluster: ObjectCluster, event: WatchEvent) -> None:
         """Let a cluster know of a change. A broken object is noted, and the rest goes on."""
         try:
             if event.type == DELETED:
@@ -162,7 +162,7 @@ class World:
         except SnapshotError as problem:
             self.problems.append(str(problem))
 
-    def _follow(self, event: ObjectChange) -> None:
+    def _follow(self, event: WatchEvent) -> None:
         """Tell those who work and decide of a change that the clusters know already."""
         self.recorder.hear(event)
         if not _is_a_note(event):
@@ -180,7 +180,7 @@ class World:
         is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
         self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
 
-    def _follow_others(self, event: ObjectChange) -> None:
+    def _follow_others(self, event: WatchEvent) -> None:
         """Note a group that a controller made, whose pods come later, and the end of a job that ends its gang."""
         meta = event.object["metadata"]
         if event.kind.kind == "PodGroup" and event.type == ADDED and controller_of(event.object) is not None:
@@ -191,7 +191,7 @@ class World:
     def _arrive(self, gang: GangKey) -> None:
         """Note at the end of this moment how large a gang is that got new pods."""
         if not self._arrived:
-            self.kernel.after(0, Rank.WORK, self._record_arrivals)
+            self.time.after(0, Rank.WORK, self._record_arrivals)
         self._arrived[gang] = None
 
     def _record_arrivals(self) -> None:
@@ -199,7 +199,7 @@ class World:
         for key in arrived:
             self.recorder.submit(key)
 
-    def _gang_of(self, event: ObjectChange) -> GangKey | None:
+    def _gang_of(self, event: WatchEvent) -> GangKey | None:
         """Return the gang of a pod, also of one that is gone."""
         uid = event.object["metadata"]["uid"]
         if event.type == DELETED:
@@ -289,14 +289,14 @@ class World:
                 self.recorder.note_deserved(queue, amount / scale)
 
 
-def _is_a_note(event: ObjectChange) -> bool:
+def _is_a_note(event: WatchEvent) -> bool:
     """Tell whether a change is only what a session left on an object: the status of a group, a promise to a pod."""
     if event.type != MODIFIED:
         return event.kind.kind in SILENT
     return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName")) or _is_a_count(event)
 
 
-def _is_a_count(event: ObjectChange) -> bool:
+def _is_a_count(event: WatchEvent) -> bool:
     """Tell whether a change is only what a controller has counted in a queue."""
     if event.kind is not QUEUE or event.type != MODIFIED or event.before is None:
         return False

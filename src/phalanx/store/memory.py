@@ -11,11 +11,12 @@ from typing import Any
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
 from phalanx.model.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.store import admission, patches
 from phalanx.store import budgets as disruption
 from phalanx.store import pod_rules as pods
 from phalanx.store.selection import EVERYTHING, Selection
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, History, ObjectChange, Watch
+from phalanx.store.watch_history import History, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -43,7 +44,7 @@ class MemoryStore:
         self._objects: dict[Kind, dict[str, Document]] = {}
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
-        self._listeners: list[Callable[[ObjectChange], None]] = []
+        self._listeners: list[Callable[[WatchEvent], None]] = []
         self.binding: list[Callable[[Document, str], None]] = []
         """Called before a pod is bound to a node; a listener refuses the binding by raising."""
         self.numbers = 0
@@ -121,7 +122,7 @@ class MemoryStore:
             raise ClusterError(f"invalid resource version {since!r}: write the one that a list or an object shows")
         return self.history.watch(Watch(kind, chosen), int(since) if since else self.history.version)
 
-    def listen(self, listener: Callable[[ObjectChange], None]) -> None:
+    def listen(self, listener: Callable[[WatchEvent], None]) -> None:
         """Call a listener with every change from now on, before the write returns."""
         self._listeners.append(listener)
 
@@ -335,7 +336,7 @@ class MemoryStore:
         self._place_by_uid[document["metadata"]["uid"]] = (kind, key)
         for owner in document["metadata"].get("ownerReferences", ()):
             self._dependents.setdefault(str(owner.get("uid", "")), {})[(kind, key)] = None
-        self._notify(ObjectChange(version, change, kind, document, before))
+        self._notify(WatchEvent(version, change, kind, document, before))
         return document
 
     def _remove(self, kind: Kind, document: Document) -> Document:
@@ -343,7 +344,7 @@ class MemoryStore:
         last = {**document, "metadata": {**document["metadata"], "resourceVersion": str(version)}}
         before = self._objects[kind].pop(_key_of(kind, document), None)
         self._place_by_uid.pop(document["metadata"]["uid"], None)
-        self._notify(ObjectChange(version, DELETED, kind, last, before))
+        self._notify(WatchEvent(version, DELETED, kind, last, before))
         self._remove_dependents(document["metadata"]["uid"])
         for owner in document["metadata"].get("ownerReferences", ()):
             self._forget_dependent(str(owner.get("uid", "")), kind, _key_of(kind, document))
@@ -351,7 +352,7 @@ class MemoryStore:
             self._end_namespace(last["metadata"]["namespace"])
         return last
 
-    def _notify(self, event: ObjectChange) -> None:
+    def _notify(self, event: WatchEvent) -> None:
         self.history.add(event)
         for listener in self._listeners:
             listener(event)

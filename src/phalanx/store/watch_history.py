@@ -2,26 +2,15 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from phalanx.errors import Gone
-from phalanx.model.kinds import Document, Kind
+from phalanx.model.kinds import Kind
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.store.selection import EVERYTHING, Selection
 
-ADDED, MODIFIED, DELETED, BOOKMARK = "ADDED", "MODIFIED", "DELETED", "BOOKMARK"
 MOST_EVENTS = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectChange:
-    """One change of one object, and what was there before."""
-
-    version: int
-    type: str
-    kind: Kind
-    object: Document
-    before: Document | None = None
 
 
 class Watch:
@@ -32,21 +21,21 @@ class Watch:
         self.kind, self.chosen = kind, chosen
         self.wake: Callable[[], None] = lambda: None
         """Called when there is something to take."""
-        self._events: deque[ObjectChange] = deque()
+        self._events: deque[WatchEvent] = deque()
 
-    def take(self) -> Iterator[ObjectChange]:
+    def take(self) -> Iterator[WatchEvent]:
         """Yield the changes since the last call."""
         while self._events:
             yield self._events.popleft()
 
-    def add(self, event: ObjectChange) -> None:
+    def add(self, event: WatchEvent) -> None:
         """Queue a change if it concerns what is watched."""
         seen = self._seen(event)
         if seen is not None:
             self._events.append(seen)
             self.wake()
 
-    def _seen(self, event: ObjectChange) -> ObjectChange | None:
+    def _seen(self, event: WatchEvent) -> WatchEvent | None:
         """Return the change as the selection sees it: an object that begins to match is ADDED, one that ceases to match DELETED."""
         if event.kind is not self.kind:
             return None
@@ -65,7 +54,7 @@ class History:
         """Begin at version 0."""
         self.version = 0
         self._oldest = 0
-        self._events: deque[ObjectChange] = deque()
+        self._events: deque[WatchEvent] = deque()
         self._watches: list[Watch] = []
 
     def next_version(self) -> int:
@@ -73,7 +62,7 @@ class History:
         self.version += 1
         return self.version
 
-    def add(self, event: ObjectChange) -> None:
+    def add(self, event: WatchEvent) -> None:
         """Keep a change and pass it to the watches."""
         self._events.append(event)
         if len(self._events) > MOST_EVENTS:
@@ -94,7 +83,7 @@ class History:
         self._watches.append(watch)
         return watch
 
-    def since(self, version: int) -> list[ObjectChange]:
+    def since(self, version: int) -> list[WatchEvent]:
         """Return the changes after a version."""
         self.check(version)
         return list(takewhile(lambda event: event.version > version, reversed(self._events)))[::-1]

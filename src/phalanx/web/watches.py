@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from phalanx.errors import Gone
 from phalanx.model.kinds import Document, Kind
+from phalanx.model.watch_event import ADDED, BOOKMARK, DELETED, MODIFIED
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import Selection
 from phalanx.store.status_errors import status_of
-from phalanx.store.watch_history import ADDED, BOOKMARK, DELETED, MODIFIED, Watch
+from phalanx.store.watch_history import Watch
 
 CHANGES = (ADDED, MODIFIED, DELETED)
 LONGEST = 3600.0

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from phalanx.model.kinds import BIND_REQUEST, Document, Kind
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, ObjectChange
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 
 Place = tuple[str, str]
-Listener = Callable[[ObjectChange], None]
+Listener = Callable[[WatchEvent], None]
 MOST_GONE = 4096
 """So many deleted objects are remembered: the answer to a write that was under way may still bring one of them."""
 
@@ -162,7 +162,7 @@ class Mirror:
                 del self._owned[uid, kind]
 
     def _notify(self, type_: str, kind: Kind, document: Document, before: Document | None) -> None:
-        event = ObjectChange(_version(document), type_, kind, document, before)
+        event = WatchEvent(_version(document), type_, kind, document, before)
         for listener in self._listeners:
             listener(event)
 

@@ -14,9 +14,9 @@ from time import monotonic
 
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
+from phalanx.model.watch_event import BOOKMARK, DELETED
 from phalanx.store.kube.client import Client, WatchEvent
 from phalanx.store.kube.mirror import Mirror, Place
-from phalanx.store.watch_history import BOOKMARK, DELETED
 
 SHORTEST_WATCH_SECONDS = 300
 TOO_SHORT_SECONDS = 1.0

@@ -30,7 +30,7 @@ class Timer:
         self.action = None
 
 
-class Kernel:
+class VirtualTime:
     """Plans and carries out."""
 
     def __init__(self, now: float) -> None:
