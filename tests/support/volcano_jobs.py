@@ -12,7 +12,7 @@ from typing import Any
 from phalanx.config.builtin import catalogue_of
 from phalanx.controllers.controller import Create, Delete, Key, Patch, RecordEvent
 from phalanx.controllers.volcano_job.controller import VolcanoJobController
-from phalanx.controllers.volcano_job.job import COMMAND, JOB, VolcanoJob
+from phalanx.controllers.volcano_job.job import COMMAND, JOB, ParsedJob
 from phalanx.controllers.volcano_job.parse import read_job
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
@@ -41,7 +41,7 @@ def job(name: str, *tasks: dict[str, Any], annotations: dict[str, str] | None = 
     return {"apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": meta, "spec": {"tasks": list(tasks), **spec}}
 
 
-def read(name: str, *tasks: dict[str, Any], **spec: Any) -> VolcanoJob:
+def read(name: str, *tasks: dict[str, Any], **spec: Any) -> ParsedJob:
     """Return a Job as the controller reads it, with the uid u-1."""
     document = job(name, *tasks, **spec)
     return read_job({**document, "metadata": {**document["metadata"], "uid": "u-1"}})

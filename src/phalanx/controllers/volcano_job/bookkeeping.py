@@ -12,7 +12,7 @@ from itertools import groupby
 import msgspec
 
 from phalanx.controllers.objects import annotations_of
-from phalanx.controllers.volcano_job.job import MEMORY, VolcanoJob
+from phalanx.controllers.volcano_job.job import MEMORY, ParsedJob
 
 Places = frozenset[tuple[str, int]]
 
@@ -43,7 +43,7 @@ class JobMemory:
         return replace(self, seen=self.seen - set(places))
 
 
-def recall(job: VolcanoJob) -> JobMemory:
+def recall(job: ParsedJob) -> JobMemory:
     """Return what is remembered about this version of a Job; an annotation that cannot be read counts as none."""
     text = annotations_of(job.document).get(MEMORY, "{}")
     try:

@@ -23,7 +23,7 @@ from phalanx.controllers.volcano_job.job import (
     JobAction,
     JobEvent,
     JobPhase,
-    VolcanoJob,
+    ParsedJob,
     VolcanoJobState,
 )
 from phalanx.controllers.volcano_job.job_status import REFUSED, difference, refused_status, status_of
@@ -130,7 +130,7 @@ class RequestedAction:
 class JobReconciliation:
     """One reconciliation of one Job; properties are computed when first needed, from what was read at the start."""
 
-    def __init__(self, view: View, job: VolcanoJob, make_pair: MakePair, has_admission: bool) -> None:
+    def __init__(self, view: View, job: ParsedJob, make_pair: MakePair, has_admission: bool) -> None:
         """Read the pods and the group of the Job."""
         self._view, self._job, self._make_pair, self._has_admission = view, job, make_pair, has_admission
         self._pods = job_pods(view.owned(job.uid, POD))

@@ -95,7 +95,7 @@ class JobPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class JobTask:
+class ParsedTask:
     """Pods that are alike."""
 
     name: str
@@ -121,7 +121,7 @@ class JobTask:
 
 
 @dataclass(frozen=True, slots=True)
-class JobVolume:
+class ParsedVolume:
     """A volume claim that every pod mounts."""
 
     path: str
@@ -142,19 +142,19 @@ class VolcanoJobState:
 
 
 @dataclass(frozen=True, slots=True)
-class VolcanoJob:
+class ParsedJob:
     """A Job with the defaults filled in."""
 
     document: Document
     meta: Meta
-    tasks: tuple[JobTask, ...]
+    tasks: tuple[ParsedTask, ...]
     min_available: int
     queue: str
     scheduler: str
     most_retries: int
     policies: tuple[JobPolicy, ...]
     plugins: Mapping[str, Sequence[str]]
-    volumes: tuple[JobVolume, ...]
+    volumes: tuple[ParsedVolume, ...]
     state: VolcanoJobState
     min_success: int | None = None
     priority_class: str = ""
@@ -191,15 +191,15 @@ class VolcanoJob:
         """Tell whether the minima of its tasks hold: they do where the Job as a whole does not ask for less."""
         return self.min_available >= sum(task.minimum for task in self.tasks)
 
-    def task(self, name: str) -> JobTask | None:
+    def task(self, name: str) -> ParsedTask | None:
         """Return a task by its name."""
         return next((task for task in self.tasks if task.name == name), None)
 
-    def pod_name(self, task: JobTask, index: int) -> str:
+    def pod_name(self, task: ParsedTask, index: int) -> str:
         """Return the name of a pod."""
         return f"{self.name}-{task.name}-{index}"
 
-    def hosts(self, task: JobTask) -> list[str]:
+    def hosts(self, task: ParsedTask) -> list[str]:
         """Return the names under which the pods of a task find each other; a host name in the template is the only one."""
         subdomain, own = task.pod_spec.get("subdomain") or self.name, task.pod_spec.get("hostname")
         names: Iterable[str] = [own] if own else (self.pod_name(task, index) for index in range(task.replicas))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from phalanx.controllers.volcano_job.job import VolcanoJob, VolcanoJobState
+from phalanx.controllers.volcano_job.job import ParsedJob, VolcanoJobState
 from phalanx.controllers.volcano_job.observed_pods import FAILED, PENDING, RUNNING, SUCCEEDED, PodCounts
 from phalanx.controllers.volcano_job.state_machine import Transition
 from phalanx.model.kinds import Document
@@ -13,7 +13,7 @@ REFUSED = "Refused"
 COUNTED = {"pending": PENDING, "running": RUNNING, "succeeded": SUCCEEDED, "failed": FAILED, "unknown": "Unknown"}
 
 
-def status_of(job: VolcanoJob, transition: Transition, counts: PodCounts, now: float) -> dict[str, Any]:
+def status_of(job: ParsedJob, transition: Transition, counts: PodCounts, now: float) -> dict[str, Any]:
     """Return the status of a Job after a transition, with the counts of its pods."""
     old: Document = job.document.get("status") or {}
     return {
@@ -40,7 +40,7 @@ def _conditions(old: list[Document], transition: Transition, now: float) -> list
     return [*old, {"status": str(transition.state.phase), "lastTransitionTime": _stamp(now)}]
 
 
-def _controlled(job: VolcanoJob) -> dict[str, str]:
+def _controlled(job: ParsedJob) -> dict[str, str]:
     claims = {f"volume-pvc-{volume.claim}": volume.claim for volume in job.volumes if volume.new_claim is not None}
     return {**{f"plugin-{name}": name for name in job.plugins}, **claims}
 

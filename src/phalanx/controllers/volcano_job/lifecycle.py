@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from phalanx.controllers.volcano_job.bookkeeping import JobMemory
-from phalanx.controllers.volcano_job.job import JobAction, JobEvent, JobPolicy, JobTask, VolcanoJob
+from phalanx.controllers.volcano_job.job import JobAction, JobEvent, JobPolicy, ParsedTask, ParsedJob
 from phalanx.controllers.volcano_job.observed_pods import FAILED, PENDING, RUNNING, SUCCEEDED, JobPod
 
 NOT_ANY = (JobEvent.POD_PENDING, JobEvent.POD_RUNNING)
@@ -47,7 +47,7 @@ class DueAction:
     next_time: float | None = None
 
 
-def occurrences(job: VolcanoJob, pods: Sequence[JobPod], memory: JobMemory, group_phase: str) -> Iterator[Occurrence]:
+def occurrences(job: ParsedJob, pods: Sequence[JobPod], memory: JobMemory, group_phase: str) -> Iterator[Occurrence]:
     """Yield the events of pods, then of tasks, then of the Job."""
     current = {pod.place: pod for pod in pods if pod.version == job.state.version}
     yield from _losses(job, current, memory)
@@ -62,7 +62,7 @@ def occurrences(job: VolcanoJob, pods: Sequence[JobPod], memory: JobMemory, grou
         yield Occurrence(JobEvent.UNKNOWN)
 
 
-def _losses(job: VolcanoJob, current: Mapping[tuple[str, int], JobPod], memory: JobMemory) -> Iterator[Occurrence]:
+def _losses(job: ParsedJob, current: Mapping[tuple[str, int], JobPod], memory: JobMemory) -> Iterator[Occurrence]:
     """Yield the wanted pods that are gone or leaving though this controller did not delete them."""
     for place in sorted(memory.seen):
         task, pod = job.task(place[0]), current.get(place)
@@ -71,7 +71,7 @@ def _losses(job: VolcanoJob, current: Mapping[tuple[str, int], JobPod], memory: 
             yield Occurrence(JobEvent.POD_EVICTED, place[0], place)
 
 
-def _ends(task: JobTask, pods: Sequence[JobPod]) -> Iterator[Occurrence]:
+def _ends(task: ParsedTask, pods: Sequence[JobPod]) -> Iterator[Occurrence]:
     if task.replicas and sum(pod.phase == SUCCEEDED for pod in pods) >= task.replicas:
         yield Occurrence(JobEvent.TASK_COMPLETED, task.name)
     restarts = sum(pod.restarts for pod in pods if pod.is_alive)
@@ -79,7 +79,7 @@ def _ends(task: JobTask, pods: Sequence[JobPod]) -> Iterator[Occurrence]:
         yield Occurrence(JobEvent.TASK_FAILED, task.name)
 
 
-def due_action(job: VolcanoJob, occurred: Sequence[Occurrence], memory: JobMemory, now: float) -> DueAction:
+def due_action(job: ParsedJob, occurred: Sequence[Occurrence], memory: JobMemory, now: float) -> DueAction:
     """Return the action for the first event whose timeout has passed; policies of its task come before those of the Job."""
     since: dict[str, float] = {}
     times: list[float] = []
@@ -96,12 +96,12 @@ def due_action(job: VolcanoJob, occurred: Sequence[Occurrence], memory: JobMemor
     return DueAction(since=since, next_time=min(times, default=None))
 
 
-def has_policy(job: VolcanoJob, occurrence: Occurrence) -> bool:
+def has_policy(job: ParsedJob, occurrence: Occurrence) -> bool:
     """Tell whether some policy names the event."""
     return _policy_for(job, occurrence) is not None
 
 
-def _policy_for(job: VolcanoJob, occurrence: Occurrence) -> JobPolicy | None:
+def _policy_for(job: ParsedJob, occurrence: Occurrence) -> JobPolicy | None:
     task = job.task(occurrence.task)
     policies = (*(task.policies if task else ()), *job.policies)
     return next((policy for policy in policies if _is_about(policy, occurrence)), None)

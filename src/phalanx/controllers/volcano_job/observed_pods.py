@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.controllers.objects import annotations_of, is_leaving, meta_of
-from phalanx.controllers.volcano_job.job import TASK, TASK_INDEX, VERSION, JobTask, VolcanoJob
+from phalanx.controllers.volcano_job.job import TASK, TASK_INDEX, VERSION, ParsedTask, ParsedJob
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of
 
@@ -82,7 +82,7 @@ class PodCounts:
         """Return how many pods are in a phase."""
         return sum(counts.get(phase, 0) for counts in self.phases.values())
 
-    def of_task(self, task: JobTask, phase: str) -> int:
+    def of_task(self, task: ParsedTask, phase: str) -> int:
         """Return how many pods of a task are in a phase."""
         return self.phases.get(task.name, {}).get(phase, 0)
 
@@ -97,7 +97,7 @@ class PodCounts:
         return sum(self.of(phase) for phase in (RUNNING, SUCCEEDED, FAILED))
 
 
-def count_pods(job: VolcanoJob, pods: Sequence[JobPod], gone: Iterable[str] = ()) -> PodCounts:
+def count_pods(job: ParsedJob, pods: Sequence[JobPod], gone: Iterable[str] = ()) -> PodCounts:
     """Count the pods; those in `gone`, by uid, are being deleted by this reconciliation and count as leaving."""
     going = set(gone)
     staying = [pod for pod in pods if not pod.is_leaving and pod.uid not in going]

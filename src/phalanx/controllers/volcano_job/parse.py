@@ -12,9 +12,9 @@ from phalanx.controllers.volcano_job.job import (
     JobPartition,
     JobPhase,
     JobPolicy,
-    JobTask,
-    JobVolume,
-    VolcanoJob,
+    ParsedTask,
+    ParsedVolume,
+    ParsedJob,
     VolcanoJobState,
 )
 from phalanx.controllers.volcano_job.plugins import IMPLIED, check_plugins
@@ -44,7 +44,7 @@ ITERATIONS = ("", "any", "all")
 Word = TypeVar("Word", bound=StrEnum)
 
 
-def read_job(document: Document) -> VolcanoJob:
+def read_job(document: Document) -> ParsedJob:
     """Return a Job; one that cannot be run is refused."""
     try:
         read = msgspec.convert(document, JobRead)
@@ -58,9 +58,9 @@ def read_job(document: Document) -> VolcanoJob:
     return job
 
 
-def _job(document: Document, read: JobRead, spec: JobSpecRead) -> VolcanoJob:
+def _job(document: Document, read: JobRead, spec: JobSpecRead) -> ParsedJob:
     tasks = tuple(_task(task, number) for number, task in enumerate(spec.tasks or ()))
-    return VolcanoJob(
+    return ParsedJob(
         document=document, meta=read.metadata, tasks=tasks,
         min_available=spec.min_available or sum(task.minimum for task in tasks),
         queue=spec.queue or DEFAULT_QUEUE, scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
@@ -88,14 +88,14 @@ def _plugins(plugins: Mapping[str, Sequence[str] | None]) -> dict[str, Sequence[
 # --- tasks ---------------------------------------------------------------------------------------------------------------
 
 
-def _task(read: TaskRead, number: int) -> JobTask:
+def _task(read: TaskRead, number: int) -> ParsedTask:
     where, replicas = f"spec.tasks[{number}]", 1 if read.replicas is None else read.replicas
     partition = None if read.partition_policy is None else _partition(read.partition_policy, replicas, f"{where}.partitionPolicy")
     implied = replicas if partition is None else partition.minimum * partition.size
     after = read.depends_on
     if after is not None and (after.iteration or "") not in ITERATIONS:
         raise SnapshotError(f"{where}.dependsOn.iteration: {after.iteration!r} is unknown; write 'any' or 'all'")
-    return JobTask(
+    return ParsedTask(
         name=read.name or f"default{number}", replicas=replicas,
         minimum=implied if read.min_available is None else read.min_available,
         template=read.template or {}, request=_request(read.template or {}, f"{where}.template"),
@@ -125,16 +125,16 @@ def _partition(read: PartitionRead, replicas: int, where: str) -> JobPartition:
     return JobPartition(read.partition_size, minimum, read.network_topology)
 
 
-def _volume(job: str, read: VolumeRead, number: int) -> JobVolume:
+def _volume(job: str, read: VolumeRead, number: int) -> ParsedVolume:
     where = f"spec.volumes[{number}]"
     if not read.mount_path:
         raise SnapshotError(f"{where}.mountPath: missing; write the path at which pods see the volume, such as '/data'")
     if not read.volume_claim_name and read.volume_claim is None:
         raise SnapshotError(f"{where}: names no claim; write volumeClaimName, or volumeClaim with the spec of a new one")
-    return JobVolume(read.mount_path, read.volume_claim_name or f"{job}-volume-{number}", read.volume_claim)
+    return ParsedVolume(read.mount_path, read.volume_claim_name or f"{job}-volume-{number}", read.volume_claim)
 
 
-def _check_tasks(job: VolcanoJob) -> None:
+def _check_tasks(job: ParsedJob) -> None:
     if not job.tasks:
         raise SnapshotError("spec.tasks: empty; write at least one task with replicas and a template")
     for number, task in enumerate(job.tasks):
@@ -151,7 +151,7 @@ def _check_tasks(job: VolcanoJob) -> None:
         raise SnapshotError(f"spec.minSuccess: {job.min_success} is not possible; write a number from 1 to {job.replicas}")
 
 
-def _problems_of(job: VolcanoJob, task: JobTask) -> Iterator[str]:
+def _problems_of(job: ParsedJob, task: ParsedTask) -> Iterator[str]:
     if sum(other.name == task.name for other in job.tasks) > 1:
         yield f"name: {task.name!r} stands twice; give every task a name of its own"
     if task.replicas < 0:
@@ -162,7 +162,7 @@ def _problems_of(job: VolcanoJob, task: JobTask) -> Iterator[str]:
         yield "template.spec.containers: empty; write at least one container"
 
 
-def _check_order(job: VolcanoJob) -> None:
+def _check_order(job: ParsedJob) -> None:
     """Refuse tasks that depend on unknown ones, on themselves, or on each other in a circle."""
     names, done = {task.name for task in job.tasks}, set[str]()
     for number, task in enumerate(job.tasks):

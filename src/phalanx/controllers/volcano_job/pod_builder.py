@@ -14,9 +14,9 @@ from phalanx.controllers.volcano_job.job import (
     TASK_INDEX,
     TEMPLATE,
     VERSION,
-    JobTask,
-    JobVolume,
-    VolcanoJob,
+    ParsedTask,
+    ParsedVolume,
+    ParsedJob,
 )
 from phalanx.controllers.volcano_job.plugins import with_plugins
 from phalanx.controllers.volcano_job.plugins.pod_edits import with_volume
@@ -30,7 +30,7 @@ HANDED_DOWN = (
 """Annotations of a Job that its pods have too."""
 
 
-def pod_of(job: VolcanoJob, task: JobTask, index: int) -> Document:
+def pod_of(job: ParsedJob, task: ParsedTask, index: int) -> Document:
     """Return a pod of a task, from its template, its Job and the plugins of the Job."""
     template: Mapping[str, Any] = task.template.get("metadata") or {}
     pod: Document = {
@@ -48,12 +48,12 @@ def pod_of(job: VolcanoJob, task: JobTask, index: int) -> Document:
     return with_plugins(job, task, index, pod)
 
 
-def _labels(job: VolcanoJob, task: JobTask, index: int) -> dict[str, str]:
+def _labels(job: ParsedJob, task: ParsedTask, index: int) -> dict[str, str]:
     part = {} if task.partition is None else {PARTITION: str(index // task.partition.size)}
     return {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace, QUEUE: job.queue, TASK: task.name, TASK_INDEX: str(index), **part}
 
 
-def _annotations(job: VolcanoJob, task: JobTask, index: int) -> dict[str, str]:
+def _annotations(job: ParsedJob, task: ParsedTask, index: int) -> dict[str, str]:
     numa = {NUMA_POLICY: task.topology_policy} if task.topology_policy else {}
     return {
         GROUP_NAME: job.group, JOB_NAME: job.name, QUEUE: job.queue, TASK: task.name, TASK_INDEX: str(index),
@@ -61,11 +61,11 @@ def _annotations(job: VolcanoJob, task: JobTask, index: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _handed_down(job: VolcanoJob) -> dict[str, str]:
+def _handed_down(job: ParsedJob) -> dict[str, str]:
     return {name: text for name, text in annotations_of(job.document).items() if name in HANDED_DOWN}
 
 
-def _spec(job: VolcanoJob, task: JobTask) -> dict[str, Any]:
+def _spec(job: ParsedJob, task: ParsedTask) -> dict[str, Any]:
     spec = {"schedulerName": job.scheduler, **task.pod_spec}
     if job.priority_class:
         spec.setdefault("priorityClassName", job.priority_class)
@@ -74,5 +74,5 @@ def _spec(job: VolcanoJob, task: JobTask) -> dict[str, Any]:
     return spec
 
 
-def _claimed(volume: JobVolume) -> dict[str, Any]:
+def _claimed(volume: ParsedVolume) -> dict[str, Any]:
     return {"name": volume.claim, "persistentVolumeClaim": {"claimName": volume.claim}}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from phalanx.controllers.volcano_job.bookkeeping import JobMemory
-from phalanx.controllers.volcano_job.job import AT_WORK, END_BY_PHASE, JobAction, JobPhase, JobTask, VolcanoJob, VolcanoJobState
+from phalanx.controllers.volcano_job.job import AT_WORK, END_BY_PHASE, JobAction, JobPhase, ParsedTask, ParsedJob, VolcanoJobState
 from phalanx.controllers.volcano_job.lifecycle import Occurrence
 from phalanx.controllers.volcano_job.observed_pods import ENDED, FAILED, PENDING, SUCCEEDED, JobPod, PodCounts
 
@@ -43,7 +43,7 @@ def is_possible(action: JobAction, phase: JobPhase) -> bool:
     return action in PHASE_BY_ACTION and is_new and phase in (*AT_WORK, JobPhase.RESTARTING)
 
 
-def state_after(job: VolcanoJob, action: JobAction, cause: Occurrence | None) -> VolcanoJobState:
+def state_after(job: ParsedJob, action: JobAction, cause: Occurrence | None) -> VolcanoJobState:
     """Return the state of a Job after an action; one that concerns all pods begins a new version."""
     state, phase = job.state, PHASE_BY_ACTION[action]
     retries = state.retries + (phase is JobPhase.RESTARTING)
@@ -56,7 +56,7 @@ def is_partial(action: JobAction, cause: Occurrence | None) -> bool:
     return action in PARTLY and cause is not None and bool(cause.task)
 
 
-def is_concerned(job: VolcanoJob, action: JobAction, cause: Occurrence, place: tuple[str, int]) -> bool:
+def is_concerned(job: ParsedJob, action: JobAction, cause: Occurrence, place: tuple[str, int]) -> bool:
     """Tell whether an action on one pod, its partition or its task restarts a pod, given by task and number."""
     task = job.task(cause.task)
     if task is None or place[0] != task.name:
@@ -70,7 +70,7 @@ def is_concerned(job: VolcanoJob, action: JobAction, cause: Occurrence, place: t
 # --- by counts of pods ---------------------------------------------------------------------------------------------------
 
 
-def next_transition(job: VolcanoJob, counts: PodCounts) -> Transition:
+def next_transition(job: ParsedJob, counts: PodCounts) -> Transition:
     """Return the transition that follows from the counts of pods alone."""
     phase = job.state.phase
     if phase is JobPhase.PENDING:
@@ -82,18 +82,18 @@ def next_transition(job: VolcanoJob, counts: PodCounts) -> Transition:
     return _to(job, END_BY_PHASE[phase] if phase in END_BY_PHASE and not counts.alive else phase)
 
 
-def _to(job: VolcanoJob, phase: JobPhase, reason: str = "", message: str = "") -> Transition:
+def _to(job: ParsedJob, phase: JobPhase, reason: str = "", message: str = "") -> Transition:
     return Transition(replace(job.state, phase=phase), reason, message)
 
 
-def _from_restarting(job: VolcanoJob, counts: PodCounts) -> Transition:
+def _from_restarting(job: ParsedJob, counts: PodCounts) -> Transition:
     retries = job.state.retries
     if retries >= job.most_retries:
         return _to(job, JobPhase.FAILED, "MaxRetryReached", f"retried {retries} times; maxRetry is {job.most_retries}")
     return _to(job, JobPhase.PENDING if job.replicas - counts.leaving >= job.min_available else JobPhase.RESTARTING)
 
 
-def _from_running(job: VolcanoJob, counts: PodCounts) -> Transition:
+def _from_running(job: ParsedJob, counts: PodCounts) -> Transition:
     succeeded = counts.of(SUCCEEDED)
     if job.min_success is not None and succeeded >= job.min_success:
         return _to(job, JobPhase.COMPLETED)
@@ -103,7 +103,7 @@ def _from_running(job: VolcanoJob, counts: PodCounts) -> Transition:
     return _to(job, JobPhase.PENDING if counts.of(PENDING) > job.replicas - job.min_available else JobPhase.RUNNING)
 
 
-def _shortage(job: VolcanoJob, counts: PodCounts) -> str:
+def _shortage(job: ParsedJob, counts: PodCounts) -> str:
     """Return which pods would have had to succeed, now that all have ended; empty if enough did."""
     short = [task for task in job.tasks if counts.of_task(task, SUCCEEDED) < task.minimum] if job.minima_count else []
     if short:
@@ -113,7 +113,7 @@ def _shortage(job: VolcanoJob, counts: PodCounts) -> str:
     return f"{succeeded} of {job.replicas} pods succeeded, {needed} are needed" if succeeded < needed else ""
 
 
-def _too_few(task: JobTask, counts: PodCounts) -> str:
+def _too_few(task: ParsedTask, counts: PodCounts) -> str:
     succeeded = counts.of_task(task, SUCCEEDED)
     return f"task {task.name}: {succeeded} of {task.replicas} pods succeeded, {task.minimum} are needed"
 
@@ -121,12 +121,12 @@ def _too_few(task: JobTask, counts: PodCounts) -> str:
 # --- pods to delete ------------------------------------------------------------------------------------------------------
 
 
-def pods_to_delete(job: VolcanoJob, state: VolcanoJobState, pods: Sequence[JobPod], memory: JobMemory) -> list[JobPod]:
+def pods_to_delete(job: ParsedJob, state: VolcanoJobState, pods: Sequence[JobPod], memory: JobMemory) -> list[JobPod]:
     """Return the pods to delete in a state of the Job."""
     return [pod for pod in pods if not pod.is_leaving and _has_to_go(job, state, pod, memory)]
 
 
-def _has_to_go(job: VolcanoJob, state: VolcanoJobState, pod: JobPod, memory: JobMemory) -> bool:
+def _has_to_go(job: ParsedJob, state: VolcanoJobState, pod: JobPod, memory: JobMemory) -> bool:
     if state.phase not in (*AT_WORK, JobPhase.RESTARTING):
         return pod.is_alive
     if pod.version < state.version:

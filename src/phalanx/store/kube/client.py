@@ -52,7 +52,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchEvent:
+class Change:
     """One event of a watch."""
 
     type: str
@@ -121,7 +121,7 @@ class Client:
 
     async def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", labels: str = "", fields: str = ""
-    ) -> AsyncGenerator[WatchEvent, None]:
+    ) -> AsyncGenerator[Change, None]:
         """Yield changes after a version until the server ends the watch; bookmarks too. Gone: list again."""
         query = {
             "watch": "1",
@@ -137,7 +137,7 @@ class Client:
 
     async def changes(
         self, kind: Kind, namespace: str = "", *, since: str, seconds: int, fields: str = ""
-    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
+    ) -> AsyncGenerator[Sequence[Change], None]:
         """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds.
 
         The first batch is empty, and comes as soon as the server has accepted the watch.
@@ -147,7 +147,7 @@ class Client:
             async for changes in found:
                 yield changes
 
-    async def _changes(self, target: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[Sequence[WatchEvent], None]:
+    async def _changes(self, target: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
         async with self._open("GET", self._path(target), query, timeout=ENDLESS) as answer:
             await self._refuse(answer)
             yield ()
@@ -346,7 +346,7 @@ class _PendingAnswer:
         return Unreachable(f"no cluster at {self._client.server}: {str(cause) or type(cause).__name__}")
 
 
-def _change(kind: Kind | None, line: bytes, code: int) -> WatchEvent:
+def _change(kind: Kind | None, line: bytes, code: int) -> Change:
     try:
         event = needed.read_watch_event(line)
         found = needed.read_object(None if event.type == "ERROR" else kind, event.object)
@@ -354,7 +354,7 @@ def _change(kind: Kind | None, line: bytes, code: int) -> WatchEvent:
         raise Unreachable(f"an event cannot be read: {problem}") from problem
     if event.type == "ERROR":
         raise problem_of(found, code)
-    return WatchEvent(event.type, found)
+    return Change(event.type, found)
 
 
 def _list_of(document: Document) -> ResourcePath:

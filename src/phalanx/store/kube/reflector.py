@@ -15,7 +15,7 @@ from time import monotonic
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
 from phalanx.model.watch_event import BOOKMARK, DELETED
-from phalanx.store.kube.client import Client, WatchEvent
+from phalanx.store.kube.client import Client, Change
 from phalanx.store.kube.mirror import Mirror, Place
 
 SHORTEST_WATCH_SECONDS = 300
@@ -184,7 +184,7 @@ class Reflector:
         if self._version == before and clock() - begun < TOO_SHORT_SECONDS:
             raise Unreachable("the server ended it at once")
 
-    def _on_change(self, change: WatchEvent) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.type == DELETED:
             self._mirror.remove(self.kind, change.object)
         elif change.type != BOOKMARK:

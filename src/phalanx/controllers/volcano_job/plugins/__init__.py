@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from phalanx.controllers.volcano_job.job import JobTask, VolcanoJob
+from phalanx.controllers.volcano_job.job import ParsedTask, ParsedJob
 from phalanx.controllers.volcano_job.plugins import env, hcclrank, mpi, pytorch, ray, ssh, svc, tensorflow
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, read_options
 from phalanx.errors import SnapshotError
@@ -30,19 +30,19 @@ def check_plugins(plugins: Mapping[str, Sequence[str]]) -> None:
         _options(plugins, PLUGINS[name])
 
 
-def with_plugins(job: VolcanoJob, task: JobTask, index: int, pod: Document) -> Document:
+def with_plugins(job: ParsedJob, task: ParsedTask, index: int, pod: Document) -> Document:
     """Return a pod with what the plugins of its Job add."""
     for plugin in _chosen(job):
         pod = plugin.edit_pod(PodContext(job, task, index, _options(job.plugins, plugin)), pod)
     return pod
 
 
-def objects_for(job: VolcanoJob, make_pair: MakePair | None) -> list[Document]:
+def objects_for(job: ParsedJob, make_pair: MakePair | None) -> list[Document]:
     """Return the objects that the plugins of a Job want to be there; without `make_pair` all but the key pair, which exists."""
     return [item for plugin in _chosen(job) for item in plugin.objects(job, _options(job.plugins, plugin), make_pair)]
 
 
-def _chosen(job: VolcanoJob) -> Iterable[JobPlugin]:
+def _chosen(job: ParsedJob) -> Iterable[JobPlugin]:
     return (plugin for name, plugin in PLUGINS.items() if name in job.plugins)
 
 

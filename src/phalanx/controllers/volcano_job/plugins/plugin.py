@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from phalanx.controllers.objects import owner_reference
-from phalanx.controllers.volcano_job.job import JobTask, VolcanoJob
+from phalanx.controllers.volcano_job.job import ParsedTask, ParsedJob
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 
@@ -49,13 +49,13 @@ class PluginOptions:
 class PodContext:
     """Which pod of which task a plugin edits, and with which options."""
 
-    job: VolcanoJob
-    task: JobTask
+    job: ParsedJob
+    task: ParsedTask
     index: int
     options: PluginOptions
 
 
-def _no_objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
+def _no_objects(job: ParsedJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     return ()
 
 
@@ -66,7 +66,7 @@ class JobPlugin:
     name: str
     defaults: Mapping[str, Value]
     edit_pod: Callable[[PodContext, Document], Document]
-    objects: Callable[[VolcanoJob, PluginOptions, MakePair | None], Sequence[Document]] = _no_objects
+    objects: Callable[[ParsedJob, PluginOptions, MakePair | None], Sequence[Document]] = _no_objects
 
 
 def read_options(plugin: JobPlugin, arguments: Sequence[str]) -> PluginOptions:
@@ -99,7 +99,7 @@ def _value(where: str, text: str, default: Value) -> Value:
     return text
 
 
-def owned_object(job: VolcanoJob, kind: str, name: str, body: Mapping[str, Any], *, api_version: str = "v1") -> Document:
+def owned_object(job: ParsedJob, kind: str, name: str, body: Mapping[str, Any], *, api_version: str = "v1") -> Document:
     """Return an object that belongs to a Job."""
     meta = {"name": name, "namespace": job.namespace, "ownerReferences": [owner_reference(job.document)]}
     return {"apiVersion": api_version, "kind": kind, "metadata": meta, **body}

@@ -1,6 +1,6 @@
 """Gives every container of a distributed PyTorch Job the address of the master, the world size and its rank."""
 
-from phalanx.controllers.volcano_job.job import VolcanoJob
+from phalanx.controllers.volcano_job.job import ParsedJob
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PluginOptions, PodContext
 from phalanx.controllers.volcano_job.plugins.pod_edits import variable, with_containers, with_port, with_spec, with_variables
 from phalanx.model.kinds import Document
@@ -24,7 +24,7 @@ def edit_pod(context: PodContext, pod: Document) -> Document:
     return _waiting(pod, options, address, port) if options.is_on(WAITS) and context.task.name != master.name else pod
 
 
-def _size(job: VolcanoJob, options: PluginOptions) -> int:
+def _size(job: ParsedJob, options: PluginOptions) -> int:
     return sum(task.replicas for task in job.tasks if task.name in (options.text("master"), options.text("worker")))
 
 

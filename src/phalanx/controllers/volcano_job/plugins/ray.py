@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, TASK, VolcanoJob
+from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, TASK, ParsedJob
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, owned_object
 from phalanx.controllers.volcano_job.plugins.pod_edits import Container, with_containers, with_port
 from phalanx.model.kinds import Document
@@ -38,7 +38,7 @@ def _worker(container: Container, context: PodContext) -> Container:
     return {**container, "command": ["sh", "-c", f"ray start --block --address={address}"]}
 
 
-def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
+def objects(job: ParsedJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the service of the head; the one of the whole Job is the business of svc."""
     selector = {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace, TASK: options.text("head")}
     ports = [

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from phalanx.controllers.volcano_job.job import VolcanoJob
+from phalanx.controllers.volcano_job.job import ParsedJob
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, KeyPair, MakePair, PluginOptions, PodContext, owned_object
 from phalanx.controllers.volcano_job.plugins.pod_edits import with_volume
 from phalanx.model.kinds import Document
@@ -36,7 +36,7 @@ def edit_pod(context: PodContext, pod: Document) -> Document:
     return with_volume(pod, volume, {"mountPath": path, "subPath": FOLDER})
 
 
-def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
+def objects(job: ParsedJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the secret with the keys and the configuration; a Job gets keys once, and one that has them needs nothing."""
     if make_pair is None:
         return []
@@ -46,7 +46,7 @@ def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None)
     return [owned_object(job, "Secret", secret_name(job), {"type": "Opaque", "data": data})]
 
 
-def configuration(job: VolcanoJob, options: PluginOptions) -> str:
+def configuration(job: ParsedJob, options: PluginOptions) -> str:
     """Return the ssh configuration with the hosts of all tasks; host keys are not checked, since pods come and go."""
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
     for host in (host for task in job.tasks for host in job.hosts(task)):
@@ -55,7 +55,7 @@ def configuration(job: VolcanoJob, options: PluginOptions) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def secret_name(job: VolcanoJob) -> str:
+def secret_name(job: ParsedJob) -> str:
     """Return the name of the secret."""
     return f"{job.name}-{NAME}"
 

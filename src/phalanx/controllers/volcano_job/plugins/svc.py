@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, JobTask, VolcanoJob
+from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, ParsedTask, ParsedJob
 from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, owned_object
 from phalanx.controllers.volcano_job.plugins.pod_edits import ALL, with_spec, with_variables, with_volume
 from phalanx.model.kinds import Document
@@ -21,7 +21,7 @@ def edit_pod(context: PodContext, pod: Document) -> Document:
     return with_volume(with_variables(pod, source, ALL), volume, {"mountPath": FOLDER}, ALL)
 
 
-def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
+def objects(job: ParsedJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the hosts, the service without an address, and the policy that lets in only pods of the Job."""
     own = {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace}
     service = {"clusterIP": "None", "selector": own, "publishNotReadyAddresses": options.is_on(PUBLISH)}
@@ -36,7 +36,7 @@ def objects(job: VolcanoJob, options: PluginOptions, make_pair: MakePair | None)
     return [*found, owned_object(job, "NetworkPolicy", job.name, rules, api_version="networking.k8s.io/v1")]
 
 
-def hosts(job: VolcanoJob) -> dict[str, str]:
+def hosts(job: ParsedJob) -> dict[str, str]:
     """Return the files and variables of all tasks."""
     found: dict[str, str] = {}
     for task in job.tasks:
@@ -45,16 +45,16 @@ def hosts(job: VolcanoJob) -> dict[str, str]:
     return found
 
 
-def _variables(job: VolcanoJob, task: JobTask) -> dict[str, str]:
+def _variables(job: ParsedJob, task: ParsedTask) -> dict[str, str]:
     name, hosts = _variable_name(task).upper(), job.hosts(task)
     return {f"VC_{name}_HOSTS": ",".join(hosts), f"VC_{name}_NUM": str(len(hosts))}
 
 
-def _variable_name(task: JobTask) -> str:
+def _variable_name(task: ParsedTask) -> str:
     return task.name.replace("-", "_")
 
 
-def _hosts_name(job: VolcanoJob) -> str:
+def _hosts_name(job: ParsedJob) -> str:
     return f"{job.name}-{NAME}"
 
 
