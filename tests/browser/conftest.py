@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from phalanx.sim.report import page
-from phalanx.sim.report_words import Result
+from phalanx.sim.report_text import Result
 from tests.support.browser import Browser, Tab, chromium, running_browser
 
 collect_ignore_glob = [] if chromium() else ["test_*.py"]

@@ -22,7 +22,7 @@ TOLD = (
     "dialects/yunikorn.py", "dialects/pod_gangs_status.py", "controllers/kueue.py", "controllers/quarantine.py",
     "explain/quarantine.py", "explain/events.py",
     "controllers/objects.py", "controllers/cronjob.py", "controllers/jobflow.py", "controllers/queue.py",
-    "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/status.py",
+    "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/job_status.py",
     "scheduling/binding.py", "scheduling/eviction.py", "live/api_port.py", "controllers/binder/gpu_reservations.py",
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.commands import SCHEDULER
+from phalanx.dev.layout import SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.programs import path_of
 from phalanx.model.kinds import Document

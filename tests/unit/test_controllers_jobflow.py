@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.objects import PROBLEM
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
 from tests.support.controller_store import Stage

@@ -29,7 +29,7 @@ from phalanx.controllers.controller import (
     Write,
 )
 from phalanx.controllers.grouper.controller import PodGrouper
-from phalanx.controllers.grouper.group_writers import WORDS
+from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS
 from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.dialects.cluster import kinds_read
 from phalanx.manifests.definitions import DEFINITIONS
@@ -78,7 +78,7 @@ def test_a_controller_may_read_what_it_watches(controller: Controller) -> None:
 
 def test_the_grouper_may_make_groups_in_the_words_of_every_dialect() -> None:
     made = {access.kind for access in TABLE[PodGrouper.name] if {"create", "patch"} <= {*access.verbs}}
-    assert {words.kind for words in WORDS.values()} <= made
+    assert {words.kind for words in GROUP_DIALECTS.values()} <= made
 
 
 def test_sessions_may_read_every_kind_that_they_know() -> None:

@@ -88,19 +88,19 @@ class _Applier:
                 await self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
                 click.echo(f"namespace/{name} created, as it was missing")
             except Exists:
-                pass  # somebody else was quicker
+                pass  # another client was quicker
         self._known_namespaces.add(name)
 
     async def _write(self, kind: "Kind", document: dict[str, Any]) -> str:
         """Create or change an object; return what was done."""
         from phalanx.errors import Missing
-        from phalanx.store.apply import change, signed
+        from phalanx.store.apply import change, with_last_applied
 
         place = (kind, document["metadata"].get("namespace", ""), document["metadata"]["name"])
         try:
             live = await self._client.get(*place)
         except Missing:
-            await self._client.create(signed(document))
+            await self._client.create(with_last_applied(document))
             return "created"
         patch = change(document, live)
         if not patch:

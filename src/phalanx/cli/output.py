@@ -81,7 +81,7 @@ def write_trace(decisions: Decisions) -> None:
 
 
 def write_tables(parts: Sequence[Part], screen: Terminal) -> None:
-    """Write gangs, placements, promises and evictions; sections that would be empty are left out."""
+    """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
     click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
 
 
@@ -123,9 +123,9 @@ def _pad(cell: str, width: int, *, is_number: bool) -> str:
     return cell.rjust(width) if is_number else cell.ljust(width)
 
 
-def _coloured(line: str, standing: GangStatus) -> str:
-    word, colour = f"{GAP}{standing.value} ", COLOURS.get(standing)
-    return line.replace(word, f"{GAP}{click.style(standing.value, fg=colour)} ", 1) if colour else line
+def _coloured(line: str, status: GangStatus) -> str:
+    cell, colour = f"{GAP}{status.value} ", COLOURS.get(status)
+    return line.replace(cell, f"{GAP}{click.style(status.value, fg=colour)} ", 1) if colour else line
 
 
 def with_sentence(start: str, offset: int, sentence: str, screen: Terminal) -> Iterator[str]:
@@ -185,8 +185,8 @@ def _evictions(evictions: Iterable[Eviction]) -> Iterator[tuple[str, str, str]]:
 
 def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
     counts = Counter(row.status for row in rows)
-    words = ", ".join(f"{counts[standing]} {_verb(standing, counts[standing])}" for standing in GangStatus if counts[standing])
-    parts = [f"{counted(len(rows), 'gang')}: {words}"]
+    texts = ", ".join(f"{counts[standing]} {_verb(standing, counts[standing])}" for standing in GangStatus if counts[standing])
+    parts = [f"{counted(len(rows), 'gang')}: {texts}"]
     if decisions.binds:
         parts.append(f"{counted(len(decisions.binds), 'pod')} placed on {counted(len(set(decisions.binds.values())), 'node')}")
     if decisions.evictions:
@@ -194,7 +194,7 @@ def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
     return "; ".join(parts)
 
 
-def _verb(standing: GangStatus, count: int) -> str:
-    """Return ``1 waits``, ``2 wait``; words that are no verbs stay."""
-    word = standing.value.lower()
-    return word.removesuffix("s") if count > 1 else word
+def _verb(status: GangStatus, count: int) -> str:
+    """Return ``waits`` for one and ``wait`` for several; what is no verb stays."""
+    verb = status.value.lower()
+    return verb.removesuffix("s") if count > 1 else verb

@@ -46,7 +46,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
 
     Reads nodes, pods, PodGroups, queues and what else placement depends on; YAML or JSON, as kubectl prints it.
     """
-    asked = Options(**options)
+    asked = ScheduleOptions(**options)
     asked.refuse_clashes()
     if asked.batch:
         _answer_batch()
@@ -55,7 +55,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ScheduleOptions:
     """What was typed."""
 
     files: tuple[str, ...]
@@ -88,15 +88,15 @@ class Options:
 
 
 def _answer_batch() -> None:
-    from phalanx.cli.batch import answers
+    from phalanx.cli.schedule_batch import answers
 
     for line in answers(sys.stdin.buffer):
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
 
 
-def _decide(asked: Options) -> bool:
-    """Decide and write the answer; tell whether every gang has its minimum."""
+def _decide(asked: ScheduleOptions) -> bool:
+    """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli import output
     from phalanx.explain.answer import trace, whole_answer, with_refused
     from phalanx.explain.gang_rows import all_rows
@@ -122,7 +122,7 @@ def _decide(asked: Options) -> bool:
     return not intake.refused and all(row.status.has_minimum for row in all_rows(parts))
 
 
-def _policy(asked: Options) -> "Policy":
+def _policy(asked: ScheduleOptions) -> "Policy":
     """Return the policy that was asked for."""
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
     from phalanx.store.input_files import policy_of_file

@@ -42,13 +42,13 @@ def command(**options: Any) -> None:  # Any: as click read them
     """
     import asyncio
 
-    asked = Options(**options)
+    asked = UpOptions(**options)
     asked.refuse_clashes()
     asyncio.run(_run(asked))
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class UpOptions:
     """What was typed."""
 
     paths: tuple[str, ...]
@@ -76,7 +76,7 @@ class Options:
             raise click.UsageError(f"--speed: {self.speed!r} is not a factor; write for example 1x or 60x") from None
 
 
-async def _run(asked: Options) -> None:
+async def _run(asked: UpOptions) -> None:
     import asyncio
 
     from phalanx.cli.lookup import leave_address, take_address_back
@@ -119,7 +119,7 @@ def _greet(world: "World", address: str) -> None:
     click.echo("try 'phalanx apply -f examples/deadlock' and 'phalanx get gangs -A' in another terminal; Ctrl-C ends it", err=True)
 
 
-def _world(asked: Options) -> "World":
+def _world(asked: UpOptions) -> "World":
     import time
 
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
@@ -141,7 +141,7 @@ def _world(asked: Options) -> "World":
     return world
 
 
-def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None") -> None:
+def _fill(world: "World", asked: UpOptions, policy: "Policy", state: "State | None") -> None:
     """Bring in the saved objects, those of the paths, and nodes and a queue where there would be none."""
     from phalanx.cli.embedded_objects import served_objects
 

@@ -1,7 +1,7 @@
-"""Volcano jobs that are made again and again, by a schedule.
+"""CronJobs of Volcano: create jobs by a schedule.
 
-Only the latest moment that was missed is made up for. The name of a job says its moment, so that it is made once, whatever happens
-in between.
+Of several missed times only the latest is made up for. The name of a job contains its time, so that it is created once even if the
+controller crashes before it writes the status.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,8 +28,8 @@ LONGEST_NAME = 52
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A schedule that was checked."""
+class CronSchedule:
+    """A CronJob whose schedule, time zone and policy were checked."""
 
     read: CronJob
     cron: Cron
@@ -48,14 +48,14 @@ class Plan:
 
 
 class CronJobController:
-    """Keeps schedules."""
+    """Reconciles CronJobs."""
 
     name = "cronjob"
     watches = (VOLCANO_CRON_JOB, VOLCANO_JOB)
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at a schedule when it or one of its jobs has changed."""
+        """Return the CronJob: the object itself, or the owner of a job."""
         if kind is VOLCANO_CRON_JOB:
             return [key_of(document)]
         owner = controller_of(document) or {}
@@ -63,7 +63,7 @@ class CronJobController:
         return [Key(key_of(document).namespace, str(owner.get("name")))] if is_ours else []
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Make the job that is due, remove old ones, and look again at the next moment of the schedule."""
+        """Create the job that is due, delete old ones, and come back at the next time of the schedule."""
         document = view.find(VOLCANO_CRON_JOB, key.namespace, key.name)
         if document is None or is_leaving(document):
             return NOTHING
@@ -81,14 +81,14 @@ class CronJobController:
 # --- reading -------------------------------------------------------------------------------------------------------------
 
 
-def _checked(document: Document) -> Plan:
+def _checked(document: Document) -> CronSchedule:
     found = read(document, CronJob)
     policy = found.spec.concurrency_policy or ALLOW
     if policy not in POLICIES:
         raise SnapshotError(f"spec.concurrencyPolicy: {policy!r} is unknown; write {', '.join(POLICIES)}")
     if len(found.metadata.name) > LONGEST_NAME:
         raise SnapshotError(f"metadata.name: too long for the names of its jobs; write at most {LONGEST_NAME} characters")
-    return Plan(found, _cron(found.spec.schedule), _zone(found.spec.time_zone), policy)
+    return CronSchedule(found, _cron(found.spec.schedule), _zone(found.spec.time_zone), policy)
 
 
 def _cron(text: str) -> Cron:
@@ -117,7 +117,7 @@ def job_name(schedule: str, moment: float) -> str:
     return f"{schedule}-{int(moment // 60)}"
 
 
-def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) -> tuple[list[Write], float | None]:
+def _made(view: View, document: Document, plan: CronSchedule, jobs: Sequence[Document]) -> tuple[list[Write], float | None]:
     """Return what to do for the moment that is due, and that moment once it is dealt with."""
     moment, key = plan.due(view.now), key_of(document)
     if moment is None:
@@ -132,7 +132,7 @@ def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) 
     return [*replaced, Create(_job(document, plan, moment)), RecordEvent(document, "SuccessfulCreate", f"made job {name}")], moment
 
 
-def _job(document: Document, plan: Plan, moment: float) -> dict[str, Any]:
+def _job(document: Document, plan: CronSchedule, moment: float) -> dict[str, Any]:
     template, key = plan.read.spec.job_template, key_of(document)
     marks = template.metadata or JobTemplateMeta()
     stamp = datetime.fromtimestamp(moment, plan.zone).isoformat().replace("+00:00", "Z")
@@ -156,7 +156,7 @@ def _removed(job: Document) -> Delete:
     return Delete(VOLCANO_JOB, key.namespace, key.name, meta_of(job)["uid"])
 
 
-def _forgotten(plan: Plan, jobs: Sequence[Document]) -> list[Write]:
+def _forgotten(plan: CronSchedule, jobs: Sequence[Document]) -> list[Write]:
     """Remove the oldest of the jobs that have ended."""
     spec = plan.read.spec
     limits = ((SUCCEEDED, spec.successful_jobs_history_limit), (LOST, spec.failed_jobs_history_limit))

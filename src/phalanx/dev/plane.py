@@ -22,8 +22,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Self
 
-from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
-from phalanx.dev.nodes import Machines
+from phalanx.dev.kwok_nodes import Machines
+from phalanx.dev.layout import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
 from phalanx.dev.processes import Process
 from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require
@@ -34,7 +34,7 @@ from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.roles import role_documents
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.credentials import Fixed, bearer
+from phalanx.store.kube.credentials import FixedCredentials, bearer
 
 ORDER = (ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER)
 """In which programs start; they stop in the other direction."""
@@ -52,7 +52,7 @@ WRONG = ("/api/v1/namespaces/default/pods", {"metadata": _POD, "spec": {"contain
 
 
 def usual_folder() -> Path:
-    """Return where `phalanx dev cluster` keeps its control plane unless it is told otherwise."""
+    """Return where `phalanx dev cluster` keeps its control plane by default."""
     return programs_folder().parent / "cluster"
 
 
@@ -120,7 +120,7 @@ class ControlPlane:
     # --- single programs ---------------------------------------------------------------------------------------------
 
     def process(self, name: str) -> Process:
-        """Return one of the programs, to look at its log or to kill it."""
+        """Return one of the programs, to read its log or to kill it."""
         return Process(name, self.folder)
 
     def start(self, name: str) -> None:
@@ -181,7 +181,7 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig of somebody who may do everything."""
+        """The kubeconfig of an administrator."""
         return self._layout.kubeconfig
 
     @property
@@ -191,7 +191,7 @@ class ControlPlane:
 
     @property
     def token(self) -> str:
-        """The token of somebody who may do everything."""
+        """The token of an administrator."""
         return self._layout.token
 
     @cached_property
@@ -236,7 +236,7 @@ class ControlPlane:
             async with at_once:
                 await client.create(document)
 
-        async with Client(self.server, credentials=Fixed(bearer(self.token), self.tls)) as client:
+        async with Client(self.server, credentials=FixedCredentials(bearer(self.token), self.tls)) as client:
             await asyncio.gather(*map(make, documents))
 
     def compact(self) -> None:

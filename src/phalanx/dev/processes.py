@@ -97,7 +97,7 @@ _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is so; tell whether it came true in time."""
+    """Wait until a condition holds; return whether it did in time."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -107,7 +107,7 @@ def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody uses."""
+    """Return unused ports of this machine."""
     sockets = [socket.create_server((LOCALHOST, 0)) for _ in range(count)]
     try:
         return [each.getsockname()[1] for each in sockets]

@@ -81,7 +81,7 @@ class Replica:
         finally:
             os.kill(pid, signal.SIGCONT)
 
-    def said(self) -> str:
+    def logged(self) -> str:
         """Return what it has logged."""
         return self.process.log.read_text(errors="replace")
 
@@ -94,7 +94,7 @@ class Replica:
 
     def ask(self, path: str) -> tuple[int, str]:
         """Return the code and the text of what it serves at a path."""
-        found = _ADDRESS.search(self.said())
+        found = _ADDRESS.search(self.logged())
         if found is None:
             raise PhalanxError(f"{self.process.log}: phalanx does not say yet where it serves {path}; wait until it is ready")
         try:

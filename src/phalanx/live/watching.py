@@ -110,8 +110,8 @@ class Watching:
             self._forget(kind)
         for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
             reflector = self.reflectors[kind] = self._reflector(kind)
-            reflector.heard, reflector.returned, reflector.missed = self._pass_on, self._note_return, self.look_for_kinds
-            reflector.failed = partial(self._complain, kind)
+            reflector.on_event, reflector.on_return, reflector.on_missing = self._pass_on, self._note_return, self.look_for_kinds
+            reflector.on_failure = partial(self._complain, kind)
             self._tasks[kind] = tasks.create_task(reflector.run())
 
     def _forget(self, kind: Kind) -> None:

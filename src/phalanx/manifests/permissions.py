@@ -15,15 +15,14 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
 from phalanx.controllers.hypernode import HyperNodeController
-from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
-from phalanx.controllers.quarantine import RefusalController
+from phalanx.controllers.quarantine import QuarantineController
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
-from phalanx.controllers.volcano_job.controller import HOSTS, SECRET, SERVICE, VolcanoJobs
+from phalanx.controllers.volcano_job.controller import HOSTS, SECRET, SERVICE, VolcanoJobController
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.cluster import kinds_read
 from phalanx.model.kinds import (
@@ -105,8 +104,8 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
         *_may("create", POD, part="binding"), *_may("create", POD, part="eviction"), *_may("create delete", BIND_REQUEST),
         *_may("create patch", EVENT, NEW_EVENT),
     ),
-    VolcanoJobs.name: (
-        *_reads(*VolcanoJobs.watches, PRIORITY, NETWORK_POLICY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
+    VolcanoJobController.name: (
+        *_reads(*VolcanoJobController.watches, PRIORITY, NETWORK_POLICY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
         *_reports(VOLCANO_JOB), *_owns(VOLCANO_JOB), *_may("create delete", POD), *_may("create patch delete", _VOLCANO),
         *_may("delete", COMMAND), *_may("create patch", HOSTS), *_may("create", SERVICE, NETWORK_POLICY, VOLUME_CLAIM),
         *_may("get create", SECRET, option=SSH),
@@ -143,7 +142,7 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     YuniKornController.name: (
         *_reads(*YuniKornController.watches), *_may("create patch delete", POD), *_owns(POD), *_reports(POD),
     ),
-    RefusalController.name: (*_reads(*RefusalController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
+    QuarantineController.name: (*_reads(*QuarantineController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
     HyperNodeController.name: (*_reads(*HyperNodeController.watches), *_may("create patch delete", HYPERNODE)),
     KueueGateController.name: (*_reads(*KueueGateController.watches, *kinds_read()), *_may("patch", POD)),
 })  # fmt: skip

@@ -20,7 +20,7 @@ from phalanx.model.task import TaskKey
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
 from phalanx.sim.settings import seconds_in
-from phalanx.sim.workload import Gang, Workload
+from phalanx.sim.workload import Workload, WorkloadGang
 from phalanx.sim.workload_objects import cluster_objects, gang_objects
 from phalanx.sim.world import World
 
@@ -270,5 +270,5 @@ def set_workload(world: World, workload: Workload, dialect: str) -> None:
         world.plan(moment, partial(_submit, world, list(gangs), dialect))
 
 
-def _submit(world: World, gangs: list[Gang], dialect: str) -> None:
+def _submit(world: World, gangs: list[WorkloadGang], dialect: str) -> None:
     world.submit([gang_objects(gang, dialect) for gang in gangs])

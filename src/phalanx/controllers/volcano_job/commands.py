@@ -1,4 +1,4 @@
-"""Commands for Jobs: which one is for whom, and what becomes of those that are for nobody."""
+"""Commands for Jobs: which Job each is for, and what becomes of those whose Job does not exist."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of
 
 STRAY_SECONDS = 5.0
-"""For so long a command may be here before the Job that it is for."""
+"""For so long a command may wait for its Job: watches of two kinds may show the command first."""
 
 
 def commands_for(view: View, key: Key, uid: str) -> list[Document]:
@@ -22,7 +22,10 @@ def commands_for(view: View, key: Key, uid: str) -> list[Document]:
 
 
 def with_strays(view: View, key: Key, uid: str, result: Result) -> Result:
-    """Add to a result that commands for a Job that is not here go after a while: the next one of that name is another one."""
+    """Add to a result the deletion of stray commands, those whose Job is not here, after a while.
+
+    They must not wait for ever: they would act on the next Job of that name.
+    """
     strays = [command for command, target in _naming(view, key) if not uid or target.uid not in (None, "", uid)]
     gone = [write for command in strays if _due(command) <= view.now for write in _in_vain(command, key)]
     moments = [moment for moment in (result.again, *map(_due, strays)) if moment is not None and moment > view.now]

@@ -1,4 +1,4 @@
-"""Pods of gangs that pods alone make, as controllers find them."""
+"""Pods and the gangs that they name, for controllers of gangs that have no group object."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""The nodes of a control plane on this machine: objects that kwok keeps ready and whose pods it plays."""
+"""The nodes of a control plane on this machine: objects without machines; kwok keeps them ready and runs their pods in name."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a pod says about itself: whether it needs a group, and which one it has."""
+"""What a pod itself says about its group: which one it names, and whether it needs one."""
 
 from msgspec import field
 
@@ -14,18 +14,18 @@ LINK_KEYS = frozenset({*(mark.key for mark in REFERENCE_FIELDS), SUBGROUP, ROLE}
 """Labels and annotations that make a pod a member of a group or of a part of it."""
 
 
-class MemberStatus(Read):
-    """How far a pod is."""
+class PodMembershipStatus(Read):
+    """The phase of a pod."""
 
     phase: str | None = None
 
 
-class Member(Read):
+class PodMembership(Read):
     """A pod that may be in a group."""
 
     metadata: Meta
     spec: PodSpec = field(default_factory=PodSpec)
-    status: MemberStatus = field(default_factory=MemberStatus)
+    status: PodMembershipStatus = field(default_factory=PodMembershipStatus)
 
     @property
     def native_group(self) -> str:
@@ -34,17 +34,17 @@ class Member(Read):
 
     @property
     def links(self) -> set[str]:
-        """Return the names of the groups that it says it belongs to, in anybody's words."""
+        """Return the names of the groups that it names, in any dialect."""
         return {split_key(link.group)[1] for link in references_of(self.metadata, self.spec)}
 
     @property
     def needs_group(self) -> bool:
-        """Tell whether it waits or runs, and has an owner or no group; without an owner, a group was chosen by hand."""
+        """Tell whether it waits or runs, and has an owner or no group; a group of a pod without owner was chosen by hand."""
         if self.metadata.deletion_timestamp or self.status.phase in ENDED:
             return False
         return bool(self.metadata.owner_references) or not self.links
 
 
-def member(pod: Document) -> Member:
-    """Read what a pod says about itself."""
-    return read(pod, Member)
+def membership_of(pod: Document) -> PodMembership:
+    """Return what a pod itself says about its group."""
+    return read(pod, PodMembership)

@@ -1,4 +1,4 @@
-"""The pods of a Job, as they are made."""
+"""Builds the pods of a Job."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +14,11 @@ from phalanx.controllers.volcano_job.job import (
     TASK_INDEX,
     TEMPLATE,
     VERSION,
-    Job,
-    Task,
-    Volume,
+    ParsedJob,
+    ParsedTask,
+    ParsedVolume,
 )
-from phalanx.controllers.volcano_job.plugins import dressed
+from phalanx.controllers.volcano_job.plugins import with_plugins
 from phalanx.controllers.volcano_job.plugins.pod_edits import with_volume
 from phalanx.model.kinds import Document
 
@@ -30,8 +30,8 @@ HANDED_DOWN = (
 """Annotations of a Job that its pods have too."""
 
 
-def pod_of(job: Job, task: Task, index: int) -> Document:
-    """Return a pod of a task, as its template, its Job and the plugins of the Job have it."""
+def pod_of(job: ParsedJob, task: ParsedTask, index: int) -> Document:
+    """Return a pod of a task, from its template, its Job and the plugins of the Job."""
     template: Mapping[str, Any] = task.template.get("metadata") or {}
     pod: Document = {
         "apiVersion": "v1", "kind": "Pod",
@@ -45,27 +45,27 @@ def pod_of(job: Job, task: Task, index: int) -> Document:
     }  # fmt: skip
     for volume in job.volumes:
         pod = with_volume(pod, _claimed(volume), {"mountPath": volume.path})
-    return dressed(job, task, index, pod)
+    return with_plugins(job, task, index, pod)
 
 
-def _labels(job: Job, task: Task, index: int) -> dict[str, str]:
+def _labels(job: ParsedJob, task: ParsedTask, index: int) -> dict[str, str]:
     part = {} if task.partition is None else {PARTITION: str(index // task.partition.size)}
     return {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace, QUEUE: job.queue, TASK: task.name, TASK_INDEX: str(index), **part}
 
 
-def _annotations(job: Job, task: Task, index: int) -> dict[str, str]:
+def _annotations(job: ParsedJob, task: ParsedTask, index: int) -> dict[str, str]:
     numa = {NUMA_POLICY: task.topology_policy} if task.topology_policy else {}
     return {
         GROUP_NAME: job.group, JOB_NAME: job.name, QUEUE: job.queue, TASK: task.name, TASK_INDEX: str(index),
-        TEMPLATE: f"{job.name}-{task.name}", VERSION: str(job.standing.version), **numa,
+        TEMPLATE: f"{job.name}-{task.name}", VERSION: str(job.state.version), **numa,
     }  # fmt: skip
 
 
-def _handed_down(job: Job) -> dict[str, str]:
+def _handed_down(job: ParsedJob) -> dict[str, str]:
     return {name: text for name, text in annotations_of(job.document).items() if name in HANDED_DOWN}
 
 
-def _spec(job: Job, task: Task) -> dict[str, Any]:
+def _spec(job: ParsedJob, task: ParsedTask) -> dict[str, Any]:
     spec = {"schedulerName": job.scheduler, **task.pod_spec}
     if job.priority_class:
         spec.setdefault("priorityClassName", job.priority_class)
@@ -74,5 +74,5 @@ def _spec(job: Job, task: Task) -> dict[str, Any]:
     return spec
 
 
-def _claimed(volume: Volume) -> dict[str, Any]:
+def _claimed(volume: ParsedVolume) -> dict[str, Any]:
     return {"name": volume.claim, "persistentVolumeClaim": {"claimName": volume.claim}}

@@ -1,4 +1,4 @@
-"""Measure one row, in a process of its own so that its peak memory is the row's: `python -m phalanx.bench.row '{...}'`.
+"""Measure one row, in a process of its own so that its peak memory is the row's: `python -m phalanx.bench.measure '{...}'`.
 
 Timed is one scheduling cycle: take a snapshot of the cluster, open a session, run the actions enqueue, allocate and
 backfill, close. Building the cluster is timed apart, as `load`. A row that does not place all its pods is an error.
@@ -18,7 +18,7 @@ from time import perf_counter
 import msgspec
 
 from phalanx.bench.clusters import Batch, arrival, build
-from phalanx.bench.scenarios import Kind, Scenario
+from phalanx.bench.scenarios import BenchKind, BenchScenario
 from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import PhalanxError
 from phalanx.session.cycle import run_cycle
@@ -57,11 +57,11 @@ class Lap:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CycleRow:
     """What was measured."""
 
     scenario: str
-    kind: Kind
+    kind: BenchKind
     nodes: int
     pods: int
     gang: int
@@ -79,33 +79,33 @@ class Row:
     """Cost per pod relative to the row before in the same family."""
 
 
-def measure(scenario: Scenario, profiler: Profiler = nullcontext) -> Row:
+def measure(scenario: BenchScenario, profiler: Profiler = nullcontext) -> CycleRow:
     """Run a row in this process."""
     _reject_sizes_that_do_not_fit(scenario)
     policy = policy_of(scenario.kind)
-    measured = _measure_arrivals if scenario.kind is Kind.STEADY else _measure_backlog
+    measured = _measure_arrivals if scenario.kind is BenchKind.STEADY else _measure_backlog
     load_seconds, laps = measured(scenario, policy, profiler)
     lap = sorted(laps, key=lambda lap: lap.seconds)[len(laps) // 2]
-    return Row(
+    return CycleRow(
         scenario.title, scenario.kind, scenario.nodes, scenario.pods, scenario.gang, scenario.arriving, len(laps), load_seconds,
         lap.seconds, lap.events, lap.snapshot, lap.cycle, scenario.arriving / lap.seconds, peak_rss_bytes(),
     )  # fmt: skip
 
 
-def _reject_sizes_that_do_not_fit(scenario: Scenario) -> None:
+def _reject_sizes_that_do_not_fit(scenario: BenchScenario) -> None:
     if min(scenario.nodes, scenario.pods, scenario.gang) < 1 or scenario.pods % scenario.gang:
         raise PhalanxError("pods must be a whole number of gangs; choose --pods as a multiple of --gang")
 
 
-def policy_of(kind: Kind) -> Policy:
+def policy_of(kind: BenchKind) -> Policy:
     """Return the policy of a row: the profile volcano, with network topology where the row has HyperNodes."""
     tiers = [tuple(map(PluginPolicy, names)) for names in TIERS]
-    if kind in (Kind.TOPOLOGY_SOFT, Kind.TOPOLOGY_HARD, Kind.SUBGROUPS):
+    if kind in (BenchKind.TOPOLOGY_SOFT, BenchKind.TOPOLOGY_HARD, BenchKind.SUBGROUPS):
         tiers[-1] += (PluginPolicy("network-topology-aware"),)
     return Policy(ACTIONS, tuple(tiers))
 
 
-def _measure_backlog(scenario: Scenario, policy: Policy, profiler: Profiler) -> tuple[float, list[Lap]]:
+def _measure_backlog(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> tuple[float, list[Lap]]:
     """Place everything in one cycle, from a cluster that no cycle has seen."""
     loads, laps, spent = list[float](), list[Lap](), 0.0
     while len(laps) < MOST_RUNS and spent < ENOUGH_SECONDS:
@@ -116,7 +116,7 @@ def _measure_backlog(scenario: Scenario, policy: Policy, profiler: Profiler) -> 
     return median(loads), laps
 
 
-def _fresh_lap(scenario: Scenario, policy: Policy, profiler: Profiler) -> tuple[float, Lap]:
+def _fresh_lap(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> tuple[float, Lap]:
     """Build the cluster and place everything; nothing of it stays in memory for the next lap."""
     gc.collect()
     started = perf_counter()
@@ -128,13 +128,13 @@ def _fresh_lap(scenario: Scenario, policy: Policy, profiler: Profiler) -> tuple[
     return load_seconds, lap
 
 
-def _measure_arrivals(scenario: Scenario, policy: Policy, profiler: Profiler) -> tuple[float, list[Lap]]:
+def _measure_arrivals(scenario: BenchScenario, policy: Policy, profiler: Profiler) -> tuple[float, list[Lap]]:
     """Let one gang after the other arrive in a cluster where all others run; each runs before the next one comes."""
     started = perf_counter()
     state = build(scenario)
     load_seconds = perf_counter() - started
     run_cycle(state.snapshot(NOW), policy, CATALOGUE)
-    _check_settled(state)
+    _check_quiet(state)
     gc.collect()
     laps = []
     for number in range(ARRIVALS):
@@ -159,7 +159,7 @@ def _timed_cycle(state: ClusterState, policy: Policy, profiler: Profiler, batch:
     return Lap(arrived - started, taken - arrived, decided - taken), decisions
 
 
-def _check(scenario: Scenario, decisions: Decisions) -> None:
+def _check(scenario: BenchScenario, decisions: Decisions) -> None:
     bound = len(decisions.binds)
     if bound != scenario.arriving or decisions.errors:
         fault = next(iter(decisions.errors.values()), _first_refusal(decisions))
@@ -176,10 +176,10 @@ def _first_refusal(decisions: Decisions) -> str:
     return "no gang says why"
 
 
-def _check_settled(state: ClusterState) -> None:
+def _check_quiet(state: ClusterState) -> None:
     active = state.snapshot(NOW).active
     if active:
-        raise PhalanxError(f"{len(active)} gangs are not settled before the arrival, first {active[0]!r}")
+        raise PhalanxError(f"{len(active)} gangs still wait before the arrival, first {active[0]!r}")
 
 
 def peak_rss_bytes() -> int:
@@ -203,7 +203,7 @@ def _limit_memory(most_bytes: int) -> None:
 
 def main(request: str, profile: str = "") -> None:
     """Measure the row that the request describes, print it as JSON; with `profile`, write a cProfile dump there."""
-    scenario = msgspec.json.decode(request, type=Scenario)
+    scenario = msgspec.json.decode(request, type=BenchScenario)
     _limit_memory(MOST_MEMORY_BYTES)
     profile_of_row = cProfile.Profile()
     row = measure(scenario, (lambda: profile_of_row) if profile else nullcontext)

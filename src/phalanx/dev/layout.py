@@ -1,4 +1,4 @@
-"""How the programs of a control plane are started: the folder of its files, the ports, and the flags of each program."""
+"""The layout of a control plane: the folder of its files, its ports, and the command line of each program."""
 
 import base64
 import secrets
@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from phalanx.dev.nodes import KWOK_MARK
+from phalanx.dev.kwok_nodes import KWOK_MARK
 from phalanx.dev.processes import LOCALHOST, free_ports
 from phalanx.dev.programs import PROGRAMS, files_of, path_of
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.cli.batch import answer_line, answers
+from phalanx.cli.schedule_batch import answer_line, answers
 from phalanx.testing import build
 
 OBJECTS = [build.node("node-0", gpus=2), *build.gang("a", tasks=2, gpus=1)]

@@ -1,4 +1,4 @@
-"""What the report page says in words: durations, amounts, and sentences about a whole simulation."""
+"""The texts of the report page: durations, amounts, and sentences about a whole simulation."""
 
 from collections.abc import Sequence
 from itertools import pairwise

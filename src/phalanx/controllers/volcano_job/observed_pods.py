@@ -1,4 +1,4 @@
-"""The pods of a Job as they are, and how many of them there are of each kind."""
+"""The pods of a Job as they are observed, and how many of them are in each phase."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.controllers.objects import annotations_of, is_leaving, meta_of
-from phalanx.controllers.volcano_job.job import TASK, TASK_INDEX, VERSION, Job, Task
+from phalanx.controllers.volcano_job.job import TASK, TASK_INDEX, VERSION, ParsedJob, ParsedTask
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of
 
@@ -15,7 +15,7 @@ ENDED = (SUCCEEDED, FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class JobPod:
     """One pod."""
 
     name: str
@@ -31,7 +31,7 @@ class Member:
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether it holds a place, or may get one."""
+        """Tell whether it has not ended: it holds a node, or may get one."""
         return self.phase not in ENDED
 
     @property
@@ -40,15 +40,15 @@ class Member:
         return self.task, self.index
 
 
-def members_of(pods: Iterable[Document]) -> list[Member]:
+def job_pods(pods: Iterable[Document]) -> list[JobPod]:
     """Return the pods that say which pod of which task they are."""
-    return [_member(pod) for pod in pods if annotations_of(pod).get(TASK_INDEX, "").isdigit()]
+    return [_job_pod(pod) for pod in pods if annotations_of(pod).get(TASK_INDEX, "").isdigit()]
 
 
-def _member(pod: Document) -> Member:
+def _job_pod(pod: Document) -> JobPod:
     meta, annotations, status = meta_of(pod), annotations_of(pod), pod.get("status") or {}
     version = annotations.get(VERSION, "0")
-    return Member(
+    return JobPod(
         name=meta["name"], uid=meta["uid"], task=annotations.get(TASK, ""), index=int(annotations[TASK_INDEX]),
         version=int(version) if version.isdigit() else 0, phase=status.get("phase") or PENDING, is_leaving=is_leaving(pod),
         created=moment_of(str(meta.get("creationTimestamp") or "")) or 0.0, exit_code=_exit_code(status),
@@ -71,7 +71,7 @@ def _restarts(status: Mapping[str, Any]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class PodCounts:
     """How many pods there are by phase; those that are leaving count as nothing else."""
 
     phases: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Tally:
         """Return how many pods are in a phase."""
         return sum(counts.get(phase, 0) for counts in self.phases.values())
 
-    def of_task(self, task: Task, phase: str) -> int:
+    def of_task(self, task: ParsedTask, phase: str) -> int:
         """Return how many pods of a task are in a phase."""
         return self.phases.get(task.name, {}).get(phase, 0)
 
@@ -97,10 +97,10 @@ class Tally:
         return sum(self.of(phase) for phase in (RUNNING, SUCCEEDED, FAILED))
 
 
-def tally(job: Job, members: Sequence[Member], gone: Iterable[str] = ()) -> Tally:
-    """Count the pods; those in `gone`, by uid, are told to leave at this moment."""
+def count_pods(job: ParsedJob, pods: Sequence[JobPod], gone: Iterable[str] = ()) -> PodCounts:
+    """Count the pods; those in `gone`, by uid, are being deleted by this reconciliation and count as leaving."""
     going = set(gone)
-    staying = [member for member in members if not member.is_leaving and member.uid not in going]
+    staying = [pod for pod in pods if not pod.is_leaving and pod.uid not in going]
     names = {task.name for task in job.tasks}
-    counts = {name: Counter(member.phase for member in staying if member.task == name) for name in sorted(names)}
-    return Tally({name: dict(sorted(found.items())) for name, found in counts.items() if found}, len(members) - len(staying))
+    counts = {name: Counter(pod.phase for pod in staying if pod.task == name) for name in sorted(names)}
+    return PodCounts({name: dict(sorted(found.items())) for name, found in counts.items() if found}, len(pods) - len(staying))
