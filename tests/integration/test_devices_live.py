@@ -12,12 +12,14 @@ import pytest
 
 from phalanx.controllers.binder.reserving import ACCOUNT, HOME, VISIBLE
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import launch
+from phalanx.dev.replicas import scheduling
 from phalanx.manifests.reserving import reservation_documents
 from phalanx.manifests.settings import InstallSettings
 from phalanx.model.kinds import Document
 from phalanx.testing import build, kai
 from phalanx.testing.contract import Api
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing.sites import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 RESERVED, GROUP = "run.ai/reserve_for_gpu_index", "runai-gpu-group"
@@ -44,7 +46,7 @@ class Reservations:
     def __init__(self, plane: ControlPlane, site: Site) -> None:
         self._api, self._node = Api(site.connection, HOME), site.node("")
         self._config = plane.kubeconfig_of(HOME, ACCOUNT)
-        self._programs: list[subprocess.Popen[bytes]] = []
+        self._programs: list[subprocess.Popen[str]] = []
 
     def pods(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._api.read("pods").body["items"]
@@ -57,7 +59,7 @@ class Reservations:
         fields = {item["name"]: item["valueFrom"]["fieldRef"]["fieldPath"].split(".")[1] for item in container["env"]}
         told = {name: pod["metadata"][field] for name, field in fields.items()}
         command = [sys.executable, "-m", "phalanx", *container["args"], "--kubeconfig", str(self._config)]
-        self._programs.append(subprocess.Popen(command, env={**os.environ, **told, "NVIDIA_VISIBLE_DEVICES": device}))
+        self._programs.append(launch(command, env={**os.environ, **told, "NVIDIA_VISIBLE_DEVICES": device}))
 
     def end(self) -> None:
         for program in self._programs:

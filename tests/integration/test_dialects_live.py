@@ -14,9 +14,10 @@ import pytest
 from phalanx.dev.commands import SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.programs import path_of
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
 from phalanx.testing import build, sigs, speech
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing.sites import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 NAMES = ("phalanx", "volcano", "kai-scheduler", "koord-scheduler", "yunikorn")

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
 from phalanx.testing import build, kai, owners
 from phalanx.testing.contract import eventually
 from phalanx.testing.owners import Group, Workload
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing.sites import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "scheduling.run.ai/v2alpha2:podgroups"

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.testing import build, made
-from phalanx.testing.sites import Site, scheduling
+from phalanx.testing.sites import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 SCHEDULER = "--scheduler-name=yunikorn"
