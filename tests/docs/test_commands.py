@@ -54,7 +54,7 @@ NOT_RUN = {
     "helm upgrade phalanx deploy/chart -n phalanx-system --set serviceMonitor.enabled=true "
     "--set prometheusRule.enabled=true": "needs a cluster",
     "kubectl apply --server-side -k deploy/kustomize/base": "needs a cluster",
-    "phalanx manifests all --image registry.example.com/phalanx:0.1.0 | kubectl apply --server-side -f -": "needs a cluster",
+    "phalanx manifests all --image registry.example.com/phalanx:0.2.0 | kubectl apply --server-side -f -": "needs a cluster",
     "kubectl -n phalanx-system rollout status deployment/phalanx": "needs a cluster",
     "kubectl plugin list": "needs kubectl",
     "kubectl phalanx get gangs -A": "needs a cluster",
