@@ -25,3 +25,13 @@ def test_the_changelog_has_a_dated_section_for_this_version_at_its_top() -> None
 def test_fragments_are_named_by_issue_or_word_and_kind() -> None:
     names = [file.name for file in (ROOT / "changelog.d").iterdir() if file.name != "README.md"]
     assert [name for name in names if not re.fullmatch(rf"(\d+|\+[a-z0-9-]+)\.({KINDS})\.md", name)] == []
+
+
+def test_the_workflow_runs_what_a_developer_runs_with_rights_to_read_only() -> None:
+    workflow = yaml.load((ROOT / ".github/workflows/ci.yml").read_text(), Loader=yaml.BaseLoader)  # "on" is no boolean here
+    assert sorted(workflow["on"]) == ["pull_request", "push"]
+    assert workflow["permissions"] == {"contents": "read"}
+    (job,) = workflow["jobs"].values()
+    assert (int(job["timeout-minutes"]) <= 90, job["steps"][-1]) == (True, {"run": ".ci/run"})
+    foreign = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert [name for name in foreign if not re.fullmatch(r"actions/[a-z/-]+@[0-9a-f]{40}", name)] == []
