@@ -160,5 +160,12 @@ def test_a_copy_of_the_starter_does_not_keep_a_program_alive(tmp_path: Path) -> 
     os.kill(marked_by(tmp_path)[0], signal.SIGKILL)
 
 
+def test_nobody_else_starts_programs_that_go_on() -> None:
+    root = Path(__file__).resolve().parents[2]
+    files = [file for folder in ("src", "tests", "benchmarks") for file in (root / folder).rglob("*.py")]
+    starting = {file.name for file in files if "subprocess.Popen(" in file.read_text()}
+    assert starting == {"processes.py", "test_dev_processes.py", "test_ends_with_tests.py"}
+
+
 def test_ports_are_free_and_differ() -> None:
     assert len(set(free_ports(3))) == 3
