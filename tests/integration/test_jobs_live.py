@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.live.app import PACE
 from phalanx.model.kinds import Document
 from phalanx.testing import build
-from tests.support.live_site import Site, example, scheduling
+from tests.support.live_site import Site, example
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 JOBS, CRON_JOBS = "jobs.batch.volcano.sh", "cronjobs.batch.volcano.sh"

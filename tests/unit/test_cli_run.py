@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 from phalanx.cli.run import RunOptions, _chosen
 from phalanx.controllers.jobflow import JobTemplateController
+from phalanx.dev.processes import launch
 from phalanx.sim.sshkeys import pair_for
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
@@ -148,7 +149,7 @@ def test_help_shows_examples_and_every_option() -> None:
 def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run it beside the test; its log goes to a file."""
     with log.open("w") as stream:
-        process = subprocess.Popen([sys.executable, "-m", "phalanx", "run", *arguments], stderr=stream, text=True)
+        process = launch([sys.executable, "-m", "phalanx", "run", *arguments], stderr=stream)
         try:
             yield process
         finally:

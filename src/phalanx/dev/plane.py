@@ -5,7 +5,8 @@
         plane.stop("kube-apiserver")
         plane.start("kube-apiserver")
 
-Tests use it so; `phalanx dev cluster` leaves it running between two commands.
+Tests use it so, and its programs end with theirs, even if that is killed. `phalanx dev cluster` calls `up` alone and leaves it
+running between two commands.
 """
 
 import asyncio
@@ -73,11 +74,13 @@ class ControlPlane:
         self._parts, self._flags = frozenset(parts), dict(flags or {})
         self._layout = Layout(folder)
         self._has_rules = False
+        self._is_detached = True
 
     # --- from start to end -------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        """Start everything."""
+        """Start everything; it ends with this program at the latest."""
+        self._is_detached = False
         self.up()
         return self
 
@@ -86,7 +89,10 @@ class ControlPlane:
         stop_all(self.folder)
 
     def up(self) -> None:
-        """Start everything anew and wait until it is ready; what was started stops again if something does not."""
+        """Start everything anew and wait until it is ready; it runs on until it is stopped.
+
+        What was started stops again if something does not come up.
+        """
         require(*self._programs(), "kubectl")
         self._refuse_a_second()
         try:
@@ -126,7 +132,8 @@ class ControlPlane:
     def start(self, name: str) -> None:
         """Start one program and wait until it is ready; one that runs is left alone."""
         process = self.process(name)
-        process.start([*self._layout.command(name), *self._flags.get(name, ())], {"KWOK_WORKDIR": str(self.folder)})
+        command = [*self._layout.command(name), *self._flags.get(name, ())]
+        process.start(command, {"KWOK_WORKDIR": str(self.folder)}, is_detached=self._is_detached)
         process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
         if name == SERVER and self._has_rules:
             self._wait_for_rules()
