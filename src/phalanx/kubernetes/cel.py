@@ -10,9 +10,9 @@ limited, and no pattern of `matches` can run away (`model/patterns.py`).
 
 As in CEL, an attribute that the device lacks is an error and not false, unless `&&` or `||` has its answer anyway.
 
-There are few expressions and many devices, so an expression is compiled once into nested Python functions, which are called for every
-device without any parsing. What is outside of the subset is refused when it is compiled: an expression never selects devices by
-a guess at what it means.
+There are few expressions and many devices, so an expression is compiled once into nested Python functions, which are called for
+every device without any parsing. What is outside of the subset is refused when it is compiled: an expression never selects
+devices by a guess at what it means.
 """
 
 import re
