@@ -113,7 +113,7 @@ class _Attempt:
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
-        return VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds).make(domain, needed)
+        return VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds).make_room(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""

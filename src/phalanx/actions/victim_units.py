@@ -1,4 +1,9 @@
-"""Victims in units: a task that its gang can spare, or a whole gang; never a part that would leave a gang broken."""
+"""Victims in units: a task that its gang can spare, or a whole gang; never a part that would leave a gang broken.
+
+A part that breaks its gang is the worst victim of all: the rest of the gang holds its room and does nothing with it. Whoever
+chooses victims task by task cannot avoid it, because which task is one too many depends on the others; so units are all that is
+offered.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,11 +48,15 @@ class VictimUnits:
     """Knows what may go for one gang; `purpose` is preempt or reclaim."""
 
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
-        """Serve the gang."""
+        """Prepare for the gang that needs room."""
         self._session, self._gang, self._purpose = session, gang, purpose
         self._wholes: dict[tuple[str, int], tuple[int, VictimUnit | None]] = {}
         self.givers = tuple(session.givers(session.queues[gang.gang.queue])) if purpose == "reclaim" else ()
-        """The queues that give, in their order when the search began."""
+        """The queues that give, in their order when the search began.
+
+        The order by what queues hold at each moment moves with every eviction, and with it the cost of every node: lists of costs
+        could not be kept. A reclaim storm on 500 nodes took minutes that way, and 4 seconds with the order fixed.
+        """
         self._turns = {name: number for number, name in enumerate(self.givers)}
 
     def on(self, node: int, preemptor: TaskState) -> list[VictimUnit]:
@@ -55,7 +64,11 @@ class VictimUnits:
         return next(self.lines(node, preemptor))
 
     def lines(self, node: int, preemptor: TaskState) -> Iterator[list[VictimUnit]]:
-        """Yield the same, and once more with large tasks first if a gang can spare this task or that one, but not both."""
+        """Yield what `on` returns, and once more with large tasks first if a gang can spare this task or that one, but not both.
+
+        Without the second order a gang that can spare one task offers its least important one, even if that is too small and
+        another one would do: then a whole gang would go.
+        """
         candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
         line = sorted(self._allowed(preemptor, candidates), key=self._importance)
         spare = spare_of(line)
@@ -84,7 +97,7 @@ class VictimUnits:
         return task.gang.gang.priority, task.task.priority, self._turn(task), -task.task.started, task.task.key
 
     def _allowed(self, preemptor: TaskState, candidates: list[TaskState]) -> list[TaskState]:
-        """Return the tasks that may go, each for itself: together they may be too many."""
+        """Return the tasks that may go one by one; together they may be too many, which is asked later (`may_go_together`)."""
         together = self._session.evictable(preemptor, candidates, self._purpose) if candidates else []
         if len(together) == len(candidates):
             return candidates
@@ -112,7 +125,7 @@ class VictimUnits:
         return is_victim(self._session, task, self._gang, self._purpose)
 
     def _whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
-        """Return all of a gang, if it may go; asked once in each state of the books, though it may be on many nodes."""
+        """Return all of a gang as a unit, None if it may not go; asked once in each state of the session, for all its nodes."""
         key = (gang.key, id(preemptor.task.shape))
         if self._wholes.get(key, (-1, None))[0] != self._session.version:
             self._wholes[key] = (self._session.version, self._find_whole(preemptor, gang))
@@ -156,7 +169,7 @@ def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
 
 
 def is_whole(gang: GangState) -> bool:
-    """Tell whether every minimum of the gang is met, promises of this session included."""
+    """Tell whether every minimum of the gang is met, with members that this session pipelined."""
     return gang.is_pipelined and gang.roles_are_pipelined() and gang.subgroups_are_pipelined()
 
 
