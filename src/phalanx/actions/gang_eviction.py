@@ -1,5 +1,10 @@
 """Evictions that know gangs: room is made for a whole gang in one network domain, by taking what other gangs can spare first and
 whole gangs after that, never a part that would leave a gang broken.
+
+There are two ways to choose victims, a setting of the actions. *bundles* is Volcano's: victims of a whole domain in one order, as
+many as it takes, wide domains first. It evicts more than needed, because the order does not know on which nodes the gang will be:
+1,400 tasks for the gang of 200 in `phalanx bench evict`, where 800 are enough. *fewest* is ours (`victim_search.py`): narrow
+domains first, where `allocate` would have put the gang.
 """
 
 from collections import Counter
@@ -30,7 +35,7 @@ from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.label_domains import label_domains
 
 MOST_CHOICES = 64
-"""Of members of a gang that could make it whole, if they differ; beyond that only the smallest are tried."""
+"""So many choices of members that make a gang whole are tried at most, if members differ; beyond that only the smallest."""
 
 
 class GangEvictionAction:
@@ -89,7 +94,7 @@ class _Attempt:
         self._tree = session.snapshot.hypernodes
 
     def run(self) -> None:
-        if self._is_in_vain():
+        if self._is_hopeless():
             return
         waiting = self._waiting()
         if self._action.victims == "fewest":
@@ -99,8 +104,11 @@ class _Attempt:
         elif waiting and self._may_take_all(waiting):
             any(self._clear(domain, hypernode, waiting) for hypernode, domain in self._domains())
 
-    def _is_in_vain(self) -> bool:
-        """Tell of a gang of equal tasks, before anything else is done, whether it may take nothing or asks for too much."""
+    def _is_hopeless(self) -> bool:
+        """Tell whether a gang of equal tasks may take nothing, or asks for more than evictions could free; False for other gangs.
+
+        It is asked before anything is sorted or searched: on a full cluster the gangs that cannot win come back in every session.
+        """
         tasks = [task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled]
         if self._action.victims != "fewest" or len({id(task.task.shape) for task in tasks}) != 1:
             return False
@@ -123,7 +131,7 @@ class _Attempt:
         return tasks
 
     def _may_take_all(self, tasks: list[TaskState]) -> bool:
-        """Ask for one task of each kind: equal ones get the same answer."""
+        """Tell whether room may be made for all tasks; one of each kind is asked for, equal ones get the same answer."""
         kinds = {(id(task.task.shape), task.task.may_preempt): task for task in tasks}
         return all(self._may_take(task) for task in kinds.values())
 
@@ -136,7 +144,7 @@ class _Attempt:
         return self._session.queue_preemptive(self._queue, task).ok
 
     def _domains(self) -> Iterator[tuple[int, Mask]]:
-        """Yield the domains to try: wide ones first for bundles, narrow ones first for the fewest victims."""
+        """Yield the domains to try, each with its HyperNode: wide ones first for bundles, narrow ones first for fewest victims."""
         if self._gang.gang.label:
             nodes = self._session.snapshot.nodes
             yield from ((self._tree.top, domain.nodes) for domain in label_domains(self._gang, nodes)[: self._action.most_domains])
@@ -150,10 +158,10 @@ class _Attempt:
             yield hypernode, domain
 
     def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
-        """Add bundles until the gang fits into the domain, then carry it out."""
-        maker = VictimBundles(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
+        """Evict bundles one after the other until the gang fits into the domain; tell whether it did, and decide it if so."""
+        finder = VictimBundles(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
         with self._session.statement() as statement:
-            bundles = maker.bundles(domain, waiting)
+            bundles = finder.bundles(domain, waiting)
             for number, bundle in enumerate(bundles, 1):
                 reason = self._reason(bundle, f"number {number} of {len(bundles)} bundles in the order of victims")
                 for task in bundle.tasks:
@@ -164,11 +172,12 @@ class _Attempt:
                         subgroup.nominated_hypernode = self._tree.names[hypernode]
                     return True
             if statement.operations and self._has_room(domain, waiting):
-                self._try(domain, waiting, statement)  # in vain: for the tasks to remember how far they got
+                # It fails again, but as the last attempt with everybody gone: its tasks remember how far they got, for `explain`.
+                self._try(domain, waiting, statement)
         return False
 
     def _has_places(self, domain: Mask, waiting: list[TaskState]) -> bool:
-        """Tell whether a try is worth it: all need room in sum; equal tasks, in whose way no other pods are, as many places."""
+        """Tell whether placing the tasks could work, by sums; for equal tasks that other pods do not matter to, by places."""
         shape = waiting[0].task.shape
         if not self._has_room(domain, waiting):
             return False
@@ -177,6 +186,7 @@ class _Attempt:
         return True
 
     def _has_room(self, domain: Mask, waiting: list[TaskState]) -> bool:
+        # As in Volcano, room that is pipelined to others is not subtracted here. It only costs an attempt that fails.
         ledger = self._session.ledger
         room = (ledger.idle + ledger.releasing)[:, domain].sum(axis=1)
         need = sum(self._session.request_of(task.task.shape).amounts for task in waiting)
@@ -201,7 +211,7 @@ class _Attempt:
         return sorted(found.values(), key=self._session.subgroup_key)
 
     def _place(self, tasks: list[TaskState], domain: Mask, statement: Statement) -> None:
-        """Promise each task the best node of the domain; all of them or none."""
+        """Pipeline each task onto the best node of the domain; all of them or none."""
         mark = statement.checkpoint()
         for task in tasks:
             node = self._best_node(task, domain)
@@ -260,7 +270,7 @@ def _count(tasks: list[TaskState], role: str) -> int:
 
 
 def _missing_roles(gang: GangState) -> dict[str, int]:
-    """Return how many tasks each role lacks, promises counted in."""
+    """Return how many tasks each role lacks; pipelined ones count as present."""
     minima = gang.gang.role_minima if gang.gang.roles_count else {}
     tallies = {role: gang.role_tallies[role] for role in minima}
     return {
