@@ -1,7 +1,11 @@
 """The task loop: place the waiting tasks of a sub-group in order, until its gang needs no more.
 
 Runs of identical tasks are placed together. A run ends where something must be asked again: the gang may be ready, the
-queue may be full, or no node is left. The result is that of placing the tasks one by one.
+queue may be full, or no node is left. The result is that of placing the tasks one by one, which properties check; asking plugins,
+filters and scores once for a run and not once for a task is most of what makes a session fast.
+
+The oddities of Volcano's loop are here too, each where it is decided: a role of which one task found no node is skipped
+(`_failed_roles`), and nodes that refused a task of a role are not asked for the next one (`_Refusals`).
 """
 
 from collections import Counter
@@ -27,7 +31,7 @@ class TaskPlacer:
     """Works through the tasks of gangs; a task that was tried is not tried again in this session."""
 
     def __init__(self, session: Session, *, remembers_failed_roles: bool = True) -> None:
-        """Begin with every waiting task untried."""
+        """Prepare for one run of an action; every waiting task counts as untried."""
         self._session = session
         self._remembers_failed_roles = remembers_failed_roles
         self._left: dict[str, list[TaskState]] = {}
@@ -44,7 +48,7 @@ class TaskPlacer:
         return self._left[subgroup.id]
 
     def restore(self, subgroup: SubGroupState, tasks: list[TaskState]) -> None:
-        """Put a worksheet back as it was before a dry run."""
+        """Set the tasks still to try, as they were before a dry run."""
         self._left[subgroup.id] = tasks
 
     def has_tasks_left(self, gang: GangState) -> bool:
@@ -115,6 +119,7 @@ class _Run:
         batch = [first]
         if first.task.nominated_node or not self._is_batchable(first):
             return batch
+        # No more than the gang needs: the task that makes it ready ends the attempt, and what is beyond waits for its turn.
         limit = min(limit, self._session.ready_in(self._subgroup, first.task.role))
         while tasks and len(batch) < limit and _same_class(first.task, tasks[-1].task):
             batch.append(tasks.pop())
@@ -131,6 +136,7 @@ class _Run:
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
         placed = len(now) + len(later)
+        # The first task without a node is tried and fails, those behind it are still untried: they may differ, or need no node.
         if placed < len(batch):
             tasks.extend(reversed(batch[placed + 1 :]))
             self._no_node(batch[placed])
@@ -200,6 +206,7 @@ class _Run:
     def _no_node(self, task: TaskState) -> None:
         node_view = self._session.node_view(task.task.shape)
         within, own = self._not_refused(task, node_view), self._own_filters(task, node_view)
+        # As in Volcano a node that cannot be scored, because of an invalid preference, takes no task and gives no reason.
         if node_view.scoring_failed and any(mask.any() for _, mask in node_view.groups(within=own.narrow(within))):
             return
         refusals = self._refusals.get(task.task.role)

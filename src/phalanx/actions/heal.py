@@ -44,7 +44,7 @@ class HealAction:
             session.decisions.look_again(min(since.values()) + grace)
         first = min(due or short, key=lambda lack: (not lack.is_vital, since[id(lack)]))
         stale = _Stale(gang, first, session.now - since[id(first)], grace)
-        outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.node_view()
+        outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.forecast()
         numbers = {"since": min(since.values()), "is_evicted": int(any(map(_is_evicted, gang.tasks)))}
         gang.verdicts.append(Verdict.refuse(self.name, STALE, f"{stale.text()}; {outcome}", **numbers))
 
@@ -61,7 +61,7 @@ class HealAction:
 
 
 class _Stale:
-    """What there is to say about a stale gang."""
+    """Writes the sentences about a stale gang."""
 
     def __init__(self, gang: GangState, lack: Lack, seconds: float, grace_seconds: float) -> None:
         self._gang, self._lack, self._seconds, self._grace_seconds = gang, lack, seconds, grace_seconds
@@ -79,8 +79,8 @@ class _Stale:
         verb = "runs" if lack.have == 1 else "run"
         return f"{lack.have} of {len(lack.tasks)} tasks {verb}{' or succeeded' if has_succeeded else ''}"
 
-    def node_view(self) -> str:
-        """Say what will become of it."""
+    def forecast(self) -> str:
+        """Say what becomes of the gang when nothing changes."""
         if self._grace_seconds == inf:
             return "it is left alone, because its grace never ends"
         more = self._lack.minimum - self._lack.have

@@ -63,7 +63,7 @@ class _Preemption:
         self._number = count(1 << 40)
 
     def between_gangs(self, heap: list[Any], queue: Queue) -> None:
-        """Give each starving gang of the queue its turn; one that got something may come again."""
+        """Give each starving gang of the queue its turn; one whose last task got a place may come again."""
         while heap:
             gang: GangState = heappop(heap)[-1]
             statement = self._session.statement()
@@ -118,7 +118,10 @@ class _Preemption:
         return True
 
     def _is_eligible(self, task: TaskState) -> bool:
-        """A task that must not preempt, or that has a node nominated which only needs time, waits."""
+        """Tell whether a task may preempt: not if its pod forbids it, nor while its nominated node only needs time.
+
+        Without the second rule each session would evict again for a task whose victims are still leaving.
+        """
         if not task.task.may_preempt:
             return False
         if not task.task.nominated_node:
