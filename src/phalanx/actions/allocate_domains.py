@@ -133,7 +133,7 @@ class DomainSearch:
         return sorted(bounds, key=lambda entry: (-entry[1], names[entry[0]]))
 
     def _try_gang(self, gang: GangState, queue: Queue, hypernode: int) -> Solution | None:
-        """Dry run: place sub-groups one after the other inside the domain until the gang is ready; None if it is not even pipelined."""
+        """Dry run: place sub-groups one by one inside the domain until the gang is ready; None if it is not even pipelined."""
         session, solution = self._session, Solution(hypernode)
         before = {
             subgroup.id: (list(self._placer.tasks_left(subgroup)), subgroup.allocated_hypernode)

@@ -6,7 +6,7 @@ from typing import Any
 from phalanx.dialects.bind_requests import bind_request_document
 from phalanx.dialects.kai_events import Event, events
 from phalanx.dialects.kai_status import queue_status, resources_status
-from phalanx.kai.accounts import Account, group_account, queue_accounts
+from phalanx.kai.accounts import KaiAccount, group_account, queue_accounts
 from phalanx.kai.bind_orders import bind_orders
 from phalanx.kai.gpu_reservations import plan_reservations
 from phalanx.model.queue import Queue
@@ -35,7 +35,7 @@ def _gangs(part: Part) -> list[GangState]:
     return [outcome.state for outcome in part.decisions.outcomes if outcome.state.gang.dialect == "kai"]
 
 
-def _queues(queues: Mapping[str, Queue], accounts: list[tuple[GangState, Account]]) -> dict[str, dict[str, Any]]:
+def _queues(queues: Mapping[str, Queue], accounts: list[tuple[GangState, KaiAccount]]) -> dict[str, dict[str, Any]]:
     """Return the status of every queue; its sums are over the groups of all schedulers."""
     totals = queue_accounts(queues, ((gang.gang.queue, account) for gang, account in accounts))
     return {name: {"status": queue_status(queues, name, account)} for name, account in totals.items()}

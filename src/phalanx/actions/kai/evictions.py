@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
-from phalanx.actions.kai.solver import Solver, gone, uprooted
+from phalanx.actions.kai.solver import Solver, displaced, gone
 from phalanx.actions.kai.victim_order import VictimLine, VictimOrder, VictimUnit, holders
 from phalanx.kai.amounts import ZERO, Figures, plus
 from phalanx.kai.podsets import is_elastic, is_preemptible, next_tasks
@@ -32,8 +32,8 @@ class _SearchAction:
     def run(self, session: Session) -> None:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session, self.name))
-        order, waiting = VictimOrder(session, _active(session)), WaitingOrder(session)
-        failed = FailedJobs(session, partial(_active, session), waiting)
+        order, waiting = VictimOrder(session, _possible_victims(session)), WaitingOrder(session)
+        failed = FailedJobs(session, partial(_possible_victims, session), waiting)
         while (gang := line.pop()) is not None:
             if self.may_try(session, gang):
                 failed.attempt(gang, partial(self.solve, session, gang, order, waiting))
@@ -97,7 +97,7 @@ class _SearchAction:
         return session.instance("minruntime") if self.name in ("reclaim", "preempt") else None
 
 
-def _active(session: Session) -> list[GangState]:
+def _possible_victims(session: Session) -> list[GangState]:
     return [gang for gang in session.gangs.values() if is_preemptible(gang) and holders(gang)]
 
 
@@ -196,22 +196,22 @@ class ReclaimAction(_SearchAction):
 
     def prepare(self, session: Session, gang: GangState) -> None:
         """Fairness is judged by the state in which the search begins."""
-        self._standing = session.instance("proportion").tree.standing()
-        self._asking = self._reclaimer(session, gang)
+        self._allocations_at_start = session.instance("proportion").tree.allocations()
+        self._reclaimer_at_start = self._reclaimer(session, gang)
 
     def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
         """Ask the arithmetic of queues; who is moved has lost nothing, unless the option says otherwise."""
         proportion = session.instance("proportion")
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}
-        for unit in gone(units) if may_move else uprooted(units):
+        for unit in gone(units) if may_move else displaced(units):
             leaf = proportion.tree.leaf(unit[0].gang.gang.queue)
             if leaf is not None:
                 released.setdefault(leaf, []).append(_sum(session, unit))
-        if self._asking is None:
+        if self._reclaimer_at_start is None:
             return False
-        asking = replace(self._asking, chunk=proportion.chunk(session, tasks))
-        return victims_verdict(asking, released, self._standing, multiplier=proportion.multiplier).ok
+        reclaimer = replace(self._reclaimer_at_start, chunk=proportion.chunk(session, tasks))
+        return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=proportion.multiplier).ok
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """In KAI's words."""
