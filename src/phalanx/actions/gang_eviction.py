@@ -274,13 +274,13 @@ def _missing_roles(gang: GangState) -> dict[str, int]:
     minima = gang.gang.role_minima if gang.gang.roles_count else {}
     tallies = {role: gang.role_tallies[role] for role in minima}
     return {
-        role: max(minima[role] - tally.total(READY) - tally.waiting - tally.pending_best_effort, 0)
+        role: max(minima[role] - tally.total(READY) - tally.pipelined - tally.pending_best_effort, 0)
         for role, tally in tallies.items()
     }
 
 
 def _could_be_whole(subgroup: SubGroupState, waiting: list[TaskState]) -> bool:
-    return sum(task.subgroup is subgroup for task in waiting) >= subgroup.shortfall() - subgroup.tally.waiting
+    return sum(task.subgroup is subgroup for task in waiting) >= subgroup.shortfall() - subgroup.tally.pipelined
 
 
 def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
@@ -290,6 +290,6 @@ def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
     chosen: list[TaskState] = []
     for role, missing in _missing_roles(gang).items():
         chosen += [task for task in waiting if task.task.role == role][:missing]
-    missing = gang.gang.min_member - gang.tally.ready - gang.tally.waiting - gang.tally.pending_best_effort - len(chosen)
+    missing = gang.gang.min_member - gang.tally.ready - gang.tally.pipelined - gang.tally.pending_best_effort - len(chosen)
     others = [task for task in waiting if task not in chosen][: max(missing, 0)]
     return chosen + others if chosen or others else waiting[:1]

@@ -175,12 +175,12 @@ def is_whole(gang: GangState) -> bool:
 
 def _can_spare(task: TaskState, taken: int, taken_of_role: int, taken_of_part: int) -> bool:
     gang, tally = task.gang, task.gang.tally
-    if tally.ready + tally.waiting + tally.pending_best_effort - taken <= gang.gang.min_member:
+    if tally.ready + tally.pipelined + tally.pending_best_effort - taken <= gang.gang.min_member:
         return False
     minimum = gang.gang.role_minima.get(task.task.role, 0) if gang.gang.roles_count else 0
     if minimum:
         role = gang.role_tallies[task.task.role]
-        if role.total(READY) + role.waiting + role.pending_best_effort - taken_of_role <= minimum:
+        if role.total(READY) + role.pipelined + role.pending_best_effort - taken_of_role <= minimum:
             return False
     part = task.subgroup
-    return not gang.has_subgroups or part.tally.ready + part.tally.waiting - taken_of_part > part.min_member
+    return not gang.has_subgroups or part.tally.ready + part.tally.pipelined - taken_of_part > part.min_member

@@ -98,7 +98,7 @@ def standing_of(gang: GangState) -> Standing:
         if not gets_more:
             return Standing.RUNS
         return Standing.STARTS if is_new(gang) else Standing.GROWS
-    if gang.tally.waiting:
+    if gang.tally.pipelined:
         return Standing.PROMISED
     is_evicted = any(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     return Standing.EVICTED if is_evicted else Standing.WAITS

@@ -40,7 +40,7 @@ class WaitingRoom:
     def _note_gang(self, gang: GangState, standing: Standing) -> None:
         key = GangKey(gang.key)
         self._leave(key)
-        entry = _Entry(gang.gang.queue, cause_of(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.waiting)
+        entry = _Entry(gang.gang.queue, cause_of(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.pipelined)
         if entry.cause or entry.pods:
             self._entries[key] = entry
             self._count(entry, 1)

@@ -41,7 +41,7 @@ class Totals:
     allocated: Resources = field(default_factory=dict)
     requested: Resources = field(default_factory=dict)
     inqueue: Resources = field(default_factory=dict)
-    """What admitted gangs were promised and do not hold yet."""
+    """What admitted gangs need for their minimum and do not hold yet."""
     elastic: Resources = field(default_factory=dict)
     """What gangs hold beyond their minimum."""
 
