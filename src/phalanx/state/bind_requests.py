@@ -1,5 +1,6 @@
-"""What bind requests make of tasks. A request that somebody may still work off gives its waiting task a node; one that failed
-for good is remembered by the task. Requests, pods and nodes may come in any order.
+"""What bind requests make of tasks. A request that the binder may still carry out gives its waiting task a node; one that failed
+for good is remembered by the task. Requests, pods and nodes may come in any order, so tasks are kept as they are without requests
+too: a request that goes leaves the task as it was, whatever came in between.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,7 +44,7 @@ class BindRequests:
         return self._plain.get(key)
 
     def forget(self, key: TaskKey) -> None:
-        """The task is gone."""
+        """Forget a task that is gone."""
         self._plain.pop(key, None)
 
     def applied(self, task: Task, nodes: Collection[str]) -> Task:
@@ -61,7 +62,7 @@ class BindRequests:
         return replace(task, status=Status.BINDING, node=live.node, gpu_groups=live.gpu_groups or task.gpu_groups)
 
     def lost(self, tasks: Mapping[TaskKey, Task], nodes: Collection[str]) -> dict[str, str]:
-        """Return the requests that nobody will work off, each with the reason."""
+        """Return the requests that the binder will never carry out, each with the reason."""
         reasons = {key: _loss(request, tasks.get(request.task), nodes) for key, request in sorted(self.by_key.items())}
         return {key: reason for key, reason in reasons.items() if reason}
 

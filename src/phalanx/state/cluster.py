@@ -135,7 +135,7 @@ class ClusterState:
             self._reenter([request.task])
 
     def has_request(self, key: TaskKey) -> bool:
-        """Tell whether somebody asked for a task to be bound."""
+        """Tell whether a bind request names the task."""
         return self._binds.plain(key) is not None
 
     def _reenter(self, keys: Iterable[TaskKey]) -> None:

@@ -1,7 +1,7 @@
 """Where a gang may be and where it is: tiers resolved, the HyperNodes it occupies recovered from its running tasks.
 
 Where it is follows from its tasks in every session. The group object keeps it too, but it may be lost or name a HyperNode that is
-gone, and a gang that grows must stay near the members that run, not near what somebody wrote down.
+gone; a gang that grows must stay near the members that run.
 """
 
 from phalanx.model.gang import TopologyConstraint

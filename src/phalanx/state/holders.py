@@ -32,7 +32,7 @@ class HolderTable:
     gangs: "array[int]"
     shapes: "array[int]"
     started: "array[float]"
-    """0 when nobody says."""
+    """0 when unknown."""
     code_by_node: dict[str, int]
     code_by_gang: dict[str, int]
     shape_by_code: Sequence[Shape]

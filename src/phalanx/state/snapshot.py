@@ -105,11 +105,11 @@ class Snapshot:
     """Tasks on nodes that have pod affinity or anti-affinity terms."""
     bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)
     lost_requests: Mapping[str, str] = field(default_factory=dict)
-    """Bind requests that nobody will work off, each with what is wrong."""
+    """Bind requests that the binder will never carry out, each with what is wrong."""
     refused: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Waiting tasks of which some binds failed."""
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
-    """Tasks that only keep a shared device for others."""
+    """Reservation pods: tasks that hold a shared device for those who share it."""
     calm: frozenset[GangKey] = frozenset()
     """Gangs that may take free room in this session but ask nobody to go."""
     full_tree: Mapping[str, Queue] | None = None
