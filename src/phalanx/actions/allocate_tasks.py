@@ -57,7 +57,7 @@ class TaskPlacer:
 
     def place(self, subgroup: SubGroupState, queue: Queue, *, within: Mask | None = None, prefix: str = "") -> Statement | None:
         """Place tasks until the sub-group needs no more; None when it got too few, and nothing is left of the attempt."""
-        session, run = self._session, _Run(self._session, subgroup, queue, within, prefix, self._remembers_failed_roles)
+        session, run = self._session, _TaskRun(self._session, subgroup, queue, within, prefix, self._remembers_failed_roles)
         statement = session.statement()
         tasks = self.tasks_left(subgroup)
         while tasks and run.goes_on:
@@ -71,7 +71,7 @@ class TaskPlacer:
         return None
 
 
-class _Run:
+class _TaskRun:
     """One pass over the tasks of a sub-group."""
 
     def __init__(

@@ -44,7 +44,7 @@ Step: TypeAlias = Callable[[Scope, object], object]
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceSelector:
+class CompiledSelector:
     """A compiled expression that selects devices."""
 
     text: str
@@ -56,11 +56,11 @@ class DeviceSelector:
 
 
 @lru_cache(maxsize=4096)
-def compile_selector(text: str) -> DeviceSelector:
+def compile_selector(text: str) -> CompiledSelector:
     """Return the compiled expression; raises CelSyntaxError when it is outside of what is supported."""
     if len(text) > LONGEST_EXPRESSION:
         raise CelSyntaxError(f"expression of {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
-    return DeviceSelector(text, Parser(text).whole())
+    return CompiledSelector(text, Parser(text).whole())
 
 
 def _decided_by(answer: bool, parts: Sequence[Run]) -> Run:

@@ -143,7 +143,7 @@ def _most_moved(session: Session) -> int:
     return int(str(session.policy.options.get("maxConsolidationPreemptees", 16)))
 
 
-class PreemptAction(_SearchAction):
+class KaiPreemptAction(_SearchAction):
     """Takes room from less important jobs of the same queue."""
 
     name = "preempt"
@@ -161,7 +161,7 @@ class PreemptAction(_SearchAction):
         return f"Pod {task.task.key} was preempted by higher priority workload {gang.key}"
 
 
-class ReclaimAction(_SearchAction):
+class KaiReclaimAction(_SearchAction):
     """Takes room back from queues that have more than their share."""
 
     name = "reclaim"

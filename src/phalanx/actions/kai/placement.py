@@ -24,7 +24,7 @@ from phalanx.state.verdict import FitError
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeChoice:
     """A node for a task, now or once others have left."""
 
     node: int
@@ -73,17 +73,17 @@ class Placer:
 
     def _place_task(self, task: TaskState, statement: Statement, nodes: Mask) -> bool:
         """Place a task on its best node; tell whether there is one. An evicted task whose best node is its own stays there."""
-        place = self.best(task, nodes)
-        if place is None:
+        choice = self.best(task, nodes)
+        if choice is None:
             return False
-        is_home = task.status is Status.RELEASING and task.node == place.node
-        if is_home and self._session.book(SharedGpus).stays(task, place.node) and statement.restore(task):
+        is_home = task.status is Status.RELEASING and task.node == choice.node
+        if is_home and self._session.book(SharedGpus).stays(task, choice.node) and statement.restore(task):
             return True
-        take = statement.allocate if place.is_now and not self._pipelines_only else statement.pipeline
-        take([task], [place.node])
+        take = statement.allocate if choice.is_now and not self._pipelines_only else statement.pipeline
+        take([task], [choice.node])
         return True
 
-    def best(self, task: TaskState, nodes: Mask) -> Place | None:
+    def best(self, task: TaskState, nodes: Mask) -> NodeChoice | None:
         """Return the best node that fits; the smaller name among equals."""
         session, shape = self._session, task.task.shape
         verdict = session.prefilter(task)
@@ -106,7 +106,7 @@ class Placer:
         scores = session.placement_scores(task, nodes)
         node = int(np.where(later, scores, NOT_A_CANDIDATE).argmax())
         is_now = bool(now[node]) and (shape.gpu_share is None or session.book(SharedGpus).is_now(shape.gpu_share, node))
-        return Place(node, is_now)
+        return NodeChoice(node, is_now)
 
     def _note(self, task: TaskState, error: Callable[[], FitError]) -> None:
         """Remember why no node took a task, unless this is a trial and a reason is known: a trial looks at some nodes only, of
