@@ -248,7 +248,11 @@ class _Refusals:
         self._latest: NodeView | None = None
 
     def without(self, node_view: NodeView) -> Mask:
-        """Return the nodes still open. One shape whose nodes only fill up gets the same answer again: only then nothing is kept."""
+        """Return the nodes still open to the role, and close those that refuse this shape.
+
+        As long as all tasks have one shape and nodes only fill up, a node that refuses now refuses later too, and closing it would
+        change nothing: it is left out until a second shape of the role comes.
+        """
         latest, self._latest = self._latest, node_view
         if latest is not None and latest is not node_view:
             latest.refresh()

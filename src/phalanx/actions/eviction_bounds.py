@@ -35,7 +35,7 @@ NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Holdings:
-    """Who holds what where, a column for each: nodes and gangs by number, and amounts."""
+    """Who holds what where, in columns: numbers of nodes and gangs, and amounts."""
 
     nodes: Counts
     gangs: Counts
@@ -123,7 +123,7 @@ class EvictionBounds:
         return queue is not None and queue.is_reclaimable and may_give(self._session, queue)
 
     def _gain(self, key: tuple[object, ...], mine: Gang, request: Request) -> Amounts:
-        """Add up what the victims hold on each node, of what is asked for; `key` says who they are."""
+        """Return what the victims hold on each node, in the rows that are asked for; `key` is that of `victims_of`."""
         rows = tuple(row for row, _ in request.rows)
         if (key, rows) not in self._gains:
             holders, gain = self._holders, np.zeros_like(self._session.ledger.future)

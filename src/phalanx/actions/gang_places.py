@@ -46,7 +46,7 @@ class Places:
 
     @property
     def key(self) -> Hashable:
-        """What gangs have in common that need the same places; None for tasks that other pods matter to."""
+        """A key that is equal for gangs that need the same places; None for tasks that other pods matter to."""
         if not self._is_local:
             return None
         return self._domain.tobytes(), tuple((self._session.class_of(run[0].task.shape), len(run)) for run in self.runs)

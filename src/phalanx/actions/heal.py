@@ -28,7 +28,7 @@ class HealAction:
         settings.done()
 
     def run(self, session: Session) -> None:
-        """Look at every gang once; each stands for itself."""
+        """Evict what is left of stale gangs whose grace is over, and record a verdict on the others; no gang waits for another."""
         for key in sorted(session.gangs):
             gang = session.gangs[key]
             short = stale_parts(gang)
@@ -49,7 +49,7 @@ class HealAction:
         gang.verdicts.append(Verdict.refuse(self.name, STALE, f"{stale.text()}; {outcome}", **numbers))
 
     def _evict(self, session: Session, victims: Sequence[TaskState], stale: "_Stale") -> str:
-        """Evict the rest, unless somebody of it is protected; say what becomes of it."""
+        """Evict what is left, unless a task of it is protected; return a sentence that says which."""
         protected = _protected(session, victims)
         if protected is not None:
             return f"it is left alone, because {protected.task.key} is protected"

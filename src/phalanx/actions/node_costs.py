@@ -36,7 +36,9 @@ class NodeVictims:
         return any(unit.is_whole for unit in self.units)
 
     def cost(self) -> Cost:
-        """No gang broken first; then the least important victims, fewest tasks and gangs, who gives first, least work lost."""
+        """Return what counts against the node, from the left: a broken gang, the priority of the most important victim, how many
+        tasks go, how many gangs are broken, the queue that gives last, and the seconds of work that are lost.
+        """
         broken, tasks = sum(unit.is_whole for unit in self.units), sum(len(unit.tasks) for unit in self.units)
         highest = max((unit.gang.gang.priority for unit in self.units), default=NOTHING[1])
         last = max((unit.turn for unit in self.units), default=0)

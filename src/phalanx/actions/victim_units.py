@@ -45,7 +45,7 @@ class VictimUnit:
 
 
 class VictimUnits:
-    """Knows what may go for one gang; `purpose` is preempt or reclaim."""
+    """Finds the units that may be evicted for one gang; `purpose` is preempt or reclaim."""
 
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
         """Prepare for the gang that needs room."""
@@ -144,7 +144,7 @@ class VictimUnits:
 
 
 def seconds_run(task: Task, now: float) -> int:
-    """Return for how long a task has run; nothing where nobody says when it started."""
+    """Return for how many seconds a task has run; 0 when its start is unknown."""
     return max(int(now - task.started), 0) if task.started else 0
 
 

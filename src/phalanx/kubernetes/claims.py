@@ -287,7 +287,10 @@ class ClaimBook:
         return np.maximum(self._devices.count(demand.selection.accepted), 1)
 
     def _choose(self, demands: "Sequence[_Demand]", node: int) -> dict[str, list[tuple[int, str]]]:
-        """Return devices for each claim on this node, those that nobody has to leave if they are enough; nothing if none are."""
+        """Return devices and their requests for each claim on this node; empty when the node has too few.
+
+        Devices that are free now come first: on those that evicted tasks still use, the task could only be pipelined.
+        """
         now = self._devices.free & ~self._devices.freed
         devices_for = next((free for free in (now, self._devices.free) if self._can_serve(demands, free)[node]), None)
         if devices_for is None:

@@ -95,7 +95,7 @@ class SharedGpus:
                 self._count(number, device, leaving=1, releasing=need)
 
     def _give_back_reserved(self, number: int | None, task: Task) -> None:
-        """Take a reservation out of the books: the device is taken by whoever shares it, and free when nobody does."""
+        """Take a reservation pod out of the ledger: its device is counted with those who share it, and free without any."""
         if number is None:
             return
         amount = task.shape.request.get(GPU, 0)

@@ -70,7 +70,7 @@ class VolumeBook:
         return AttachedVolumes(self._snapshot)
 
     def zone_prefilter(self, shape: Shape) -> Verdict:
-        """Refuse claims whose zone cannot be known: missing, or unbound although nobody waits for a consumer."""
+        """Refuse claims whose zone cannot be known: missing, or unbound although their class does not wait for a consumer."""
         for name in shape.volume_claims:
             claim = self._world.volume_claims.get(f"{shape.namespace}/{name}")
             verdict = self._has_zone(claim) if claim is not None else _claim_not_found(name)

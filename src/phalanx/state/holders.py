@@ -112,7 +112,7 @@ class Holders:
 
 
 class _Codes:
-    """Small numbers for names that somebody uses; a number that nobody uses any more is given out again."""
+    """Small numbers for names in use; the number of a name that is no longer used is given out again."""
 
     def __init__(self) -> None:
         self._users: dict[str, int] = {}

@@ -78,7 +78,7 @@ EMPTY: Mapping[TaskKey, Task] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that a session may know."""
+    """Everything that a session reads."""
 
     now: float
     space: ResourceSpace
@@ -94,7 +94,7 @@ class Snapshot:
     totals: Mapping[str, Totals]
     """What the gangs of each queue hold and ask for."""
     gang_totals: Mapping[GangKey, Totals]
-    """The same of each gang."""
+    """What each gang holds and asks for."""
     active: tuple[GangKey, ...]
     """Gangs that may change in this session; all others are complete and their status is written."""
     hypernodes: HyperTree
@@ -111,7 +111,7 @@ class Snapshot:
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Reservation pods: tasks that hold a shared device for those who share it."""
     calm: frozenset[GangKey] = frozenset()
-    """Gangs that may take free room in this session but ask nobody to go."""
+    """Gangs that may take free room in this session but evict nobody."""
     full_tree: Mapping[str, Queue] | None = None
     """The queues as their objects say, where `queues` is what one scheduler makes of them."""
 

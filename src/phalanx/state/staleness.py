@@ -49,7 +49,7 @@ class Lack:
     is_vital: bool = True
 
     def since(self, gang: Gang, now: float) -> float:
-        """Return when the part became short, as far as anybody knows: never too early, and now if nobody knows."""
+        """Return when the part became short, never too early; `now` when that is unknown."""
         # It could do without the members lost earlier: with the newest losses, as many as are missing now, it became short.
         stamp, losses = stale_since(gang), sorted(_losses(self.tasks), reverse=True)
         missing = self.minimum - self.have

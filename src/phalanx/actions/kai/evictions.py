@@ -22,7 +22,7 @@ from phalanx.state.verdict import Verdict
 
 
 class _SearchAction:
-    """What the three searches share: job after job, each once."""
+    """The loop that consolidation, reclaim and preempt share: each waiting job searches once, in order."""
 
     name = ""
 
@@ -56,14 +56,14 @@ class _SearchAction:
         raise NotImplementedError
 
     def prepare(self, session: Session, gang: GangState) -> None:
-        """Note the state in which the search begins."""
+        """Keep what the search of this job is judged by; called before it begins."""
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
         """Return the queues whose jobs may give."""
         return list(order.by_queue)
 
     def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> bool:
-        """Search victims for one job and carry out what is found; tell whether anything was."""
+        """Search victims for one job and commit the scenario that works; tell whether one did."""
         self.prepare(session, gang)
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
@@ -107,7 +107,7 @@ class ConsolidationAction(_SearchAction):
     name = "consolidation"
 
     def may_try(self, session: Session, gang: GangState) -> bool:
-        """Only jobs that may be preempted themselves, and only if there are enough GPUs in total."""
+        """Tell whether the job is preemptible itself and the cluster has enough GPUs in total: consolidation adds none."""
         if not _most_moved(session) or not is_preemptible(gang) or not super().may_try(session, gang):
             return False
         proportion = session.instance("proportion")
@@ -115,12 +115,12 @@ class ConsolidationAction(_SearchAction):
         return bool(session.book(SharedGpus).free() + 1e-6 >= wanted)
 
     def prepare(self, session: Session, gang: GangState) -> None:
-        """Count the jobs that are moved: not more than a number."""
+        """Start counting the jobs that may be moved for this one."""
         self._moved: set[str] = set()
         self._most = _most_moved(session)
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Every job that may be preempted, up to a number."""
+        """Tell whether a preemptible job may be moved; one job more than the limit may, as in KAI."""
         if self._most < 0 or victim.key in self._moved:
             return True
         if len(self._moved) > self._most:
@@ -129,11 +129,11 @@ class ConsolidationAction(_SearchAction):
         return True
 
     def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
-        """Everybody must have found a new place."""
+        """Tell whether every task that was evicted has a place again."""
         return not gone(units)
 
     def message(self, gang: GangState, task: TaskState) -> str:
-        """In KAI's words."""
+        """Return the message of the eviction, in KAI's words."""
         key = task.task.key
         return f"Pod {key} was preempted and rescheduled due to bin packing (resource consolidation) procedure"
 
@@ -149,15 +149,15 @@ class KaiPreemptAction(_SearchAction):
     name = "preempt"
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
-        """Only its own."""
+        """Return the queue of the job: preemption stays inside it."""
         return [gang.gang.queue]
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Jobs of strictly lower priority in the same queue."""
+        """Tell whether a job of the same queue has a strictly lower priority."""
         return victim.gang.queue == gang.gang.queue and victim.gang.priority < gang.gang.priority
 
     def message(self, gang: GangState, task: TaskState) -> str:
-        """In KAI's words."""
+        """Return the message of the eviction, in KAI's words."""
         return f"Pod {task.task.key} was preempted by higher priority workload {gang.key}"
 
 
@@ -167,7 +167,7 @@ class KaiReclaimAction(_SearchAction):
     name = "reclaim"
 
     def may_try(self, session: Session, gang: GangState) -> bool:
-        """The job's queue must stay within its fair share."""
+        """Tell whether the job's queue would stay within its fair share; records why not."""
         proportion = session.instance("proportion")
         if proportion is None or not super().may_try(session, gang):
             return False
@@ -187,20 +187,20 @@ class KaiReclaimAction(_SearchAction):
         return Reclaimer(leaf, proportion.next_chunk(session, gang), is_preemptible(gang))
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
-        """All others."""
+        """Return all queues but that of the job."""
         return [name for name in order.by_queue if name != gang.gang.queue]
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Jobs of other queues."""
+        """Tell whether a job is in another queue."""
         return victim.gang.queue != gang.gang.queue
 
     def prepare(self, session: Session, gang: GangState) -> None:
-        """Fairness is judged by the state in which the search begins."""
+        """Keep what queues hold now: fairness is judged by the state in which the search begins."""
         self._allocations_at_start = session.instance("proportion").tree.allocations()
         self._reclaimer_at_start = self._reclaimer(session, gang)
 
     def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
-        """Ask the arithmetic of queues; who is moved has lost nothing, unless the option says otherwise."""
+        """Tell whether the victims' queues may lose this; tasks that are only moved count as no loss, unless an option says so."""
         proportion = session.instance("proportion")
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}
@@ -214,7 +214,7 @@ class KaiReclaimAction(_SearchAction):
         return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=proportion.multiplier).ok
 
     def message(self, gang: GangState, task: TaskState) -> str:
-        """In KAI's words."""
+        """Return the message of the eviction, in KAI's words."""
         return f"Pod {task.task.key} was preempted by workload {gang.key}."
 
 
@@ -235,7 +235,7 @@ class StaleGangEvictionAction:
         Arguments(self.name, arguments).done()
 
     def run(self, session: Session) -> None:
-        """Look at every gang once."""
+        """Evict gangs whose grace is over, and ask for another session when the grace of others ends."""
         grace = float(str(session.policy.options.get("stalenessGracePeriodSeconds", 60)))
         for gang in session.gangs.values():
             since = stamp_staleness(session.decisions, gang, session.now) if grace >= 0 else None
