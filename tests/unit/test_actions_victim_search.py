@@ -117,7 +117,7 @@ def test_a_gang_with_a_protected_task_does_not_go(protect: object) -> None:
     assert evicted(crowd().submit(gang, urgent()).run_cycle()) == []
 
 
-def test_a_gang_that_was_promised_places_in_this_session_does_not_lose_its_others() -> None:
+def test_a_gang_that_was_pipelined_in_this_session_does_not_lose_its_others() -> None:
     queues = [build.queue("blue", deserved={"cpu": 1}), build.queue("green", deserved={"cpu": 7})]
     mine = [*running("mine", [0], minimum=2, cpu=2, priorityClassName="high"), build.pod("mine-9", group="mine", cpu=4)]
     cluster = crowd(nodes=2, queues=queues).submit(running("old", [1], cpu=4), mine, urgent(cpu=3, queue="green"))

@@ -1,7 +1,7 @@
 """Who may take room back, and from whom."""
 
 from phalanx.kai.amounts import BOUNDLESS, Figures
-from phalanx.kai.reclaim import Reclaimer, gate_verdict, saturation, victims_verdict, diverging_ancestors
+from phalanx.kai.reclaim import Reclaimer, diverging_ancestors, gate_verdict, saturation, victims_verdict
 from phalanx.kai.shares import QueueShare, QueueTree, build_tree, hold
 from phalanx.state.verdict import Verdict
 

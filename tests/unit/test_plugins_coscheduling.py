@@ -21,7 +21,7 @@ KIND = GROUP_BY_DIALECT["coscheduling"]
 
 def policy(**arguments: Any) -> Policy:
     tier: list[Any] = [{"name": "coscheduling", "arguments": arguments}, "priority", "gang"]
-    actions = [{"name": "allocate", "arguments": {"promisedFirst": True}}]
+    actions = [{"name": "allocate", "arguments": {"nominatedFirst": True}}]
     return build.policy((tier, ("predicates", "nodeorder")), "allocate", configurations=actions)
 
 
