@@ -109,7 +109,7 @@ class _Turn:
         self._session, self._placer = session, placer
         self._domains = DomainSearch(session, placer)
         self._labels = LabelSearch(session, placer)
-        self._number = count(1 << 40)
+        self._number = count(1 << 40)  # who comes again is behind all equals that have not had a turn
 
     def keep_all_nominated(self, gangs_by_queue: dict[str, list[Any]]) -> None:
         """Place gangs on their nominated nodes before anybody else can take the room, be it their queue's turn or not.

@@ -254,7 +254,7 @@ def _other_choices(session: Session, gang: GangState, waiting: list[TaskState], 
     for task in waiting:
         groups.setdefault((session.class_of(task.task.shape), task.task.role), []).append(task)
     if len({kind for kind, _ in groups}) == 1:
-        return
+        return  # any choice needs the same room as the first one
     small_first = sorted(groups.values(), key=lambda tasks: weight(session, tasks[0].task.shape))
     if prod(len(tasks) + 1 for tasks in small_first) > MOST_CHOICES:
         yield tasks_needed(gang, [task for tasks in small_first for task in tasks])
@@ -292,4 +292,4 @@ def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
         chosen += [task for task in waiting if task.task.role == role][:missing]
     missing = gang.gang.min_member - gang.tally.ready - gang.tally.pipelined - gang.tally.pending_best_effort - len(chosen)
     others = [task for task in waiting if task not in chosen][: max(missing, 0)]
-    return chosen + others if chosen or others else waiting[:1]
+    return chosen + others if chosen or others else waiting[:1]  # whole already: it starves for one task more

@@ -42,6 +42,7 @@ class HealAction:
         due = [lack for lack in short if session.now - since[id(lack)] >= grace]
         if not due and grace < inf:
             session.decisions.look_again(min(since.values()) + grace)
+        # One part is named in the message: the one that breaks the whole gang, and of several the one that is short for longest.
         first = min(due or short, key=lambda lack: (not lack.is_vital, since[id(lack)]))
         stale = _Stale(gang, first, session.now - since[id(first)], grace)
         outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.forecast()

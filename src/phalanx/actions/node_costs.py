@@ -82,6 +82,7 @@ class NodeVictimFinder:
         """Take units in their order until the task fits; a whole gang takes the place of what it could spare."""
         chosen: list[VictimUnit] = []
         for unit in line:
+            # A whole gang contains the tasks that it could spare: they must not be counted twice.
             more = [other for other in chosen if other.gang is not unit.gang or not unit.is_whole]
             more.append(unit)
             if asks_each and not self._units.may_go_together(self._task, more):

@@ -28,6 +28,7 @@ def keep_nominated(session: Session, gang: GangState, queue: Queue) -> bool:
             return False
         if session.gang_ready(gang).ok:
             statement.commit()
+            # The descent into HyperNodes did not choose these nodes, so where the gang is now has to be read from its tasks.
             locate_gang(gang, session.snapshot.hypernodes)
         elif session.gang_pipelined(gang):
             statement.keep()

@@ -60,7 +60,7 @@ class _Preemption:
     def __init__(self, session: Session, limits: CandidateLimits | None) -> None:
         self._session, self._limits = session, limits
         self._tasks: dict[str, list[TaskState]] = {}
-        self._number = count(1 << 40)
+        self._number = count(1 << 40)  # who comes again is behind all equals that have not had a turn
 
     def between_gangs(self, heap: list[Any], queue: Queue) -> None:
         """Give each starving gang of the queue its turn; one whose last task got a place may come again."""
@@ -146,6 +146,7 @@ class _Preemption:
         if not dry_run.could_fit(node, victims):
             return False
         line, voters = victims_in_order(session, victims, task), session.voters()
+        # Its own statement: what was evicted here goes back if it is not enough, and what other nodes gave for the gang stays.
         part = session.statement()
         while line and not self._has_room(task, queue, dry_run, node):
             victim = line.pop(0)

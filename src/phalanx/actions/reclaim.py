@@ -1,4 +1,9 @@
-"""Let queues that have less than they deserve take it back from queues that have more."""
+"""Let queues that have less than they deserve take it back from queues that have more.
+
+This is Volcano's action, with its corners: nodes come in their order and not by score, a node without anybody to reclaim from is
+passed over even if it has room, and filters are not asked again once victims are gone. `gangreclaim` with fewest victims has none
+of them.
+"""
 
 from collections.abc import Mapping
 from heapq import heappop

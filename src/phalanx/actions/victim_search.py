@@ -153,12 +153,13 @@ class VictimSearch:
 
         if not is_alone(self._session, task):
             return make()
+        # Whoever shares a list must see the same victims in the same order: who may go, who gives first, and which nodes there are.
         key = (
             self._session.class_of(task.task.shape), self._queue.name, self._units.givers, self._gang.gang.priority,
             self._bounds.victims_of(self._gang, self._room_request.purpose), nodes.tobytes(),
         )  # fmt: skip
         costs = self._cost_table.costs(key, make)
-        if self._evicted:
+        if self._evicted:  # for an earlier run of tasks: costs of this list are no longer those of an untouched session
             costs.keep()
         return costs
 
@@ -272,6 +273,7 @@ class VictimSearch:
 
     def _evict(self, unit: VictimUnit) -> None:
         statement = self._session.trial()
+        # Not only its own nodes: a gang that loses a task can spare one less on every node where it runs.
         self._touched.update(task.node for task in unit.gang.tasks if task.node >= 0)
         for task in unit.tasks:
             statement.evict(task, action=self._room_request.action, preemptor=self._gang.key, reason=self._reason(unit))
@@ -345,6 +347,8 @@ class VictimSearch:
         """Commit the evictions and pipeline the tasks, if that makes the gang whole; without victims it may start at once."""
         if not self._evicted and self._start(places):
             return True
+        # `fit` counts, or packs by sizes; only taking the places asks every filter. They can still refuse, and then nothing is
+        # done.
         statement = self._session.trial()
         if not places.take(statement) or not self._gang.is_pipelined or not self._session.gang_pipelined(self._gang):
             statement.discard()

@@ -133,6 +133,7 @@ class VictimUnits:
 
     def _find_whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
         """Return all of a gang as one unit, unless one of its tasks is protected or was given a place in this session."""
+        # Its members of this session cannot be evicted: they do not run yet. Evicting the others would leave a part of it.
         if any(gang.tally.counts[status] for status in _JUST_PLACED):
             return None
         tasks = [task for task in gang.tasks if task.status in EVICTABLE]
@@ -162,6 +163,7 @@ def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
         marks = (task.gang.key, ""), (task.gang.key, f"role {task.task.role}"), (task.gang.key, f"part {task.subgroup.id}")
         if task.gang.gang.goes_whole:
             continue
+        # A broken gang does nothing with what it holds, so all of it can go; how it broke does not matter here.
         if not wholes[task.gang.key] or _can_spare(task, *(taken[mark] for mark in marks)):
             taken.update(marks)
             spare.append(task)

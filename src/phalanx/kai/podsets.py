@@ -82,6 +82,7 @@ def next_tasks(session: Session, gang: GangState, *, counts_evicted: bool = Fals
 
     `counts_evicted` takes tasks that this session evicts as waiting ones, as a search for victims does.
     """
+    # Beyond the minimum one task at a time: so extra tasks compete with other jobs for each place.
     leaves = leaves_in_order(pod_sets(gang))
     short = [leaf for leaf in leaves if not leaf.is_satisfied]
     if short:

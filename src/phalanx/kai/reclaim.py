@@ -93,6 +93,7 @@ class _Losses:
 
 
 def _loss_verdict(reclaimer: Reclaimer, leaf: QueueShare, units: Sequence[Figures], losses: _Losses) -> Verdict:
+    # Siblings are compared, not leaves: a department may give what its team deserves, if the department has too much.
     mine, theirs = diverging_ancestors(reclaimer.leaf, leaf)
     is_owed = losses.within_quota(mine, reclaimer.chunk)
     share = allocatable(theirs)
@@ -112,6 +113,8 @@ def _gain_verdict(reclaimer: Reclaimer, queue: QueueShare, losses: _Losses, mult
         for resource in (resource for resource in EVERY if involved[resource] > 0):
             mine = saturation(after[resource], queue.fair_share[resource])
             theirs = saturation(losses.held(sibling)[resource], sibling.fair_share[resource])
+            # Below its share the reclaimer may always take. Above it, only from one that is fuller afterwards: otherwise that one
+            # could reclaim the same room in the next session.
             if mine > 1 and sibling.fair_share[resource] > 0 and mine * multiplier >= theirs:
                 return _better_off(queue, sibling, resource)
     return _nonpreemptible_verdict(queue, losses.nonpreemptible(queue), reclaimer)

@@ -90,6 +90,7 @@ def build_tree(queues: Iterable[QueueShare]) -> QueueTree:
         below.setdefault(queue.parent_name, []).append(queue)
     roots = below.get("", [])
     kept = list(roots)
+    # From the top down: queues of a circle, or below a missing parent, are never reached and so left out.
     for queue in kept:  # grows while it is walked
         queue.children = below.get(queue.name, [])
         for child in queue.children:
@@ -216,6 +217,7 @@ class _Portion:
 
 def _divide(siblings: Sequence[QueueShare], resource: int, total: float, k_value: float) -> list[float]:
     portions = [_quota(queue, resource, total) for queue in siblings]
+    # Quotas may exceed what there is. Then nothing is left to divide, but no quota is cut.
     left = _rounded(total - sum(portion.got for portion in portions))
     groups = _by_priority(portions) if left > 0 else []
     for group in groups:

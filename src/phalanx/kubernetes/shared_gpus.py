@@ -161,6 +161,7 @@ class SharedGpus:
         for place, device in enumerate(self.choose(share, node)):
             is_new = device is None
             if device is None:
+                # The name is the group that the pod is bound with: known before the device is, and the same in every session.
                 device = self._device(node, f"{task.task.uid}-{self._session.node_name(node)}-{place}")
                 device.is_pipelined = kind is not Kind.ALLOCATE
                 self._open(node, now=not device.is_pipelined)
@@ -218,6 +219,7 @@ class SharedGpus:
         assert share is not None
         need = self.need(share, node)
         places = self._assigned[id(task)]
+        # In reverse, so that a device that was opened here has lost all users that came after before it is closed.
         for name, is_new in reversed(places.pop()):
             device = self._device(node, name)
             self._count(node, device, users=-1, taken=-need)

@@ -205,6 +205,7 @@ class ClusterState:
             return gang.own_priority
         if not gang.follows_pods:
             return self._priorities.get(gang.priority_class, default)
+        # The class counts with its present value. A pod has the value of the time when it was created, also of a class now gone.
         ranks = {(task.priority_class, task.rank) for task in self.members(gang.key).values()}
         return max((self._priorities.get(name, rank or default) for name, rank in ranks), default=default)
 
@@ -303,6 +304,7 @@ def is_inactive(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     statuses = [task.status for task in members.values()]
     if not statuses or not all(status in _STEADY for status in statuses):
         return False
+    # Its status says how many members run: it has to be written again when that has changed.
     if gang.reported is not None and gang.reported != counts_by_role(members.values(), gang.reported):
         return False
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
@@ -312,6 +314,7 @@ def is_inactive(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     is_reported = (gang.phase == "Running" and "Scheduled" in types) or not gang.has_object
     if not is_reported or ready < gang.min_member:
         return False
+    # Only roles and sub-groups need the state of a session to count them, which costs as much as opening the gang in one.
     has_parts = bool(gang.subgroups or gang.role_minima)
     return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))
 

@@ -165,6 +165,7 @@ class GangState:
 
     def _join_all(self, members: list[tuple[Task, int]]) -> None:
         """Enter members that all count alike: there are no roles and no sub-groups."""
+        # Most gangs are like this, and every session makes the state of all active ones: it pays to count without `_count`.
         self.tasks = [TaskState(task, self, node) for task, node in members]
         subgroup, counts = self._subgroup(self.gang.key, None), self.tally.counts
         subgroup.tasks = list(self.tasks)

@@ -153,6 +153,7 @@ def _lacks_of(gang: GangState, policy: SubGroup) -> Iterator[Lack]:
     If others could make up for some of them, or if they are not there at all, nobody can tell which loss was one too many: then the
     number of sub-groups is what is short.
     """
+    # Sub-groups come into being with their first pod: one of which nothing is left is not in the list, only the number is short.
     parts = [part for part in gang.subgroups.values() if part.policy is policy]
     short = [part for part in parts if not part.is_pipelined]
     missing = policy.min_subgroups - (len(parts) - len(short))

@@ -142,6 +142,7 @@ class WaitingOrder:
 
     def _insert(self, key: str, gang: GangState) -> None:
         name = gang.gang.queue
+        # Jobs that no longer wait are dropped here and not when they are found: taking one out moves all places behind it.
         line = [entry for entry in self.by_queue.get(name, []) if entry[1] != key and entry[1] not in self.gone]
         insort(line, (self._session.gang_key(gang), key))
         self.by_queue[name] = line

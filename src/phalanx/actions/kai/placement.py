@@ -90,6 +90,7 @@ class Placer:
         if not verdict.ok:
             self._note(task, lambda: FitError.same_everywhere(int(nodes.sum()), verdict.message))
             return None
+        # `later` decides and `now` only says how: free room that pipelined tasks of others wait for is not to be had.
         request = session.request_of(shape)
         later = fits(session.ledger.future, request) & session.node_view(shape).allowed & nodes
         now = fits(session.ledger.idle, request)

@@ -74,6 +74,7 @@ class Solver:
             statement, recorded = found
             if count == len(tasks) and is_whole(self._gang):
                 return statement
+            # Only victims are kept. Places are found anew with one task more: the best ones for few tasks may be wrong for all.
             statement.discard()
         return None
 
@@ -83,6 +84,7 @@ class Solver:
         """Return the first scenario that works, with its victims; None when the line of victims ends before."""
         potential: list[VictimUnit] = []
         line.skip([task for unit in recorded for task in unit])
+        # One task more may fit without a new victim. Without any victim nothing is tried: `allocate` has done that already.
         if recorded and (statement := self._simulate(tasks, recorded, potential, judge)):
             return statement, self._victims(statement, recorded)
         while unit := line.pop():
