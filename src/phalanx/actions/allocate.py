@@ -54,12 +54,12 @@ class AllocateAction:
             in_order = sorted((session.queues[name] for name in gangs_by_queue), key=cmp_to_key(session.queue_compare))
             order = [queue.name for queue in in_order]
             session.trace.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
-        turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
+        allocator = _GangAllocator(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
         if self._keeps_nominated:
-            turn.keep_places(gangs_by_queue)
-            turn.keep_all_nominated(gangs_by_queue)
+            allocator.keep_places(gangs_by_queue)
+            allocator.keep_all_nominated(gangs_by_queue)
         if self._completes_broken:
-            turn.complete_broken(gangs_by_queue)
+            allocator.complete_broken(gangs_by_queue)
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue)
@@ -69,7 +69,7 @@ class AllocateAction:
                 continue
             gangs = gangs_by_queue[queue.name]
             if gangs:
-                turn.take(gangs, queue)
+                allocator.try_first(gangs, queue)
                 queues.push(queue)
 
     def _gangs_by_queue(self, session: Session) -> dict[str, list[Any]]:
@@ -102,8 +102,8 @@ def _record_refusal(gangs: list[Any], verdict: Any) -> None:
         gang.verdicts.append(verdict)
 
 
-class _Turn:
-    """Tries the first gang of a queue; a gang that was committed and has tasks left goes back in line."""
+class _GangAllocator:
+    """Places gangs one by one; a gang that was committed and has tasks left goes back in line."""
 
     def __init__(self, session: Session, placer: TaskPlacer) -> None:
         self._session, self._placer = session, placer
@@ -143,7 +143,7 @@ class _Turn:
             held.discard()
             return False
         held.merge(more)
-        return self._finish(gang, held)
+        return self._commit_or_keep(gang, held)
 
     def _queue_of(self, gang: GangState) -> Queue:
         return self._session.queues[gang.gang.queue]
@@ -163,7 +163,7 @@ class _Turn:
             return True
         return self._session.gang_ready(gang).ok and self._placer.has_tasks_left(gang)
 
-    def take(self, gangs: list[Any], queue: Queue) -> None:
+    def try_first(self, gangs: list[Any], queue: Queue) -> None:
         self._try(heappop(gangs)[-1], gangs, queue)
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
@@ -180,9 +180,9 @@ class _Turn:
     def _allocate_flat(self, gang: GangState, queue: Queue) -> bool:
         subgroup = next(iter(gang.subgroups.values()))
         statement = self._placer.place(subgroup, queue)
-        return statement is not None and self._finish(gang, statement)
+        return statement is not None and self._commit_or_keep(gang, statement)
 
-    def _finish(self, gang: GangState, statement: Statement) -> bool:
+    def _commit_or_keep(self, gang: GangState, statement: Statement) -> bool:
         """Commit what was placed if that makes the gang ready, and tell whether it does.
 
         Otherwise the places stay taken until the session ends: the gang is pipelined, and nobody behind it may use them.

@@ -102,7 +102,7 @@ class _TaskRun:
             return
         verdict = self._session.prefilter(first)
         if not verdict.ok:
-            self._fail(tasks.pop(), FitError.same_everywhere(self._asked_nodes(), verdict.message))
+            self._fail(tasks.pop(), FitError.same_everywhere(self._node_count(), verdict.message))
             return
         batch = self._take_batch(tasks, room.tasks)
         self._place_batch(batch, tasks, statement)
@@ -139,7 +139,7 @@ class _TaskRun:
         # The first task without a node is tried and fails, those behind it are still untried: they may differ, or need no node.
         if placed < len(batch):
             tasks.extend(reversed(batch[placed + 1 :]))
-            self._no_node(batch[placed])
+            self._record_no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
             self.goes_on = False
 
@@ -191,7 +191,7 @@ class _TaskRun:
         if not role or not self._remembers:
             return self._within
         refusals = self._refusals.setdefault(role, _Refusals(self._within, len(self._session.snapshot.nodes)))
-        return refusals.without(node_view)
+        return refusals.open_nodes(node_view)
 
     def _nominated(self, task: TaskState, own: OwnFilters) -> tuple[list[int], list[int]] | None:
         """Return the nominated node alone if the task may go there."""
@@ -203,7 +203,7 @@ class _TaskRun:
                 return ([number], []) if is_now else ([], [number])
         return None
 
-    def _no_node(self, task: TaskState) -> None:
+    def _record_no_node(self, task: TaskState) -> None:
         node_view = self._session.node_view(task.task.shape)
         within, own = self._not_refused(task, node_view), self._own_filters(task, node_view)
         # As in Volcano a node that cannot be scored, because of an invalid preference, takes no task and gives no reason.
@@ -232,7 +232,7 @@ class _TaskRun:
         task.refusal = verdict
         self._session.trace.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
 
-    def _asked_nodes(self) -> int:
+    def _node_count(self) -> int:
         return len(self._session.snapshot.nodes) if self._within is None else int(self._within.sum())
 
 
@@ -247,7 +247,7 @@ class _Refusals:
         self._counts: Counter[str] = Counter()
         self._latest: NodeView | None = None
 
-    def without(self, node_view: NodeView) -> Mask:
+    def open_nodes(self, node_view: NodeView) -> Mask:
         """Return the nodes still open to the role, and close those that refuse this shape.
 
         As long as all tasks have one shape and nodes only fill up, a node that refuses now refuses later too, and closing it would

@@ -50,7 +50,7 @@ def waiting_tasks(session: Session, gang: GangState) -> list[TaskState]:
     return session.sorted_tasks(waiting)[::-1]
 
 
-def why_this_one(voters: Sequence[str], victims: Sequence[TaskState], line: Sequence[TaskState], node: str) -> str:
+def victim_reason(voters: Sequence[str], victims: Sequence[TaskState], line: Sequence[TaskState], node: str) -> str:
     """Say who let the next victim go and where it stood among those of its node; `line` are the ones behind it."""
     return f"let go by {', '.join(voters)}; number {len(victims) - len(line)} of {len(victims)} in the order of victims on {node}"
 

@@ -57,7 +57,7 @@ class EvictionBounds:
         self._session = session
         self._victims: dict[Hashable, Mask] = {}
         self._gains: dict[Hashable, Amounts] = {}
-        self._rates: dict[tuple[str, int, int], tuple[float, float]] = {}
+        self._most_per_unit_by_key: dict[tuple[str, int, int], tuple[float, float]] = {}
 
     def changed(self, operation: Operation, undone: bool) -> None:
         """Keep the sums whatever the operation is.
@@ -66,7 +66,7 @@ class EvictionBounds:
         high, which is the side it may be wrong on. Sums that followed every eviction on trial would cost more than they save.
         """
 
-    def may_hold(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
+    def may_fit(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
         """Tell whether equal tasks of a gang could find room if everybody left who may; False too when nobody may."""
         request, future = self._session.request_of(tasks[0].task.shape), self._session.ledger.future
         givers = self._givers(gang.gang) if purpose == "reclaim" else ()
@@ -98,7 +98,7 @@ class EvictionBounds:
         key, future = self.victims_of(gang, purpose), self._session.ledger.future
         found = dict.fromkeys(np.flatnonzero(copies(future, request) > 0).tolist(), NOTHING)
         has_room = copies(future + self._gain(key, gang.gang, request), request) > 0
-        pairs, may_go = self._pairs, self._mask(key, gang.gang)[self._pairs.gangs] & has_room[self._pairs.nodes]
+        pairs, may_go = self._pairs, self._victim_mask(key, gang.gang)[self._pairs.gangs] & has_room[self._pairs.nodes]
         nodes, gangs = pairs.nodes[may_go], pairs.gangs[may_go]
         if not len(nodes):
             return found
@@ -108,7 +108,7 @@ class EvictionBounds:
         spares = self._may_spare[gangs]
         broken = np.where(spares, 0, np.where(suffices, 1, 2))
         tasks = np.where(spares, 1, self._sizes[gangs] + ~suffices)
-        lost = np.where(spares, 0, self._lost[gangs])
+        lost = np.where(spares, 0, self._seconds_lost[gangs])
         columns = (nodes, (broken > 0).astype(np.int64), self._priorities[gangs], tasks, broken, np.zeros_like(nodes), lost)
         # The cheapest row of each node: sort by node and cost, and keep the first row of each node.
         order = np.lexsort(columns[::-1])
@@ -127,14 +127,14 @@ class EvictionBounds:
         rows = tuple(row for row, _ in request.rows)
         if (key, rows) not in self._gains:
             holders, gain = self._holders, np.zeros_like(self._session.ledger.future)
-            chosen = self._mask(key, mine)[holders.gangs]
+            chosen = self._victim_mask(key, mine)[holders.gangs]
             for row in rows:
                 held = np.bincount(holders.nodes[chosen], weights=holders.requests[row, chosen], minlength=gain.shape[1])
                 gain[row] = held.astype(np.int64)
             self._gains[key, rows] = gain
         return self._gains[key, rows]
 
-    def _mask(self, key: tuple[object, ...], mine: Gang) -> Mask:
+    def _victim_mask(self, key: tuple[object, ...], mine: Gang) -> Mask:
         """Mark the gangs that may lose tasks, by their number."""
         if key not in self._victims:
             if key[:1] == ("preempt",):
@@ -173,20 +173,20 @@ class EvictionBounds:
         surplus = self._session.queue_surplus(self._session.queues[name])
         most = 0.0
         for other in np.flatnonzero(surplus):
-            per_unit, largest = self._rate(name, row, int(other))
+            per_unit, largest = self._most_per_unit(name, row, int(other))
             most = max(most, per_unit * (float(surplus[other]) + largest))
         return most
 
-    def _rate(self, name: str, row: int, other: int) -> tuple[float, float]:
+    def _most_per_unit(self, name: str, row: int, other: int) -> tuple[float, float]:
         """Return how much of a resource goes with one unit of another at most, and the most that one task has of the other."""
-        if (name, row, other) not in self._rates:
-            held = self._holders.requests[:, self._mask((name,), self._gangs[0])[self._holders.gangs]]
+        if (name, row, other) not in self._most_per_unit_by_key:
+            held = self._holders.requests[:, self._victim_mask((name,), self._gangs[0])[self._holders.gangs]]
             asking = held[:, held[row] > 0]
             # A task that asks for none of the other resource can go without using up its surplus: then there is no bound.
             has_all = bool((asking[other] > 0).all())
             per_unit = float((asking[row] / asking[other]).max(initial=0.0)) if has_all else float("inf")
-            self._rates[name, row, other] = (per_unit, float(asking[other].max(initial=0)))
-        return self._rates[name, row, other]
+            self._most_per_unit_by_key[name, row, other] = (per_unit, float(asking[other].max(initial=0)))
+        return self._most_per_unit_by_key[name, row, other]
 
     @cached_property
     def _pairs(self) -> _Holdings:
@@ -206,7 +206,7 @@ class EvictionBounds:
         return np.bincount(self._holders.gangs, minlength=len(self._gangs))
 
     @cached_property
-    def _lost(self) -> Counts:
+    def _seconds_lost(self) -> Counts:
         """Add up for how long what each gang has that could go has run."""
         sums = np.bincount(self._holders.gangs, weights=self._holders.seconds, minlength=len(self._gangs))
         return sums.astype(np.int64)

@@ -17,7 +17,7 @@ import numpy as np
 
 from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks
 from phalanx.actions.eviction_bounds import EvictionBounds
-from phalanx.actions.gang_places import weight
+from phalanx.actions.gang_places import dominant_share
 from phalanx.actions.node_costs import NodeCostTable
 from phalanx.actions.queue_heap import Heap
 from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
@@ -98,11 +98,11 @@ class _Attempt:
             return
         waiting = self._waiting()
         if self._action.victims == "fewest":
-            for needed in choices(self._session, self._gang, waiting):
+            for needed in member_choices(self._session, self._gang, waiting):
                 if self._may_take_all(needed) and any(self._make_room(domain, needed) for _, domain in self._domains()):
                     return
         elif waiting and self._may_take_all(waiting):
-            any(self._clear(domain, hypernode, waiting) for hypernode, domain in self._domains())
+            any(self._evict_bundles(domain, hypernode, waiting) for hypernode, domain in self._domains())
 
     def _is_hopeless(self) -> bool:
         """Tell whether a gang of equal tasks may take nothing, or asks for more than evictions could free; False for other gangs.
@@ -117,7 +117,7 @@ class _Attempt:
         if not self._may_take(tasks[0]):
             return True
         needed = tasks_needed(self._gang, tasks)
-        return bool(needed) and not self._action.bounds.may_hold(self._gang, needed, self._action.purpose)
+        return bool(needed) and not self._action.bounds.may_fit(self._gang, needed, self._action.purpose)
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
@@ -157,7 +157,7 @@ class _Attempt:
             domain[self._tree.members[hypernode]] = True
             yield hypernode, domain
 
-    def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
+    def _evict_bundles(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
         """Evict bundles one after the other until the gang fits into the domain; tell whether it did, and decide it if so."""
         finder = VictimBundles(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
         with self._session.statement() as statement:
@@ -182,7 +182,7 @@ class _Attempt:
         if not self._has_room(domain, waiting):
             return False
         if self._session.is_local(shape) and len({self._session.class_of(task.task.shape) for task in waiting}) == 1:
-            return self._session.node_view(shape).room_in(domain) >= self._fewest(waiting)
+            return self._session.node_view(shape).room_in(domain) >= self._smallest_subgroup(waiting)
         return True
 
     def _has_room(self, domain: Mask, waiting: list[TaskState]) -> bool:
@@ -192,7 +192,7 @@ class _Attempt:
         need = sum(self._session.request_of(task.task.shape).amounts for task in waiting)
         return bool(np.all((room >= need) | (need == 0)))
 
-    def _fewest(self, waiting: list[TaskState]) -> int:
+    def _smallest_subgroup(self, waiting: list[TaskState]) -> int:
         """Return the size of the smallest sub-group; no fewer tasks are ever placed."""
         return min(Counter(task.subgroup.id for task in waiting).values())
 
@@ -240,22 +240,22 @@ class _Attempt:
         return f"reclaimed from queue {theirs} for gang {self._gang.key} of queue {self._queue.name}; {what}"
 
 
-def choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
+def member_choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
     """Yield the ways to make the gang whole: the first tasks in their order, then, if tasks differ, others, small ones first."""
     first = tasks_needed(gang, waiting)
     if first:
         yield first
     if len(first) < len(waiting):
-        yield from _other_choices(session, gang, waiting, len(first))
+        yield from _other_member_choices(session, gang, waiting, len(first))
 
 
-def _other_choices(session: Session, gang: GangState, waiting: list[TaskState], count: int) -> Iterator[list[TaskState]]:
+def _other_member_choices(session: Session, gang: GangState, waiting: list[TaskState], count: int) -> Iterator[list[TaskState]]:
     groups: dict[tuple[Hashable, str], list[TaskState]] = {}
     for task in waiting:
         groups.setdefault((session.class_of(task.task.shape), task.task.role), []).append(task)
     if len({kind for kind, _ in groups}) == 1:
         return  # any choice needs the same room as the first one
-    small_first = sorted(groups.values(), key=lambda tasks: weight(session, tasks[0].task.shape))
+    small_first = sorted(groups.values(), key=lambda tasks: dominant_share(session, tasks[0].task.shape))
     if prod(len(tasks) + 1 for tasks in small_first) > MOST_CHOICES:
         yield tasks_needed(gang, [task for tasks in small_first for task in tasks])
         return

@@ -39,9 +39,9 @@ class Places:
         """Sort the tasks into runs of one class each, those with the largest tasks first: small ones fit into what these leave."""
         self._session, self._queue, self._domain = session, queue, domain
         self.runs = list(_by_class(session, tasks).values())
-        self.runs.sort(key=lambda run: weight(session, run[0].task.shape), reverse=True)
+        self.runs.sort(key=lambda run: dominant_share(session, run[0].task.shape), reverse=True)
         self.tasks = [task for run in self.runs for task in run]
-        self._is_local = all(is_alone(session, task) for task in self.tasks)
+        self._is_local = all(is_independent(session, task) for task in self.tasks)
         self._budget = Budget(MOST_CELLS)
 
     @property
@@ -74,7 +74,7 @@ class Places:
             return True
         statement.rollback(mark)
         nodes = self._search(starts_now)
-        if nodes is not None and self._take_these(nodes, statement, starts_now):
+        if nodes is not None and self._take_given(nodes, statement, starts_now):
             return True
         statement.rollback(mark)
         return False
@@ -107,7 +107,7 @@ class Places:
             _put(statement, task, node, starts_now)
         return True
 
-    def _take_these(self, nodes: list[int], statement: Statement, starts_now: bool) -> bool:
+    def _take_given(self, nodes: list[int], statement: Statement, starts_now: bool) -> bool:
         for task, node in zip(self.tasks, nodes, strict=True):
             if not self._open_to(task, starts_now)[node] or not self._has_quota(task):
                 return False
@@ -134,21 +134,21 @@ class Places:
         room = np.minimum(ledger.idle, ledger.future) if starts_now else ledger.future
         runs = sorted(self.runs, key=len)  # the work grows with the sizes of all classes but the last: let that be the largest
         requests = [self._session.request_of(run[0].task.shape) for run in runs]
-        caps = [self._most(run, request, room, starts_now) for run, request in zip(runs, requests, strict=True)]
+        caps = [self._most_per_node(run, request, room, starts_now) for run, request in zip(runs, requests, strict=True)]
         found = pack(room, Load([len(run) for run in runs], [request.amounts for request in requests], caps), self._budget)
         if found is None:
             return None
         nodes = {id(run): np.repeat(np.arange(len(counts)), counts).tolist() for run, counts in zip(runs, found, strict=True)}
         return [node for run in self.runs for node in nodes[id(run)]]
 
-    def _most(self, run: list[TaskState], request: Request, room: Amounts, starts_now: bool) -> Counts:
+    def _most_per_node(self, run: list[TaskState], request: Request, room: Amounts, starts_now: bool) -> Counts:
         """Return how many tasks of a run each node would take if there were no others."""
         shape, is_open = run[0].task.shape, self._open_to(run[0], starts_now)
         counts = np.minimum(copies(room, request), self._session.node_room(shape, slice(None)))
         return np.where(is_open, counts, 0)
 
 
-def is_alone(session: Session, task: TaskState) -> bool:
+def is_independent(session: Session, task: TaskState) -> bool:
     """Tell whether nothing but room and its shape decides where a task may go: no other pods, and no filter of its own."""
     return session.is_local(task.task.shape) and not has_own_filters(session, task)
 
@@ -160,7 +160,7 @@ def _by_class(session: Session, tasks: list[TaskState]) -> dict[Hashable, list[T
     return found
 
 
-def weight(session: Session, shape: Shape) -> float:
+def dominant_share(session: Session, shape: Shape) -> float:
     """Return the largest part of the cluster that a task takes of any resource."""
     total = session.ledger.allocatable.sum(axis=1)
     return max((amount / max(int(total[row]), 1) for row, amount in session.request_of(shape).rows), default=0.0)

@@ -58,7 +58,7 @@ class NodeVictimFinder:
         if self._covers(room):
             return NodeVictims(())
         best: NodeVictims | None = None
-        for line in self._units.lines(node, self._task):
+        for line in self._units.orders_on(node, self._task):
             chosen = self._choose_from(line, node)
             if chosen and (best is None or NodeVictims(chosen).cost() < best.cost()):
                 best = NodeVictims(chosen)
@@ -139,7 +139,7 @@ class NodeCosts:
         """List a node."""
         heappush(self._heap, (cost, node))
 
-    def keep(self, *also: tuple[Cost, int]) -> None:
+    def remember(self, *also: tuple[Cost, int]) -> None:
         """Remember the list as it was before this search evicted anybody, with the entry that was just taken off it."""
         if self._kept is None:
             self._kept = [*self._heap, *also]
@@ -189,6 +189,6 @@ class NodeCostTable:
         """
         return self._hopeless.get(key) == version
 
-    def give_up(self, key: Hashable, version: int) -> None:
+    def mark_hopeless(self, key: Hashable, version: int) -> None:
         """Remember that the search fails in this state of the session."""
         self._hopeless[key] = version

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from phalanx.actions.dry_run import DryRun, gang_heap, passes_own_filters, starving_gangs, waiting_tasks, why_this_one
+from phalanx.actions.dry_run import DryRun, gang_heap, passes_own_filters, starving_gangs, victim_reason, waiting_tasks
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
@@ -150,7 +150,7 @@ class _Preemption:
         part = session.statement()
         while line and not self._has_room(task, queue, dry_run, node):
             victim = line.pop(0)
-            why = why_this_one(voters, victims, line, session.node_name(node))
+            why = victim_reason(voters, victims, line, session.node_name(node))
             part.evict(victim, action="preempt", preemptor=task.gang.key, reason=f"{_rule(task, victim)}; {why}")
         if not self._has_room(task, queue, dry_run, node):
             part.discard()

@@ -60,7 +60,7 @@ class VictimBundles:
         bundles = [VictimBundle(gang, True, safe)] if safe else []
         if self._allows_whole and rest:
             bundles.append(
-                VictimBundle(gang, False, rest, self._worth(rest, [task for task in gang.tasks if task.node >= 0], need))
+                VictimBundle(gang, False, rest, self._value_of(rest, [task for task in gang.tasks if task.node >= 0], need))
             )
         return bundles
 
@@ -87,7 +87,7 @@ class VictimBundles:
                     roles[task.task.role] -= 1
         return spare
 
-    def _worth(self, inside: list[TaskState], everywhere: list[TaskState], need: Amounts) -> float:
+    def _value_of(self, inside: list[TaskState], everywhere: list[TaskState], need: Amounts) -> float:
         """Return the part of the need that a bundle covers, relative to all that its gang loses; 0 when it loses nothing."""
         local, total = self._sum(inside), self._sum(everywhere)
         rows = np.flatnonzero(need)

@@ -32,7 +32,7 @@ from itertools import combinations, islice
 
 from phalanx.actions.dry_run import DryRun
 from phalanx.actions.eviction_bounds import EvictionBounds
-from phalanx.actions.gang_places import Places, is_alone
+from phalanx.actions.gang_places import Places, is_independent
 from phalanx.actions.node_costs import UNKNOWN, NodeCosts, NodeCostTable, NodeVictimFinder
 from phalanx.actions.victim_units import Importance, VictimUnit, VictimUnits, is_whole, spare_of
 from phalanx.model.queue import ROOT, Queue
@@ -87,7 +87,7 @@ class VictimSearch:
             self._put_back_needless(places)
             is_done = self._carry_out(places)
         elif key is not None:
-            self._cost_table.give_up(key, self._session.version)
+            self._cost_table.mark_hopeless(key, self._session.version)
         self._release(list(self._evicted))
         self._cost_table.end_trial(self._touched, restores=self._was_put_back)
         return is_done
@@ -151,7 +151,7 @@ class VictimSearch:
             request = self._session.request_of(task.task.shape)
             return NodeCosts(nodes, self._bounds.least_costs(self._gang, request, self._room_request.purpose))
 
-        if not is_alone(self._session, task):
+        if not is_independent(self._session, task):
             return make()
         # Whoever shares a list must see the same victims in the same order: who may go, who gives first, and which nodes there are.
         key = (
@@ -160,7 +160,7 @@ class VictimSearch:
         )  # fmt: skip
         costs = self._cost_table.costs(key, make)
         if self._evicted:  # for an earlier run of tasks: costs of this list are no longer those of an untouched session
-            costs.keep()
+            costs.remember()
         return costs
 
     def _next_place(self, costs: NodeCosts, finder: NodeVictimFinder, dry_run: DryRun) -> int | None:
@@ -177,7 +177,7 @@ class VictimSearch:
             if offer.cost() > cost:
                 costs.push(offer.cost(), node)
                 continue
-            costs.keep((cost, node))
+            costs.remember((cost, node))
             for unit in offer.units:
                 self._evict(unit)
             if dry_run.passes(node):
@@ -199,7 +199,7 @@ class VictimSearch:
 
     def _all_units(self, tasks: list[TaskState]) -> Iterator[VictimUnit]:
         nodes = range(len(self._session.snapshot.nodes))
-        return (unit for node in nodes for line in self._units.lines(node, tasks[0]) for unit in line)
+        return (unit for node in nodes for line in self._units.orders_on(node, tasks[0]) for unit in line)
 
     def _plan_starting_with(self, first: VictimUnit, places: Places) -> bool:
         self._evict(first)
@@ -220,7 +220,7 @@ class VictimSearch:
         ]
         while heap:
             importance, node = heappop(heap)
-            unit = min(self._units.on(node, tasks[0]), key=VictimUnit.importance, default=None)
+            unit = min(self._units.on_node(node, tasks[0]), key=VictimUnit.importance, default=None)
             if unit is None:
                 continue
             if unit.importance() > importance:

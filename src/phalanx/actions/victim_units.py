@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phalanx.actions.dry_run import is_victim
-from phalanx.actions.gang_places import weight
+from phalanx.actions.gang_places import dominant_share
 from phalanx.model.status import EVICTABLE, READY, Status
 from phalanx.model.task import Task
 from phalanx.placement import Amounts
@@ -59,12 +59,12 @@ class VictimUnits:
         """
         self._turns = {name: number for number, name in enumerate(self.givers)}
 
-    def on(self, node: int, preemptor: TaskState) -> list[VictimUnit]:
+    def on_node(self, node: int, preemptor: TaskState) -> list[VictimUnit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
-        return next(self.lines(node, preemptor))
+        return next(self.orders_on(node, preemptor))
 
-    def lines(self, node: int, preemptor: TaskState) -> Iterator[list[VictimUnit]]:
-        """Yield what `on` returns, and once more with large tasks first if a gang can spare this task or that one, but not both.
+    def orders_on(self, node: int, preemptor: TaskState) -> Iterator[list[VictimUnit]]:
+        """Yield what `on_node` returns, and once more with large tasks first if a gang can spare either of two tasks but not both.
 
         Without the second order a gang that can spare one task offers its least important one, even if that is too small and
         another one would do: then a whole gang would go.
@@ -78,7 +78,7 @@ class VictimUnits:
         whole.sort(key=lambda unit: (*unit.importance(), unit.gang.key))
         yield [self._single(task) for task in spare] + whole
         if any(task.gang.key in gangs for task in spare):
-            line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
+            line.sort(key=lambda task: (task.gang.gang.priority, -dominant_share(self._session, task.task.shape)))
             yield [self._single(task) for task in spare_of(line)] + whole
 
     def _single(self, task: TaskState) -> VictimUnit:

@@ -18,7 +18,7 @@ class BindRequests:
         """Start with none."""
         self.by_key: dict[str, BindRequest] = {}
         self._by_task: dict[TaskKey, dict[str, BindRequest]] = {}
-        self._plain: dict[TaskKey, Task] = {}
+        self._without_requests: dict[TaskKey, Task] = {}
 
     def put(self, request: BindRequest) -> None:
         """Add a request."""
@@ -39,19 +39,19 @@ class BindRequests:
         """Return the tasks that requests want on a node."""
         return [request.task for request in self.by_key.values() if request.node == node]
 
-    def plain(self, key: TaskKey) -> Task | None:
+    def without_requests(self, key: TaskKey) -> Task | None:
         """Return a task as it is without requests, if some request is for it."""
-        return self._plain.get(key)
+        return self._without_requests.get(key)
 
     def forget(self, key: TaskKey) -> None:
         """Forget a task that is gone."""
-        self._plain.pop(key, None)
+        self._without_requests.pop(key, None)
 
-    def applied(self, task: Task, nodes: Collection[str]) -> Task:
+    def with_requests(self, task: Task, nodes: Collection[str]) -> Task:
         """Return a task with what its requests make of it, the first by name among several."""
         if task.key not in self._by_task:
             return task
-        self._plain[task.key] = task
+        self._without_requests[task.key] = task
         requests = [request for _, request in sorted(self._by_task[task.key].items()) if request.is_for(task)]
         for request in requests:
             if request.has_failed and not request.is_rolled_back:

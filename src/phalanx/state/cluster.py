@@ -88,7 +88,7 @@ class ClusterState:
     def put_task(self, task: Task) -> None:
         """Add a task or replace the one of that key."""
         self.drop_task(task.key)
-        task = self._binds.applied(task, self._nodes)
+        task = self._binds.with_requests(task, self._nodes)
         self._tasks[task.key] = task
         self._books.add_rows_for(task.shape.request)
         if task.gang is not None:
@@ -136,12 +136,12 @@ class ClusterState:
 
     def has_request(self, key: TaskKey) -> bool:
         """Tell whether a bind request names the task."""
-        return self._binds.plain(key) is not None
+        return self._binds.without_requests(key) is not None
 
     def _reenter(self, keys: Iterable[TaskKey]) -> None:
         """Put tasks again for which a bind request, or the node it names, has changed: a request changes what they are."""
         for key in keys:
-            task = self._binds.plain(key) or self._tasks.get(key)
+            task = self._binds.without_requests(key) or self._tasks.get(key)
             if task is not None:
                 self.put_task(task)
 

@@ -278,8 +278,8 @@ class GangState:
     def gap(self) -> int:
         """Count the members that its minima need and that are neither placed nor pipelined."""
         roles = self.gang.role_minima if self.gang.roles_count else {}
-        parts = sum(max(minimum - _expected(self.role_tallies[role]), 0) for role, minimum in roles.items())
-        return max(self.gang.min_member - _expected(self.tally), parts, 0)
+        parts = sum(max(minimum - _placed_or_pipelined(self.role_tallies[role]), 0) for role, minimum in roles.items())
+        return max(self.gang.min_member - _placed_or_pipelined(self.tally), parts, 0)
 
     def starts_enough(self, statuses: Iterable[Status]) -> bool:
         """Tell whether enough members that had no place before are in these statuses; asked only where no others count."""
@@ -346,7 +346,7 @@ class GangState:
         )
 
 
-def _expected(tally: Tally) -> int:
+def _placed_or_pipelined(tally: Tally) -> int:
     return tally.ready + tally.pipelined + tally.pending_best_effort
 
 

@@ -38,13 +38,13 @@ class FailedJobs:
         if not self._is_on or gang.tally.total(USING):
             return attempt()
         self._forget_if_changed()
-        blank, known_verdicts = self._blank(gang), len(gang.verdicts)
-        if self._failures and (failure := self._failures.get((self._signature(gang), blank))) is not None:
+        without_reason, known_verdicts = self._tasks_without_reason(gang), len(gang.verdicts)
+        if self._failures and (failure := self._failures.get((self._signature(gang), without_reason))) is not None:
             self._copy_verdicts(gang, *failure)
             return False
         if attempt():
             return True
-        self._failures[self._signature(gang), blank] = (gang, gang.verdicts[known_verdicts:])
+        self._failures[self._signature(gang), without_reason] = (gang, gang.verdicts[known_verdicts:])
         return False
 
     def _forget_if_changed(self) -> None:
@@ -53,14 +53,14 @@ class FailedJobs:
             self._failures.clear()
             self._lines = None
 
-    def _blank(self, gang: GangState) -> tuple[bool, ...]:
+    def _tasks_without_reason(self, gang: GangState) -> tuple[bool, ...]:
         """Mark the tasks without a reason why they wait: a search gives one only to those."""
         return () if self._holders is None else tuple(task.error is None for task in next_tasks(self._session, gang))
 
     def _signature(self, gang: GangState) -> Hashable:
         noun, tasks = gang.gang, next_tasks(self._session, gang)
         structure = (noun.queue, noun.priority, is_preemptible(gang), noun.min_member, noun.subgroups, noun.topology)
-        return structure, tuple(map(self._kind, tasks)), self._avoided(gang), self._place(gang), self._position(gang)
+        return structure, tuple(map(self._kind, tasks)), self._avoided(gang), self._place_among_victims(gang), self._position(gang)
 
     def _kind(self, task: TaskState) -> Hashable:
         part = task.subgroup.policy.name if task.subgroup.policy is not None else ""
@@ -74,7 +74,7 @@ class FailedJobs:
     def _position(self, gang: GangState) -> Hashable:
         return None if self._waiting is None else self._waiting.position(gang)
 
-    def _place(self, gang: GangState) -> int:
+    def _place_among_victims(self, gang: GangState) -> int:
         """Return how many jobs of its queue that may be moved come before a job."""
         if self._holders is None:
             return 0
