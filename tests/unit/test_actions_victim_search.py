@@ -133,6 +133,37 @@ def test_a_full_queue_makes_room_in_its_quota_with_several_victims_of_one_node()
     assert len(cycle.pipelined) == 1
 
 
+def limited(*parts: Iterable[Document], cpu: int = 8) -> Cycle:
+    """Run a cycle for a gang that asks for a GPU, in a queue that may use one and uses it; the node has room for more."""
+    cluster = build.cluster(nodes=1, policy=POLICY, cpu=16, gpus=8).submit(crowds.classes())
+    queue = build.queue("blue", capability={"cpu": cpu, "nvidia.com/gpu": 1})
+    gang = build.gang("urgent", tasks=1, queue="blue", cpu=1, gpus=1)
+    gang[0]["spec"]["priorityClassName"] = "high"
+    return cluster.submit(queue, *parts, gang).run_cycle()
+
+
+def on_a_gpu(name: str, priority: str, *, cpu: int = 0) -> list[Document]:
+    group = build.pod_group(name, min_member=1, phase="Running", queue="blue", priorityClassName=priority)
+    return [group, build.pod(f"{name}-0", group=name, on="node-0", cpu=cpu, gpus=1)]
+
+
+def test_a_search_ends_when_whoever_may_go_holds_nothing_that_the_queue_is_short_of() -> None:
+    cycle = limited(on_a_gpu("guard", "high"), running("old", [0, 0], priorityClassName="low"))
+    assert (evicted(cycle), cycle.binds, cycle.pipelined) == ([], [], [])
+
+
+def test_a_less_important_gang_that_does_not_help_the_queue_stays() -> None:
+    cycle = limited(running("old", [0, 0], priorityClassName="low"), on_a_gpu("sweep", "middle"))
+    assert evicted(cycle) == ["sweep-0"]
+    assert cycle.pipelined == [("urgent-0", "node-0")]
+
+
+def test_a_queue_that_is_short_of_two_resources_makes_room_in_both() -> None:
+    cycle = limited(running("old", [0], priorityClassName="low"), on_a_gpu("sweep", "middle"), cpu=1)
+    assert evicted(cycle) == ["old-0", "sweep-0"]
+    assert cycle.pipelined == [("urgent-0", "node-0")]
+
+
 def test_a_full_parent_makes_room_with_victims_of_the_queue_beside() -> None:
     queues = [
         build.queue("team", capability={"cpu": 4}),

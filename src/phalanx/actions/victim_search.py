@@ -213,28 +213,39 @@ class VictimSearch:
         return False
 
     def _cheapest_first(self, tasks: list[TaskState]) -> Iterator[VictimUnit]:
-        """Yield units, the least important of all nodes first; each is chosen with the ones before it evicted."""
+        """Yield units, the least important of all nodes first; each is chosen with the ones before it evicted.
+
+        A unit that the caller leaves in place is not yielded again, so that the walk comes to an end.
+        """
         # A heap with lower bounds, as in `_next_place`: nodes begin below every importance and are asked when they come up.
         heap: list[tuple[Importance, int]] = [
             ((False, -(1 << 62), 0, 0, 0), node) for node in range(len(self._session.snapshot.nodes))
         ]
+        declined: set[frozenset[int]] = set()
         while heap:
             importance, node = heappop(heap)
-            unit = min(self._units.on_node(node, tasks[0]), key=VictimUnit.importance, default=None)
+            units = (unit for unit in self._units.on_node(node, tasks[0]) if unit.members() not in declined)
+            unit = min(units, key=VictimUnit.importance, default=None)
             if unit is None:
                 continue
             if unit.importance() > importance:
                 heappush(heap, (unit.importance(), node))
                 continue
             yield unit
-            # Whoever asked may have left the unit in place: then the node has nothing for it, and comes last.
-            heappush(heap, (unit.importance() if unit in self._evicted else (True, 1 << 62, 0, 0, 0), node))
+            if unit not in self._evicted:
+                declined.add(unit.members())
+            heappush(heap, (unit.importance(), node))
 
     def _make_quota(self, places: Places) -> bool:
         """Evict from the queue, or from queues beside it, until its quota covers the tasks; tell whether it does."""
-        units: Iterator[VictimUnit] | None = None
+        units: Iterator[VictimUnit] = iter(())
+        known: object = None
         while not (verdict := self._quota_verdict(places)).ok:
-            units = units or self._cheapest_first(places.tasks)
+            # Units that were of no use for one shortage may be for the next. As long as it is the same, the walk goes on: a new
+            # one asks all nodes again.
+            shortage = (verdict.numbers.get("queue"), verdict.numbers.get("resource"))
+            if shortage != known:
+                known, units = shortage, self._cheapest_first(places.tasks)
             unit = next((unit for unit in units if self._relieves(unit, verdict)), None)
             if unit is None:
                 return False

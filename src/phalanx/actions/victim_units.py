@@ -39,6 +39,10 @@ class VictimUnit:
         """The gang that gives."""
         return self.tasks[0].gang
 
+    def members(self) -> frozenset[int]:
+        """Return the identities of its tasks: units are made anew each time a node is asked, their tasks are not."""
+        return frozenset(map(id, self.tasks))
+
     def importance(self) -> Importance:
         """Order units: spare tasks before whole gangs, then by the priority of the gang, by size, by the queue, by work lost."""
         return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn, self.lost
