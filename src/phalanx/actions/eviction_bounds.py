@@ -67,11 +67,15 @@ class EvictionBounds:
         """
 
     def may_fit(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
-        """Tell whether equal tasks of a gang could find room if everybody left who may; False too when nobody may."""
+        """Tell whether equal tasks of a gang could find room if everybody left who may.
+
+        Without anybody who may leave, `allocate` has had its chance on the same room. It takes tasks in their order, though: a gang
+        of roles may have failed with tasks of one role where it fits with those of another.
+        """
         request, future = self._session.request_of(tasks[0].task.shape), self._session.ledger.future
         givers = self._givers(gang.gang) if purpose == "reclaim" else ()
         gain = self._gain(self.victims_of(gang, purpose), gang.gang, request)
-        if not gain.any():
+        if not gain.any() and not gang.gang.role_minima:
             return False
         room = np.minimum(copies(future + gain, request), len(tasks))
         if int(room.sum()) < len(tasks):
