@@ -136,7 +136,7 @@ class _TaskRun:
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
         placed = len(now) + len(later)
-        # The first task without a node is tried and fails, those behind it are still untried: they may differ, or need no node.
+        # The first task without a node failed. Those behind it count as untried: the next step decides whether to try or skip them.
         if placed < len(batch):
             tasks.extend(reversed(batch[placed + 1 :]))
             self._record_no_node(batch[placed])

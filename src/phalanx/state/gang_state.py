@@ -319,8 +319,8 @@ class GangState:
         if self.gang.roles_count:
             tallies = self.role_tallies
             for name, minimum in self.gang.role_minima.items():
-                # Another role is short as well: tasks of this one alone never make the gang ready, so it is not asked in between.
                 short = minimum - tallies[name].total(READY) - tallies[name].pending_best_effort
+                # Another role is short: tasks of this one alone never make the gang ready, so nobody needs to ask in between.
                 if short > 0 and name != role:
                     return max(missing, len(self.tasks))
                 missing = max(missing, short)
