@@ -65,7 +65,7 @@ def decide(seed: int, style: Style, policy: Policy = POLICY) -> Case:
 def test_whoever_others_were_evicted_for_gets_its_minimum(seed: int, style: Style) -> None:
     case = decide(seed, style)
     for gang in case.evictions_by_gang():
-        assert case.judge.is_whole(case.snapshot.gangs[gang], case.judge.promised(gang))
+        assert case.judge.is_whole(case.snapshot.gangs[gang], case.judge.members_with_a_place(gang))
     assert case.judge.overfull() == []
 
 
@@ -93,7 +93,7 @@ def test_no_disruption_budget_is_overdrawn_and_no_gang_broken_by_one(seed: int, 
         assert sum(task.namespace == budget.namespace and budget.counts(task) for task in victims) <= max(budget.allowed, 0)
     assert [gang for gang in case.snapshot.gangs if case.judge.is_broken(gang, victims)] == []
     for gang in case.evictions_by_gang():
-        assert case.judge.is_whole(case.snapshot.gangs[gang], case.judge.promised(gang))
+        assert case.judge.is_whole(case.snapshot.gangs[gang], case.judge.members_with_a_place(gang))
 
 
 @settings(deadline=None, max_examples=500)
@@ -133,16 +133,16 @@ def test_without_any_of_the_victims_the_gang_would_have_no_place(seed: int, styl
 def test_a_gang_that_evictions_can_start_is_started(seed: int, style: Style) -> None:
     case = decide(seed, style)
     judge, gang = case.judge, case.snapshot.gangs[WAITING]
-    if judge.is_whole(gang, judge.promised(WAITING)):
+    if judge.is_whole(gang, judge.members_with_a_place(WAITING)):
         return
     for purpose in ("preempt", "reclaim"):
         assert not any(judge.could_start(WAITING, victims, purpose) for victims in judge.sets(gang, purpose))
 
 
 class Rounds:
-    """Session after session: who was promised a place runs, who was evicted comes back and waits.
+    """Session after session: who was pipelined runs, who was evicted comes back and waits.
 
-    In a slow cluster who was promised a place waits for it, and who was evicted takes a session to leave.
+    In a slow cluster who was pipelined waits for it, and who was evicted takes a session to leave.
     """
 
     def __init__(self, seed: int, style: Style, *, is_slow: bool) -> None:

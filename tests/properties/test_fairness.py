@@ -59,7 +59,7 @@ class Estate:
 
 @dataclass(slots=True)
 class Trace:
-    """A cluster over some sessions: who was promised a place runs, who was evicted comes back and waits."""
+    """A cluster over some sessions: who was pipelined runs, who was evicted comes back and waits."""
 
     cluster: Cluster
     places: dict[str, str]

@@ -49,7 +49,7 @@ class Patient:
         return [pod for pod in pods if pod["status"]["phase"] == "Running" and not is_leaving(pod)]
 
     def present(self, pods: list[Document]) -> int:
-        """Count who runs, has succeeded, or was given or promised a place."""
+        """Count who runs, has succeeded, or was given a place or pipelined."""
         return len(self.running(pods)) + sum(self.answer["tasks"][key(pod)]["status"] in PRESENT for pod in pods)
 
     def vital(self) -> list[Part]:
@@ -189,7 +189,7 @@ def test_room_for_what_a_gang_lacks_is_given_to_it_before_others_start(seed: int
 
 
 class Rounds:
-    """Session after session, half a minute apart: who was evicted or left comes back and waits, who was promised a place runs."""
+    """Session after session, half a minute apart: who was evicted or left comes back and waits, who was pipelined runs."""
 
     def __init__(self, seed: int) -> None:
         self._documents = {(item["kind"], item["metadata"]["name"]): item for item in wards.ward(Random(seed))}

@@ -106,7 +106,7 @@ def load_now(session: Session) -> Load:
 
 
 def load_later(session: Session) -> Load:
-    """Count what holds room once everybody who has to go is gone and everybody who was promised a place has come."""
+    """Count what holds room once everybody who has to go is gone and everybody who is pipelined has come."""
     load = Load()
     for task in tasks_of(session):
         if task.status in (Status.BINDING, Status.PIPELINED):
@@ -125,7 +125,7 @@ def test_no_node_and_no_device_gives_more_than_it_has(seed: int) -> None:
 
 @settings(deadline=None, max_examples=300)
 @given(SEEDS)
-def test_no_node_and_no_device_promises_more_than_it_will_have(seed: int) -> None:
+def test_no_node_and_no_device_is_given_away_beyond_what_it_will_have(seed: int) -> None:
     session, _ = decide(seed)
     load_later(session).check(session.snapshot)
 
@@ -146,7 +146,7 @@ def test_every_leaf_of_a_gang_that_gets_a_place_has_its_minimum(seed: int) -> No
 
 @settings(deadline=None, max_examples=300)
 @given(SEEDS)
-def test_nobody_is_evicted_unless_somebody_is_promised_a_place(seed: int) -> None:
+def test_nobody_is_evicted_unless_somebody_is_pipelined(seed: int) -> None:
     session, decisions = decide(seed)
     for eviction in decisions.evictions.values():
         if eviction.action != "stalegangeviction":

@@ -69,7 +69,7 @@ class Judge:
         return rooms
 
     def overfull(self) -> list[str]:
-        """Return the nodes that hold and were promised more than they offer, evicted tasks gone."""
+        """Return the nodes that hold and will hold more than they offer, evicted tasks gone."""
         rooms = self.rooms(self.victims())
         places = {**self._decisions.binds, **self._decisions.pipelined}
         for task, node in places.items():
@@ -89,8 +89,8 @@ class Judge:
             return True
         return all(sum(task.role == role for task in members) >= minimum for role, minimum in gang.role_minima.items())
 
-    def promised(self, key: GangKey) -> list[Task]:
-        """Return the members that keep their place, or have a new one, or the promise of one."""
+    def members_with_a_place(self, key: GangKey) -> list[Task]:
+        """Return the members that keep their place, or have a new one, now or once others have left."""
         placed = {*self._decisions.binds, *self._decisions.pipelined}
         members = self._snapshot.members_of(key).values()
         return [

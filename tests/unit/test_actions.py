@@ -139,14 +139,14 @@ def test_a_nominated_node_without_room_is_ignored() -> None:
         assert cluster(build.node("n0"), build.node("n1", cpu=2), pods).run_cycle().binds == [("train-0", "n0")]
 
 
-def test_a_gang_is_promised_the_room_of_pods_that_leave() -> None:
+def test_a_gang_is_pipelined_onto_the_room_of_pods_that_leave() -> None:
     old = leaving(build.pod("old", on="n", cpu=4))
     cycle = cluster(build.node("n", cpu=4), old, build.gang("train", tasks=2, cpu=2)).run_cycle()
     assert cycle.binds == []
     assert cycle.pipelined == [("train-0", "n"), ("train-1", "n")]
 
 
-def test_room_that_was_promised_is_not_given_to_the_next_gang() -> None:
+def test_room_for_pipelined_tasks_is_not_given_to_the_next_gang() -> None:
     old = leaving(build.pod("old", on="n", cpu=4))
     cycle = cluster(build.node("n", cpu=5), old, build.gang("a", tasks=2, cpu=2), build.gang("b", tasks=1, cpu=1)).run_cycle()
     assert cycle.pipelined == [("a-0", "n"), ("a-1", "n")]
@@ -155,7 +155,7 @@ def test_room_that_was_promised_is_not_given_to_the_next_gang() -> None:
     assert again.pipelined == [("a-0", "n"), ("a-1", "n")]
 
 
-def test_part_of_a_gang_may_have_room_now_and_the_rest_be_promised() -> None:
+def test_part_of_a_gang_may_have_room_now_and_the_rest_be_pipelined() -> None:
     old = leaving(build.pod("old", on="n0", cpu=8))
     cycle = cluster(build.node("n0"), build.node("n1", cpu=2), old, build.gang("train", tasks=2, cpu=2)).run_cycle()
     assert cycle.binds == []
@@ -359,7 +359,7 @@ def test_a_task_without_requests_is_bound_only_with_its_gang() -> None:
     assert cycle.status("train-free") in ("Pending", "Allocated")
 
 
-def test_backfill_places_tasks_without_requests_that_were_only_promised_a_place() -> None:
+def test_backfill_places_tasks_without_requests_that_were_only_pipelined() -> None:
     policy = build.policy([["priority", "gang"], ["predicates"]], "allocate, preempt, backfill")
     documents = gang_of("free", [build.pod(f"free-{number}") for number in range(2)], min_member=2, phase="Inqueue")
     cycle = cluster(build.node("n"), documents, policy=policy).run_cycle()

@@ -119,6 +119,15 @@ def test_a_gang_of_roles_gets_the_roles_it_needs() -> None:
     assert len(cycle.pipelined) == len(cycle.decisions.evictions) == 2
 
 
+def test_a_gang_of_roles_starts_on_free_room_that_other_members_of_it_could_not_use() -> None:
+    gang = [build.pod_group("new", min_member=2, queue="blue", minTaskMember={"chief": 0, "worker": 1})]
+    gang += [build.in_group("new", build.pod(f"new-{n}", cpu=4), role="chief") for n in range(3)]
+    gang.append(build.in_group("new", build.pod("new-9", cpu=4), role="worker"))
+    cycle = cluster_of(2, FEWEST).submit(gang).run_cycle()
+    assert "new-9" in dict(cycle.binds)
+    assert (len(cycle.binds), cycle.decisions.evictions) == (2, {})
+
+
 def test_a_queue_that_deserves_no_more_takes_nothing_from_others() -> None:
     queues = build.queue("blue", deserved={"cpu": 1}), build.queue("green", deserved={"cpu": 2})
     assert evicted(cluster_of(1, FEWEST, *queues).submit(running("old", ["node-0"]), urgent(1, queue="green"))) == {}

@@ -12,7 +12,8 @@ from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 
 POLICY = policy_of_profile("phalanx")
-VOLCANO = build.policy([["priority", "gang"], ["predicates", "nodeorder"]], "allocate")
+TIERS = [["priority", "gang"], ["predicates", "nodeorder"]]
+VOLCANO = build.policy(TIERS, "allocate")
 
 
 def nominated(name: str, nodes: Iterable[str], *, min_member: int = 0, **spec: Any) -> list[Document]:
@@ -64,6 +65,13 @@ def test_a_gang_with_nominated_nodes_starts_before_those_that_come_first_in_orde
     gang = nominated("new", ["node-1", "node-0"])
     assert crowd(rival, gang).run_cycle().binds == [("new-0", "node-1"), ("new-1", "node-0")]
     assert crowd(rival, gang, policy=VOLCANO).run_cycle().binds == [("old-0", "node-0"), ("old-1", "node-1")]
+
+
+@pytest.mark.parametrize("key", ["nominatedFirst", "promisedFirst"])
+def test_the_setting_has_an_older_name(key: str) -> None:
+    policy = build.policy(TIERS, "allocate", configurations=[{"name": "allocate", "arguments": {key: True}}])
+    cycle = crowd(older(nominated("old", ["", ""])), nominated("new", ["node-1", "node-0"]), policy=policy).run_cycle()
+    assert cycle.binds == [("new-0", "node-1"), ("new-1", "node-0")]
 
 
 def test_while_the_victims_leave_nobody_else_gets_the_room() -> None:

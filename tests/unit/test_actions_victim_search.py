@@ -117,7 +117,7 @@ def test_a_gang_with_a_protected_task_does_not_go(protect: object) -> None:
     assert evicted(crowd().submit(gang, urgent()).run_cycle()) == []
 
 
-def test_a_gang_that_was_promised_places_in_this_session_does_not_lose_its_others() -> None:
+def test_a_gang_that_was_pipelined_in_this_session_does_not_lose_its_others() -> None:
     queues = [build.queue("blue", deserved={"cpu": 1}), build.queue("green", deserved={"cpu": 7})]
     mine = [*running("mine", [0], minimum=2, cpu=2, priorityClassName="high"), build.pod("mine-9", group="mine", cpu=4)]
     cluster = crowd(nodes=2, queues=queues).submit(running("old", [1], cpu=4), mine, urgent(cpu=3, queue="green"))
@@ -131,6 +131,37 @@ def test_a_full_queue_makes_room_in_its_quota_with_several_victims_of_one_node()
     cycle = cluster.submit(*(running(f"old-{n}", [0]) for n in range(4)), urgent(cpu=3)).run_cycle()
     assert evicted(cycle) == ["old-0-0", "old-1-0", "old-2-0"]
     assert len(cycle.pipelined) == 1
+
+
+def limited(*parts: Iterable[Document], cpu: int = 8) -> Cycle:
+    """Run a cycle for a gang that asks for a GPU, in a queue that may use one and uses it; the node has room for more."""
+    cluster = build.cluster(nodes=1, policy=POLICY, cpu=16, gpus=8).submit(crowds.classes())
+    queue = build.queue("blue", capability={"cpu": cpu, "nvidia.com/gpu": 1})
+    gang = build.gang("urgent", tasks=1, queue="blue", cpu=1, gpus=1)
+    gang[0]["spec"]["priorityClassName"] = "high"
+    return cluster.submit(queue, *parts, gang).run_cycle()
+
+
+def on_a_gpu(name: str, priority: str, *, cpu: int = 0) -> list[Document]:
+    group = build.pod_group(name, min_member=1, phase="Running", queue="blue", priorityClassName=priority)
+    return [group, build.pod(f"{name}-0", group=name, on="node-0", cpu=cpu, gpus=1)]
+
+
+def test_a_search_ends_when_whoever_may_go_holds_nothing_that_the_queue_is_short_of() -> None:
+    cycle = limited(on_a_gpu("guard", "high"), running("old", [0, 0], priorityClassName="low"))
+    assert (evicted(cycle), cycle.binds, cycle.pipelined) == ([], [], [])
+
+
+def test_a_less_important_gang_that_does_not_help_the_queue_stays() -> None:
+    cycle = limited(running("old", [0, 0], priorityClassName="low"), on_a_gpu("sweep", "middle"))
+    assert evicted(cycle) == ["sweep-0"]
+    assert cycle.pipelined == [("urgent-0", "node-0")]
+
+
+def test_a_queue_that_is_short_of_two_resources_makes_room_in_both() -> None:
+    cycle = limited(running("old", [0], priorityClassName="low"), on_a_gpu("sweep", "middle"), cpu=1)
+    assert evicted(cycle) == ["old-0", "sweep-0"]
+    assert cycle.pipelined == [("urgent-0", "node-0")]
 
 
 def test_a_full_parent_makes_room_with_victims_of_the_queue_beside() -> None:

@@ -1,4 +1,4 @@
-"""Allocate in the profile kai: gangs, extras one by one, sub-groups, promises, the order of queues, limits and quotas."""
+"""Allocate in the profile kai: gangs, extras one by one, sub-groups, pipelined gangs, the order of queues, limits and quotas."""
 
 from typing import Any
 
@@ -107,10 +107,10 @@ def test_an_extra_goes_to_the_leaf_that_is_least_over_its_minimum() -> None:
     assert bound(cycle) == ["leader-0", "leader-1", "worker-0", "worker-1"]
 
 
-# --- promises ------------------------------------------------------------------------------------------------------------
+# --- pipelined gangs -----------------------------------------------------------------------------------------------------
 
 
-def test_a_gang_that_needs_room_of_leaving_pods_is_promised_all_its_places() -> None:
+def test_a_gang_that_needs_room_of_leaving_pods_is_pipelined_as_a_whole() -> None:
     group, pod = kai.gang("old", on="node-0", gpus=2)
     cycle = cluster().submit(A, group, kai.leaving(pod), kai.gang("train", tasks=4, gpus=1)).run_cycle()
     assert cycle.binds == []
@@ -118,7 +118,7 @@ def test_a_gang_that_needs_room_of_leaving_pods_is_promised_all_its_places() -> 
     assert cycle.why("train") == "4 of 4 tasks are promised room that leaving pods still hold"
 
 
-def test_an_elastic_job_starts_with_what_is_free_and_is_promised_the_rest() -> None:
+def test_an_elastic_job_starts_with_what_is_free_and_is_pipelined_onto_the_rest() -> None:
     group, pod = kai.gang("old", on="node-0", gpus=2)
     job = kai.gang("train", tasks=4, min_member=2, gpus=1)
     cycle = cluster().submit(A, group, kai.leaving(pod), job).run_cycle()
@@ -126,7 +126,7 @@ def test_an_elastic_job_starts_with_what_is_free_and_is_promised_the_rest() -> N
     assert [name for name, _ in cycle.pipelined] == ["train-2", "train-3"]
 
 
-def test_promised_room_is_not_given_to_the_next_job() -> None:
+def test_room_for_pipelined_tasks_is_not_given_to_the_next_job() -> None:
     group, pod = kai.gang("old", on="node-0", gpus=4)
     jobs = [kai.gang("first", tasks=4, gpus=1), kai.gang("second", gpus=1)]
     cycle = cluster().submit(A, group, kai.leaving(pod), *jobs).run_cycle()
@@ -220,7 +220,7 @@ def test_jobs_are_spread_when_the_plugin_says_so() -> None:
     assert cycle.binds == [("train-0", "node-2")]
 
 
-def test_free_room_comes_before_room_that_is_promised() -> None:
+def test_free_room_comes_before_room_that_is_being_released() -> None:
     group, pod = kai.gang("old", on="node-0", gpus=3)
     cycle = cluster(nodes=2).submit(A, group, kai.leaving(pod), kai.gang("train", gpus=2)).run_cycle()
     assert cycle.binds == [("train-0", "node-1")]

@@ -15,7 +15,7 @@ def evicted(cycle: Cycle) -> list[str]:
     return [key.removeprefix("default/") for key in cycle.answer["evictions"]]
 
 
-def promised(cycle: Cycle) -> list[str]:
+def pipelined(cycle: Cycle) -> list[str]:
     return [name for name, _ in cycle.pipelined]
 
 
@@ -32,7 +32,7 @@ def scattered(**more: Any) -> Cluster:
 def test_consolidation_moves_a_job_and_nobody_loses_its_place() -> None:
     cycle = scattered().run_cycle()
     assert len(evicted(cycle)) == 1
-    assert set(promised(cycle)) == {*evicted(cycle), "train-0"}
+    assert set(pipelined(cycle)) == {*evicted(cycle), "train-0"}
     (entry,) = cycle.answer["evictions"].values()
     assert (entry["action"], entry["for"]) == ("consolidation", "default/train")
     assert "resource consolidation" in entry["message"]
@@ -69,7 +69,7 @@ def lopsided(*, quota: float = 2, tasks: int = 2, holder: dict[str, Any] | None 
 def test_reclaim_gives_a_queue_its_quota_back() -> None:
     cycle = lopsided().run_cycle()
     assert len(evicted(cycle)) == 2
-    assert promised(cycle) == ["train-0", "train-1"]
+    assert pipelined(cycle) == ["train-0", "train-1"]
     message = next(iter(cycle.answer["evictions"].values()))["message"]
     assert message.endswith("was preempted by workload default/train.")
 
@@ -85,7 +85,7 @@ def test_reclaim_takes_the_youngest_first() -> None:
 
 def test_nobody_is_evicted_for_half_a_gang() -> None:
     cycle = lopsided(quota=4, tasks=5).run_cycle()
-    assert (evicted(cycle), promised(cycle)) == ([], [])
+    assert (evicted(cycle), pipelined(cycle)) == ([], [])
 
 
 def test_a_queue_does_not_reclaim_beyond_its_fair_share() -> None:
@@ -133,7 +133,7 @@ def busy(**more: Any) -> Cluster:
 def test_a_more_important_job_preempts_inside_its_queue() -> None:
     cycle = busy().submit(kai.gang("urgent", gpus=2, priorityClassName="build-preemptible")).run_cycle()
     (victim,) = evicted(cycle)
-    assert promised(cycle) == ["urgent-0"]
+    assert pipelined(cycle) == ["urgent-0"]
     message = cycle.answer["evictions"][f"default/{victim}"]["message"]
     assert message == f"Pod default/{victim} was preempted by higher priority workload default/urgent"
 

@@ -1,4 +1,4 @@
-"""Parts of GPUs in the profile kai: joining a shared device, promises, packing and spreading."""
+"""Parts of GPUs in the profile kai: joining a shared device, pipelined parts, packing and spreading."""
 
 from typing import Any
 
@@ -79,14 +79,14 @@ def test_the_emptiest_device_is_taken_when_spreading_and_none_is_whole() -> None
     assert device_of(cluster(plugins=SPREAD).submit(old, sharer("new", 0.2)).run_cycle(), "new-0") == ["d1"]
 
 
-def test_a_part_that_fits_only_once_others_leave_is_promised() -> None:
+def test_a_part_that_fits_only_once_others_leave_is_pipelined() -> None:
     stays, (group, goes) = sharer("stays", 0.2, "d1"), sharer("goes", 0.8, "d1")
     cycle = cluster(gpus=1).submit(stays, group, kai.leaving(goes), sharer("new", 0.5)).run_cycle()
     assert cycle.binds == []
     assert cycle.pipelined == [("new-0", "node-0")]
 
 
-def test_a_device_whose_users_all_leave_is_promised_as_a_whole() -> None:
+def test_a_device_whose_users_all_leave_is_given_to_pipelined_tasks_as_a_whole() -> None:
     group, goes = sharer("goes", 0.8, "d1")
     cycle = cluster(gpus=1).submit(group, kai.leaving(goes), kai.gang("whole", gpus=1)).run_cycle()
     assert cycle.binds == []

@@ -1,7 +1,7 @@
 """Who may take room back, and from whom."""
 
 from phalanx.kai.amounts import BOUNDLESS, Figures
-from phalanx.kai.reclaim import Reclaimer, gate_verdict, saturation, victims_verdict, where_lines_part
+from phalanx.kai.reclaim import Reclaimer, diverging_ancestors, gate_verdict, saturation, victims_verdict
 from phalanx.kai.shares import QueueShare, QueueTree, build_tree, hold
 from phalanx.state.verdict import Verdict
 
@@ -22,7 +22,7 @@ def judge(
     tree: QueueTree, taker: str, victims: dict[str, list[Figures]], *, chunk: Figures = GPU, multiplier: float = 1.0
 ) -> Verdict:
     released = {tree.by_name[name]: units for name, units in victims.items()}
-    return victims_verdict(Reclaimer(tree.by_name[taker], chunk), released, tree.standing(), multiplier=multiplier)
+    return victims_verdict(Reclaimer(tree.by_name[taker], chunk), released, tree.allocations(), multiplier=multiplier)
 
 
 def pair(quota: float = 2, fair: float = 2, victim_holds: float = 4, taker_holds: float = 0) -> QueueTree:
@@ -86,7 +86,7 @@ def test_a_victim_without_any_share_is_never_worse_off() -> None:
 def test_queues_are_compared_where_their_lines_part() -> None:
     left, right = queue("left", quota=2, fair=2, holds=4), queue("right", quota=2, fair=2)
     tree = build_tree([left, right, queue("leaf", "left", quota=9, fair=9, holds=4), queue("other", "right", fair=2)])
-    assert where_lines_part(tree.by_name["leaf"], tree.by_name["other"]) == (left, right)
+    assert diverging_ancestors(tree.by_name["leaf"], tree.by_name["other"]) == (left, right)
     assert judge(tree, "other", {"leaf": [GPU]}).ok
     left.deserved = (-1, -1, 4)
     assert judge(tree, "other", {"leaf": [GPU]}).numbers == {"queue": "left", "victim": "leaf"}
@@ -106,13 +106,13 @@ def test_every_queue_above_the_taker_keeps_its_quota_for_what_cannot_be_preempte
     released = {tree.by_name["rich"]: [GPU]}
     tree.by_name["rich"].deserved = gpus(0)
     taker = Reclaimer(tree.by_name["poor"], GPU, is_preemptible=False)
-    verdict = victims_verdict(taker, released, tree.standing())
+    verdict = victims_verdict(taker, released, tree.allocations())
     assert (verdict.reason, verdict.numbers) == ("NonPreemptibleOverQuota", {"queue": "top"})
 
 
 def test_the_state_at_the_start_of_the_search_is_judged() -> None:
     tree = pair()
-    before = tree.standing()
+    before = tree.allocations()
     hold(tree.by_name["poor"], gpus(50), is_preemptible=True)
     assert victims_verdict(Reclaimer(tree.by_name["poor"], GPU), {tree.by_name["rich"]: [GPU]}, before).ok
 
@@ -133,4 +133,4 @@ def test_a_queue_is_full_at_one_and_overfull_without_a_share() -> None:
 
 def test_no_victims_are_no_reason_to_refuse() -> None:
     assert judge(pair(), "poor", {}).ok
-    assert where_lines_part(queue("a"), queue("a"))[0].name == "a"
+    assert diverging_ancestors(queue("a"), queue("a"))[0].name == "a"

@@ -31,7 +31,7 @@ def test_a_gang_that_grows_or_waits_is_not_stamped() -> None:
     assert stamps(cluster_of(kai.gang("train", gpus=3)).run_cycle(now=NOON)) == {}
 
 
-def test_a_promised_gang_has_not_started() -> None:
+def test_a_pipelined_gang_has_not_started() -> None:
     group, pod = kai.gang("old", on="node-0", gpus=2)
     cycle = cluster_of(group, kai.leaving(pod), kai.gang("train", gpus=2)).run_cycle(now=NOON)
     assert (cycle.status("train-0"), stamps(cycle)) == ("Pipelined", {})

@@ -120,7 +120,7 @@ def test_a_pod_without_a_node_carries_the_message_of_its_own_search() -> None:
     assert cycle.answer["tasks"]["default/train-0"]["message"].startswith("Resources were found for 4 pods")
 
 
-def test_a_promised_pod_names_its_node() -> None:
+def test_a_pipelined_pod_names_its_node() -> None:
     group, pod = kai.gang("old", on="node-0", gpus=2)
     cycle = cycle_of(group, kai.leaving(pod), kai.gang("train", gpus=2), nodes=1)
     task = cycle.answer["tasks"]["default/train-0"]

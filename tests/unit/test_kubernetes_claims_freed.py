@@ -1,4 +1,4 @@
-"""Devices of evicted pods: promised to others in the same session, taken again when the eviction is taken back."""
+"""Devices of evicted pods: given to pipelined ones in the same session, taken again when the eviction is taken back."""
 
 from functools import partial
 
@@ -78,7 +78,7 @@ def evict(statement: Statement, victim: TaskState) -> None:
 
 
 @pytest.mark.parametrize("open_session", FAMILIES)
-def test_an_eviction_frees_devices_for_a_promise_and_its_rollback_takes_them_again(open_session: partial[Session]) -> None:
+def test_an_eviction_frees_devices_for_pipelined_tasks_and_its_rollback_takes_them_again(open_session: partial[Session]) -> None:
     session = open_session(crowded())
     assert not has_room(session, "new")
     with session.statement() as statement:
@@ -129,7 +129,7 @@ def test_a_victim_that_stays_after_all_has_its_devices_again(open_session: parti
         assert has_room(session, "new")
 
 
-def test_devices_of_pods_that_leave_are_promised_and_not_given() -> None:
+def test_devices_of_pods_that_leave_go_to_pipelined_tasks_only() -> None:
     objects = crowded()
     leaving = next(item for item in objects if item["metadata"]["name"] == "old-0")
     kai.leaving(leaving)

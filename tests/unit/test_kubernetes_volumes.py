@@ -1,4 +1,4 @@
-"""Volume filters: attach limits, zones, binding, and what a session promises."""
+"""Volume filters: attach limits, zones, binding, and what a session reserves."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -328,7 +328,7 @@ def test_a_driver_that_publishes_capacity_needs_enough_of_it() -> None:
     assert binding(book_on(world), "new") == {"b": SPACE, "c": SPACE}
 
 
-def test_a_promised_volume_is_taken_until_the_placement_is_undone() -> None:
+def test_a_volume_is_reserved_until_the_placement_is_undone() -> None:
     book = book_on(surroundings(local("a1", 5, "a"), local("b1", 5, "b"), claim("x"), claim("y")))
     place = operation("t", wanting("x"), 0)
     book.changed(place, False)
@@ -338,7 +338,7 @@ def test_a_promised_volume_is_taken_until_the_placement_is_undone() -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.ALLOCATE, Kind.PIPELINE])
-def test_a_shared_claim_stays_where_its_promised_volume_is(kind: Kind) -> None:
+def test_a_shared_claim_stays_where_its_reserved_volume_is(kind: Kind) -> None:
     book = book_on(surroundings(local("a1", 5, "a"), local("b1", 5, "b"), claim("x")))
     first, second = operation("t1", wanting("x"), 1, kind), operation("t2", wanting("x"), 1, kind)
     book.changed(first, False)
@@ -366,7 +366,7 @@ def test_an_eviction_gives_no_volume_back() -> None:
     assert binding(book, "y") == {"a": BIND, "b": BIND, "c": BIND}
 
 
-def test_a_run_of_tasks_with_one_claim_is_one_promise() -> None:
+def test_a_run_of_tasks_with_one_claim_is_one_reservation() -> None:
     book = book_on(surroundings(local("a1", 5, "a"), local("a2", 5, "a"), claim("x"), claim("y")))
     single = operation("t", wanting("x"), 0)
     run = replace(single, tasks=[*single.tasks, *single.tasks], nodes=[0, 0], before=[*single.before, *single.before])

@@ -45,7 +45,7 @@ def test_taking_a_place_uses_it_now_and_later() -> None:
     assert books.future.tolist() == [[8, 2, 8], [3, 1, 4]]
 
 
-def test_a_promise_takes_only_from_later() -> None:
+def test_a_pipelined_task_takes_only_from_later() -> None:
     books = ledger()
     books.pipeline(request(2, 0), 2, 1)
     assert books.idle[:, 2].tolist() == [5, 3]

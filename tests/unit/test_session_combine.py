@@ -299,9 +299,9 @@ def test_moving_members_keeps_every_count_right() -> None:
     gang.move(gang.tasks[0], Status.ALLOCATED)
     gang.move_all(gang.tasks[1:], Status.PIPELINED)
     assert gang.tally.ready == 1
-    assert gang.tally.waiting == 2
+    assert gang.tally.pipelined == 2
     assert gang.role_tallies["a"].ready == 1
-    assert gang.role_tallies["b"].waiting == 1
+    assert gang.role_tallies["b"].pipelined == 1
     plain = gang_of(P, P, free=2, counts_unplaced=True)
     plain.move_all(plain.tasks, Status.ALLOCATED)
     assert (plain.tally.ready, plain.tally.pending_best_effort) == (2, 0)

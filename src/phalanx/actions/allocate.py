@@ -14,7 +14,7 @@ from typing import Any
 from phalanx.actions.allocate_domains import DomainSearch
 from phalanx.actions.allocate_labels import LabelSearch
 from phalanx.actions.allocate_tasks import TaskPlacer
-from phalanx.actions.nominated import hold_places, keep_nominated, nominated_tasks
+from phalanx.actions.nominated import keep_nominated, nominated_tasks, retake_places
 from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
@@ -27,7 +27,7 @@ from phalanx.state.staleness import is_stale
 
 
 class AllocateAction:
-    """Places gangs on free room, or promises them room that is being released."""
+    """Places gangs on free room, or pipelines them onto room that is being released."""
 
     name = "allocate"
 
@@ -42,7 +42,10 @@ class AllocateAction:
         settings.done()
 
     def run(self, session: Session) -> None:
-        """Serve queues in turn until no gang is left to try."""
+        """Serve queues in turn until no gang is left to try.
+
+        A queue is compared anew each time it comes up: what it was just given counts. One that is overused is out for good.
+        """
         nominate_places_of_placeholders(session)
         gangs_by_queue = self._gangs_by_queue(session)
         queues = Heap[Queue](session.queue_comes_first)
@@ -52,22 +55,22 @@ class AllocateAction:
             in_order = sorted((session.queues[name] for name in gangs_by_queue), key=cmp_to_key(session.queue_compare))
             order = [queue.name for queue in in_order]
             session.trace.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
-        turn = _Turn(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
+        allocator = _GangAllocator(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
         if self._keeps_nominated:
-            turn.keep_places(gangs_by_queue)
-            turn.keep_all_nominated(gangs_by_queue)
+            allocator.keep_places(gangs_by_queue)
+            allocator.keep_all_nominated(gangs_by_queue)
         if self._completes_broken:
-            turn.complete_broken(gangs_by_queue)
+            allocator.complete_broken(gangs_by_queue)
         while len(queues):
             queue = queues.pop()
             overused = session.queue_overused(queue)
             if not overused.ok:
                 session.trace.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
-                _blame(gangs_by_queue[queue.name], overused)
+                _record_refusal(gangs_by_queue[queue.name], overused)
                 continue
             gangs = gangs_by_queue[queue.name]
             if gangs:
-                turn.take(gangs, queue)
+                allocator.try_first(gangs, queue)
                 queues.push(queue)
 
     def _gangs_by_queue(self, session: Session) -> dict[str, list[Any]]:
@@ -94,33 +97,40 @@ class AllocateAction:
         return any(not task.is_backfilled for task in pending_tasks(gang.tasks))
 
 
-def _blame(gangs: list[Any], verdict: Any) -> None:
+def _record_refusal(gangs: list[Any], verdict: Any) -> None:
+    """Record on gangs of a queue that is passed over why they were not tried."""
     for _, _, gang in gangs:
         gang.verdicts.append(verdict)
 
 
-class _Turn:
-    """Tries the first gang of a queue; a gang that was committed and has tasks left goes back in line."""
+class _GangAllocator:
+    """Places gangs one by one; a gang that was committed and has tasks left goes back in line."""
 
     def __init__(self, session: Session, placer: TaskPlacer) -> None:
         self._session, self._placer = session, placer
         self._domains = DomainSearch(session, placer)
         self._labels = LabelSearch(session, placer)
-        self._number = count(1 << 40)
+        self._number = count(1 << 40)  # who comes again is behind all equals that have not had a turn
 
     def keep_all_nominated(self, gangs_by_queue: dict[str, list[Any]]) -> None:
-        """Give gangs the room that was cleared for them before anybody else can take it, be it their queue's turn or not."""
+        """Place gangs on their nominated nodes before anybody else can take the room, be it their queue's turn or not.
+
+        Their victims are gone or going: if others took the room now, victims would be evicted again, for nothing.
+        """
         for name, gangs in gangs_by_queue.items():
-            promised = sorted(entry for entry in gangs if nominated_tasks(entry[-1]))
-            served = {entry[1] for entry in promised if not self._stays_in_line(entry[-1], self._session.queues[name])}
+            nominated = sorted(entry for entry in gangs if nominated_tasks(entry[-1]))
+            served = {entry[1] for entry in nominated if not self._stays_in_line(entry[-1], self._session.queues[name])}
             gangs[:] = [entry for entry in gangs if entry[1] not in served]
             heapify(gangs)
 
     def keep_places(self, gangs_by_queue: dict[str, list[Any]]) -> None:
-        """Let gangs that keep places although they are not whole take them again, all of them before any looks for more."""
+        """Let gangs that may keep places without being whole take their nominated nodes again.
+
+        All of them do before any looks for more places: otherwise the first could take what another one holds.
+        """
         entries = [entry for gangs in gangs_by_queue.values() for entry in gangs if nominated_tasks(entry[-1])]
         holders = sorted(entry for entry in entries if self._session.tolerated_gap(entry[-1]) is not None)
-        kept = [(entry, hold_places(self._session, entry[-1], self._queue_of(entry[-1]))) for entry in holders]
+        kept = [(entry, retake_places(self._session, entry[-1], self._queue_of(entry[-1]))) for entry in holders]
         for entry, statement in kept:
             gangs = gangs_by_queue[entry[-1].gang.queue]
             if not (self._complete(entry[-1], statement) and self._placer.has_tasks_left(entry[-1])):
@@ -134,7 +144,7 @@ class _Turn:
             held.discard()
             return False
         held.merge(more)
-        return self._finish(gang, held)
+        return self._commit_or_keep(gang, held)
 
     def _queue_of(self, gang: GangState) -> Queue:
         return self._session.queues[gang.gang.queue]
@@ -149,12 +159,12 @@ class _Turn:
                 self._try(entry[-1], gangs_by_queue[queue.name], queue)
 
     def _stays_in_line(self, gang: GangState, queue: Queue) -> bool:
-        """Keep the promise to a gang; it stays in line if that fails or if it has more tasks to place."""
+        """Place a gang on its nominated nodes; True when that fails, or when it has more tasks to place in its turn."""
         if not keep_nominated(self._session, gang, queue):
             return True
         return self._session.gang_ready(gang).ok and self._placer.has_tasks_left(gang)
 
-    def take(self, gangs: list[Any], queue: Queue) -> None:
+    def try_first(self, gangs: list[Any], queue: Queue) -> None:
         self._try(heappop(gangs)[-1], gangs, queue)
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
@@ -171,10 +181,13 @@ class _Turn:
     def _allocate_flat(self, gang: GangState, queue: Queue) -> bool:
         subgroup = next(iter(gang.subgroups.values()))
         statement = self._placer.place(subgroup, queue)
-        return statement is not None and self._finish(gang, statement)
+        return statement is not None and self._commit_or_keep(gang, statement)
 
-    def _finish(self, gang: GangState, statement: Statement) -> bool:
-        """Decide what was placed if that makes the gang whole; otherwise it is only kept from others."""
+    def _commit_or_keep(self, gang: GangState, statement: Statement) -> bool:
+        """Commit what was placed if that makes the gang ready, and tell whether it does.
+
+        Otherwise the places stay taken until the session ends: the gang is pipelined, and nobody behind it may use them.
+        """
         if self._session.gang_ready(gang).ok:
             statement.commit()
             self._session.trace.note(3, "ready", f"gang {gang.key} is ready", gang=gang.key)

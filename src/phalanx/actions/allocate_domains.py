@@ -1,11 +1,21 @@
 """The search over network domains for gangs with sub-groups or a network constraint.
 
-A gang tries its domains group by group, narrow before wide; in each domain its sub-groups do the same one level down, with
-the task loop of `allocate_tasks.py` restricted to the domain's nodes. A try is a dry run: it is undone and remembered, and
-the best one of the first group with any success is done again for good.
+The descent. A plugin names the domains (HyperNodes) that a gang may use in groups, narrow before wide: its *gradients*. In each
+domain of a group the gang is tried: its sub-groups, those that a minimum needs first, do the same one level down, each with its own
+gradients below that domain, and at the bottom runs the task loop of `allocate_tasks.py`, restricted to the domain's nodes. The best
+domain of the first group with any success wins; wider groups are not tried then. This is Volcano's order, and its answers depend
+on it: the narrowest domain wins over a wider one with a better score.
 
-Trying is what costs, so what cannot win is not tried: domains are tried in descending order of what they could score, and
-a try that failed is not repeated while the books are the same.
+Why every try is a dry run. Domains are compared by what the sub-groups scored in them, which is known only once they are
+placed, and two placements of one gang cannot stand in the books at the same time. So a try is undone and kept as a list of
+moves (`Solution`), and the best one is replayed. What holds between tries: the books, the tasks left to try and the domain of
+each sub-group are as they were before. `TaskPlacer` takes tasks off its lists while it tries them, so these lists are put back
+by hand; everything else is undone by the statement.
+
+What keeps it fast. A try costs as much as placing the gang, so what cannot win is not tried: domains come in descending order
+of what they could score, and the first that cannot beat the best ends the group. A sub-group that failed in a domain is not
+tried there again while the session is in the same state (`version`): the same sub-group meets the same domain from several
+domains above it.
 """
 
 from dataclasses import dataclass, field
@@ -24,21 +34,21 @@ from phalanx.state.verdict import WHOLE_CLUSTER, SearchScope
 
 @dataclass(slots=True)
 class Solution:
-    """A successful dry run: what to do again, what is left to try, and what it scores."""
+    """A successful dry run: the moves to replay, the tasks left to try afterwards, and what it scores."""
 
     hypernode: int
     score: float = 0.0
     moves: list[tuple[Kind, list[TaskState], list[int]]] = field(default_factory=list)
     left: dict[str, list[TaskState]] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
+    hypernodes_by_subgroup: dict[str, str] = field(default_factory=dict)
     """Sub-group to its allocated HyperNode afterwards."""
 
 
 class DomainSearch:
-    """Places gangs that care where they are."""
+    """Places gangs that have sub-groups or must stay within a network domain."""
 
     def __init__(self, session: Session, placer: TaskPlacer) -> None:
-        """Begin with nothing tried."""
+        """Prepare for one run of an action; failed tries are remembered across its gangs."""
         self._session, self._placer = session, placer
         self._tree = session.snapshot.hypernodes
         self._offered: Mask = np.ones(len(session.snapshot.nodes), dtype=np.bool_)
@@ -47,6 +57,7 @@ class DomainSearch:
 
     def allocate(self, gang: GangState, queue: Queue) -> bool:
         """Place the gang if some domain has room; tell whether it was committed."""
+        # Nodes that refused a bind of the gang are left out at first and offered again when no domain works without them.
         for offered in offers(self._session, gang, np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)):
             self._offer(offered)
             for gradient in self._session.hypernode_gradients(gang, self._tree.top):
@@ -56,13 +67,17 @@ class DomainSearch:
         return False
 
     def _offer(self, nodes: Mask) -> None:
-        """Search only these nodes from now on; what failed with fewer or more of them may work."""
+        """Search only these nodes from now on, and forget failures: what failed with other nodes on offer may work with these."""
         if not np.array_equal(nodes, self._offered):
             self._offered = nodes
             self._masks.clear()
             self._failed.clear()
 
     def _carry_out(self, gang: GangState, solution: Solution) -> bool:
+        """Replay the best solution; tell whether the gang is ready and it was committed.
+
+        A gang that is only pipelined keeps its places from others until the session ends, and nothing is bound.
+        """
         statement = self._session.statement()
         self._replay(solution, statement)
         for subgroup in gang.subgroups.values():
@@ -74,7 +89,7 @@ class DomainSearch:
         statement.commit()
         gang.allocated_hypernode = self._widen(gang.allocated_hypernode, solution.hypernode)
         for subgroup in gang.subgroups.values():
-            subgroup.allocated_hypernode = solution.places.get(subgroup.id, subgroup.allocated_hypernode)
+            subgroup.allocated_hypernode = solution.hypernodes_by_subgroup.get(subgroup.id, subgroup.allocated_hypernode)
         return True
 
     def _replay(self, solution: Solution, statement: Statement) -> None:
@@ -82,13 +97,14 @@ class DomainSearch:
             (statement.allocate if kind is Kind.ALLOCATE else statement.pipeline)(tasks, nodes)
 
     def _widen(self, allocated: str, chosen: int) -> str:
+        """Return the lowest HyperNode that holds what is allocated already and what was chosen now."""
         old = self._tree.number_by_name.get(allocated)
         return self._tree.names[chosen if old is None else self._tree.common(old, chosen)]
 
     def _best_for_gang(self, gang: GangState, queue: Queue, gradient: list[int]) -> Solution | None:
         """Return the solution with the highest score, the first name among equals."""
         best: Solution | None = None
-        for hypernode, bound in self._by_likelihood(gang, gradient):
+        for hypernode, bound in self._best_bound_first(gang, gradient):
             if best is not None and not self._could_win(hypernode, bound, best):
                 break
             solution = self._try_gang(gang, queue, hypernode)
@@ -100,29 +116,34 @@ class DomainSearch:
         names = self._tree.names
         return (-score, names[hypernode]) < (-best.score, names[best.hypernode])
 
-    def _by_likelihood(self, gang: GangState, gradient: list[int]) -> list[tuple[int, float]]:
-        """Order domains by the most they could score; that is known for a gang of one sub-group, which scores what it scores."""
+    def _best_bound_first(self, gang: GangState, gradient: list[int]) -> list[tuple[int, float]]:
+        """Return the domains with the most that each could score, best first.
+
+        A gang of one sub-group scores what that sub-group scores in the domain, or in any below it: the best of these is the bound.
+        Scores of several sub-groups add up, each placed with the others in the books, and have no bound that is cheap: then every
+        domain is tried, by name.
+        """
         names = self._tree.names
         if len(gang.subgroups) != 1 or len(gradient) == 1:
             return [(hypernode, np.inf) for hypernode in sorted(gradient, key=lambda number: names[number])]
         below = [self._tree.descendants(hypernode) for hypernode in gradient]
-        numbers = sorted({number for line in below for number in line})
+        numbers = sorted({number for domains in below for number in domains})
         scores, bonus = self._session.hypernode_scores(next(iter(gang.subgroups.values())), numbers)
         known = dict(zip(numbers, (scores + bonus).tolist(), strict=True))
-        bounds = [(hypernode, max(known[number] for number in line)) for hypernode, line in zip(gradient, below, strict=True)]
+        bounds = [(hypernode, max(known[number] for number in domains)) for hypernode, domains in zip(gradient, below, strict=True)]
         return sorted(bounds, key=lambda entry: (-entry[1], names[entry[0]]))
 
     def _try_gang(self, gang: GangState, queue: Queue, hypernode: int) -> Solution | None:
-        """Dry run: place sub-groups one after the other inside the domain until the gang is ready."""
+        """Dry run: place sub-groups one by one inside the domain until the gang is ready; None if it is not even pipelined."""
         session, solution = self._session, Solution(hypernode)
         before = {
             subgroup.id: (list(self._placer.tasks_left(subgroup)), subgroup.allocated_hypernode)
             for subgroup in gang.subgroups.values()
         }
         statement = session.statement()
-        line = self._subgroups_in_order(gang)
-        while line:
-            subgroup = line.pop(0)
+        pending_subgroups = self._subgroups_in_order(gang)
+        while pending_subgroups:
+            subgroup = pending_subgroups.pop(0)
             part = self._best_for_subgroup(subgroup, queue, hypernode)
             if part is None:
                 continue
@@ -130,7 +151,7 @@ class DomainSearch:
             if session.gang_ready(gang).ok:
                 break
             if self._placer.tasks_left(subgroup):
-                line = self._merge(line, subgroup)
+                pending_subgroups = self._put_back_in_line(pending_subgroups, subgroup)
         is_solved = bool(statement.operations) and (session.gang_ready(gang).ok or session.gang_pipelined(gang))
         solution.left = {subgroup.id: list(self._placer.tasks_left(subgroup)) for subgroup in gang.subgroups.values()}
         statement.discard()
@@ -143,12 +164,12 @@ class DomainSearch:
         self._replay(part, statement)
         self._placer.restore(subgroup, part.left[subgroup.id])
         subgroup.allocated_hypernode = self._widen(subgroup.allocated_hypernode, part.hypernode)
-        solution.places[subgroup.id] = subgroup.allocated_hypernode
+        solution.hypernodes_by_subgroup[subgroup.id] = subgroup.allocated_hypernode
         solution.moves.extend(part.moves)
         solution.score += part.score
 
     def _subgroups_in_order(self, gang: GangState) -> list[SubGroupState]:
-        """Return the sub-groups with tasks to place: those that a minimum needs first."""
+        """Return the sub-groups with tasks to place, those that a minimum needs first: others must not take their room."""
         key = self._session.subgroup_key
         waiting = sorted((subgroup for subgroup in gang.subgroups.values() if self._placer.tasks_left(subgroup)), key=key)
         needed: set[str] = set()
@@ -158,10 +179,10 @@ class DomainSearch:
             needed.update(subgroup.id for subgroup in candidates[: max(policy.min_subgroups - ready, 0)])
         return [s for s in waiting if s.id in needed] + [s for s in waiting if s.id not in needed]
 
-    def _merge(self, line: list[SubGroupState], subgroup: SubGroupState) -> list[SubGroupState]:
-        """Put a sub-group with tasks left back in line."""
+    def _put_back_in_line(self, pending_subgroups: list[SubGroupState], subgroup: SubGroupState) -> list[SubGroupState]:
+        """Put a sub-group with tasks left back in line: beyond its minimum it gets one task at a time, in turn with the others."""
         key = self._session.subgroup_key
-        return sorted([*line, subgroup], key=key)
+        return sorted([*pending_subgroups, subgroup], key=key)
 
     def _best_for_subgroup(self, subgroup: SubGroupState, queue: Queue, root: int) -> Solution | None:
         for gradient in self._session.hypernode_gradients(subgroup, root):
@@ -172,12 +193,13 @@ class DomainSearch:
 
     def _best_in_gradient(self, subgroup: SubGroupState, queue: Queue, gradient: list[int]) -> Solution | None:
         """Return the best domain of the group: the highest score; of several that share it the one with most
-        members, then the first name.
+        members, then the first name. None when no domain has room.
         """
         scores, bonus = self._session.hypernode_scores(subgroup, gradient)
         order = sorted(range(len(gradient)), key=lambda place: (-scores[place], self._tree.names[gradient[place]]))
         found: list[tuple[int, Solution]] = []
         for place in order:
+            # Domains come with the highest score first. Only equal ones go on, to see which has most members of the sub-group.
             if found and (scores[place] < scores[found[0][0]] or not bonus.any()):
                 break
             solution = self._try_subgroup(subgroup, queue, gradient[place])
@@ -190,7 +212,7 @@ class DomainSearch:
         return best
 
     def _try_subgroup(self, subgroup: SubGroupState, queue: Queue, hypernode: int) -> Solution | None:
-        """Dry run: place tasks of the sub-group on the domain's nodes."""
+        """Dry run: place tasks of the sub-group on the domain's nodes; None when too few fit."""
         tasks = self._placer.tasks_left(subgroup)
         mark = (subgroup.id, hypernode, self._session.version, len(tasks))
         if mark in self._failed:

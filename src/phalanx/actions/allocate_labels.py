@@ -17,23 +17,26 @@ class LabelSearch:
     """Places gangs whose members must share a value of a node label."""
 
     def __init__(self, session: Session, placer: TaskPlacer) -> None:
-        """Search with the task loop of the action."""
+        """Prepare for one run of an action, with its task loop."""
         self._session, self._placer = session, placer
 
     def allocate(self, gang: GangState, queue: Queue) -> bool:
-        """Place the gang if the nodes of some value have room; tell whether it was committed."""
+        """Place the gang if the nodes of some value have room; tell whether it was committed.
+
+        Where it could only be pipelined, other values are tried first; the first such value is the fallback.
+        """
         subgroup = next(iter(gang.subgroups.values()))
         waiting = list(self._placer.tasks_left(subgroup))
-        promising: LabelDomain | None = None
+        fallback: LabelDomain | None = None
         for domain in self._in_order(gang, subgroup):
             statement = self._place(subgroup, queue, domain, waiting)
             if statement is not None and self._session.gang_ready(gang).ok:
                 statement.commit()
                 return True
             if statement is not None:
-                promising = promising or domain
+                fallback = fallback or domain
                 statement.discard()
-        if promising is not None and (statement := self._place(subgroup, queue, promising, waiting)) is not None:
+        if fallback is not None and (statement := self._place(subgroup, queue, fallback, waiting)) is not None:
             statement.keep()
         return False
 

@@ -1,7 +1,11 @@
 """The task loop: place the waiting tasks of a sub-group in order, until its gang needs no more.
 
 Runs of identical tasks are placed together. A run ends where something must be asked again: the gang may be ready, the
-queue may be full, or no node is left. The result is that of placing the tasks one by one.
+queue may be full, or no node is left. The result is that of placing the tasks one by one, which properties check; asking plugins,
+filters and scores once for a run and not once for a task is most of what makes a session fast.
+
+The oddities of Volcano's loop are here too, each where it is decided: a role of which one task found no node is skipped
+(`_failed_roles`), and nodes that refused a task of a role are not asked for the next one (`_Refusals`).
 """
 
 from collections import Counter
@@ -26,7 +30,7 @@ class TaskPlacer:
     """Works through the tasks of gangs; a task that was tried is not tried again in this session."""
 
     def __init__(self, session: Session, *, remembers_failed_roles: bool = True) -> None:
-        """Begin with every waiting task untried."""
+        """Prepare for one run of an action; every waiting task counts as untried."""
         self._session = session
         self._remembers_failed_roles = remembers_failed_roles
         self._left: dict[str, list[TaskState]] = {}
@@ -43,7 +47,7 @@ class TaskPlacer:
         return self._left[subgroup.id]
 
     def restore(self, subgroup: SubGroupState, tasks: list[TaskState]) -> None:
-        """Put a worksheet back as it was before a dry run."""
+        """Set the tasks still to try, as they were before a dry run."""
         self._left[subgroup.id] = tasks
 
     def has_tasks_left(self, gang: GangState) -> bool:
@@ -54,7 +58,7 @@ class TaskPlacer:
         self, subgroup: SubGroupState, queue: Queue, *, within: Mask | None = None, scope: SearchScope = WHOLE_CLUSTER
     ) -> Statement | None:
         """Place tasks until the sub-group needs no more; None when it got too few, and nothing is left of the attempt."""
-        session, run = self._session, _Run(self._session, subgroup, queue, within, scope, self._remembers_failed_roles)
+        session, run = self._session, _TaskRun(self._session, subgroup, queue, within, scope, self._remembers_failed_roles)
         statement = session.statement()
         tasks = self.tasks_left(subgroup)
         while tasks and run.goes_on:
@@ -68,7 +72,7 @@ class TaskPlacer:
         return None
 
 
-class _Run:
+class _TaskRun:
     """One pass over the tasks of a sub-group."""
 
     def __init__(
@@ -99,7 +103,7 @@ class _Run:
             return
         verdict = self._session.prefilter(first)
         if not verdict.ok:
-            self._fail(tasks.pop(), FitError.same_everywhere(self._asked_nodes(), verdict))
+            self._fail(tasks.pop(), FitError.same_everywhere(self._node_count(), verdict))
             return
         batch = self._take_batch(tasks, room.tasks)
         self._place_batch(batch, tasks, statement)
@@ -116,6 +120,7 @@ class _Run:
         batch = [first]
         if first.task.nominated_node or not self._is_batchable(first):
             return batch
+        # No more than the gang needs: the task that makes it ready ends the attempt, and what is beyond waits for its turn.
         limit = min(limit, self._session.ready_in(self._subgroup, first.task.role))
         while tasks and len(batch) < limit and _same_class(first.task, tasks[-1].task):
             batch.append(tasks.pop())
@@ -132,9 +137,10 @@ class _Run:
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
         placed = len(now) + len(later)
+        # The first task without a node failed. Those behind it count as untried: the next step decides whether to try or skip them.
         if placed < len(batch):
             tasks.extend(reversed(batch[placed + 1 :]))
-            self._no_node(batch[placed])
+            self._record_no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
             self.goes_on = False
 
@@ -186,7 +192,7 @@ class _Run:
         if not role or not self._remembers:
             return self._within
         refusals = self._refusals.setdefault(role, _Refusals(self._within, len(self._session.snapshot.nodes)))
-        return refusals.without(node_view)
+        return refusals.open_nodes(node_view)
 
     def _nominated(self, task: TaskState, own: OwnFilters) -> tuple[list[int], list[int]] | None:
         """Return the nominated node alone if the task may go there."""
@@ -198,9 +204,10 @@ class _Run:
                 return ([number], []) if is_now else ([], [number])
         return None
 
-    def _no_node(self, task: TaskState) -> None:
+    def _record_no_node(self, task: TaskState) -> None:
         node_view = self._session.node_view(task.task.shape)
         within, own = self._not_refused(task, node_view), self._own_filters(task, node_view)
+        # As in Volcano a node that cannot be scored, because of an invalid preference, takes no task and gives no reason.
         if node_view.scoring_failed and any(mask.any() for _, mask in node_view.groups(within=own.narrow(within))):
             return
         refusals = self._refusals.get(task.task.role)
@@ -226,7 +233,7 @@ class _Run:
         task.refusal = verdict
         self._session.trace.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
 
-    def _asked_nodes(self) -> int:
+    def _node_count(self) -> int:
         return len(self._session.snapshot.nodes) if self._within is None else int(self._within.sum())
 
 
@@ -241,8 +248,12 @@ class _Refusals:
         self._counts: Counter[str] = Counter()
         self._latest: NodeView | None = None
 
-    def without(self, node_view: NodeView) -> Mask:
-        """Return the nodes still open. One shape whose nodes only fill up gets the same answer again: only then nothing is kept."""
+    def open_nodes(self, node_view: NodeView) -> Mask:
+        """Return the nodes still open to the role, and close those that refuse this shape.
+
+        As long as all tasks have one shape and nodes only fill up, a node that refuses now refuses later too, and closing it would
+        change nothing: it is left out until a second shape of the role comes.
+        """
         latest, self._latest = self._latest, node_view
         if latest is not None and latest is not node_view:
             latest.refresh()

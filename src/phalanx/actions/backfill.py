@@ -30,6 +30,7 @@ class BackfillAction:
         held: dict[str, Statement] = {}
         for gang in self._gangs_in_order(session):
             for task in session.sorted_tasks(_best_effort_tasks(gang)):
+                # A pipelined task waits for room, and this one needs none: it gives up its place and gets one now.
                 session.withdraw(task)
                 statement = held.setdefault(gang.key, session.statement())
                 if self._place(session, task, statement) and session.gang_ready(gang).ok:
@@ -69,6 +70,6 @@ class BackfillAction:
 
 
 def _best_effort_tasks(gang: GangState) -> list[TaskState]:
-    """Return the tasks that ask for nothing and have no place, or only the promise of one."""
+    """Return the tasks that ask for nothing and have no place, or are only pipelined."""
     waiting = (task for task in gang.tasks if task.status in (Status.PENDING, Status.PIPELINED) and not task.task.is_gated)
     return [task for task in waiting if task.is_backfilled]

@@ -17,7 +17,7 @@ from phalanx.state.verdict import FitError
 
 
 def starving_gangs(session: Session, *, skips_topology: bool) -> list[GangState]:
-    """Return admitted, valid gangs that may take room from others."""
+    """Return the gangs that may take room from others: admitted, valid, and short of their minimum."""
     return [gang for gang in session.gangs.values() if _is_starving(session, gang, skips_topology)]
 
 
@@ -50,7 +50,7 @@ def waiting_tasks(session: Session, gang: GangState) -> list[TaskState]:
     return session.sorted_tasks(waiting)[::-1]
 
 
-def why_this_one(voters: Sequence[str], victims: Sequence[TaskState], line: Sequence[TaskState], node: str) -> str:
+def victim_reason(voters: Sequence[str], victims: Sequence[TaskState], line: Sequence[TaskState], node: str) -> str:
     """Say who let the next victim go and where it stood among those of its node; `line` are the ones behind it."""
     return f"let go by {', '.join(voters)}; number {len(victims) - len(line)} of {len(victims)} in the order of victims on {node}"
 
@@ -58,12 +58,15 @@ def why_this_one(voters: Sequence[str], victims: Sequence[TaskState], line: Sequ
 class DryRun:
     """The nodes as one preemptor sees them before anybody is evicted for it.
 
-    Refusals that evictions can cure are tolerated. Answers that were made from counts of other pods stay as they were when
-    the dry_run began, even when one of those pods is evicted.
+    Filters refuse a node for good (`is_final`: no eviction helps) or for now. Only the former take a node out of the candidates.
+
+    Answers made from counts of other pods (`is_prepared`: affinity, spread) stay as they were when the dry run began, even when
+    one of those pods is evicted. So it is in Volcano, whose filters read what they prepared before the eviction. With
+    `sees_evictions`, as in topology-aware preemption, those that can be counted again are (`is_recounted`).
     """
 
     def __init__(self, session: Session, task: TaskState) -> None:
-        """Ask every filter once."""
+        """Ask every filter once about all nodes."""
         self._session, self._task = session, task
         self.request = session.request_of(task.task.shape)
         count = len(session.snapshot.nodes)
@@ -132,7 +135,7 @@ def passes_own_filters(session: Session, task: TaskState, node: int) -> bool:
 
 
 def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> bool:
-    """Tell whether a running task may be taken by a gang-aware action: less important in the same queue, or of another queue."""
+    """Tell whether a gang-aware action may consider a running task: less important in the same queue, or of a queue that gives."""
     gang, mine = task.gang.gang, preemptor.gang
     if gang.is_preemptable is False or not task.task.is_preemptable or task.gang is preemptor:
         return False
@@ -143,5 +146,9 @@ def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: 
 
 
 def may_give(session: Session, queue: Queue) -> bool:
-    """Tell whether any task of a queue could be reclaimed. Where tiers pass protection over, only asking for the task tells."""
+    """Tell whether any task of a queue could be reclaimed; True also where only a question about the task itself can tell.
+
+    Asking the queue first spares a question to every plugin for every task of a queue that has nothing to give. It is possible
+    only where all plugins must agree; where a tier can overrule the protection of another, the queue alone decides nothing.
+    """
     return session.policy.victim_rule != "all-agree" or bool(session.queue_surplus(queue).any())

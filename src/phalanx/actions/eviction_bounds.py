@@ -1,7 +1,14 @@
 """What evictions could do at most, by sums over everybody who may go at all: the most room for a gang, the least cost of a node.
 
 A gang of equal tasks that would not find enough places even then needs no search, and a search begins where it may be cheapest.
-Plugins that protect more can only make room less and costs higher.
+
+The invariant: room is never estimated too low, cost never too high. Everything left out of the sums (filters, protection by
+plugins, tasks that may go alone but not together) can only make room less and costs higher, so leaving it out is safe. A bound
+that was wrong in the other direction would keep a gang waiting that could start, and nothing would show it.
+
+The sums are array operations over columns of who runs where (`state/holders.py`), because they are asked for each waiting gang of a
+full cluster: a loop over 40,000 running tasks for each of them is what they replace. They are made once for each set of victims
+and kept for the session.
 """
 
 from collections.abc import Hashable, Sequence
@@ -27,8 +34,8 @@ NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """Who holds what where, a column for each: nodes and gangs by number, and amounts."""
+class _Holdings:
+    """Who holds what where, in columns: numbers of nodes and gangs, and amounts."""
 
     nodes: Counts
     gangs: Counts
@@ -36,53 +43,66 @@ class _Held:
 
 
 @dataclass(frozen=True, slots=True)
-class _Holders(_Held):
+class _Evictable(_Holdings):
     """Every task that could be evicted by its status, and for how long it has run."""
 
     seconds: Counts
 
 
 class EvictionBounds:
-    """Answers for all gangs of a session. Sums are over those who ran when it was opened: nobody comes to run in a session."""
+    """Answers for all gangs of a session. Sums are over the tasks that ran when it was opened: none starts to run during it."""
 
     def __init__(self, session: Session) -> None:
-        """Look at nobody yet."""
+        """Start without any sum; each is made when it is first asked for."""
         self._session = session
         self._victims: dict[Hashable, Mask] = {}
         self._gains: dict[Hashable, Amounts] = {}
-        self._rates: dict[tuple[str, int, int], tuple[float, float]] = {}
+        self._most_per_unit_by_key: dict[tuple[str, int, int], tuple[float, float]] = {}
 
     def changed(self, operation: Operation, undone: bool) -> None:
-        """Go on: whoever leaves was there, and what that frees is in the ledger too; so sums are too high, never too low."""
+        """Keep the sums whatever the operation is.
 
-    def may_hold(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
-        """Tell whether so many equal tasks of a gang could find room if everybody went who may, and whether anybody may."""
+        A task that was evicted is still in them, while its room is in the ledger already: counted twice, the bound on room is too
+        high, which is the side it may be wrong on. Sums that followed every eviction on trial would cost more than they save.
+        """
+
+    def may_fit(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
+        """Tell whether equal tasks of a gang could find room if everybody left who may.
+
+        Without anybody who may leave, `allocate` has had its chance on the same room. It takes tasks in their order, though: a gang
+        of roles may have failed with tasks of one role where it fits with those of another.
+        """
         request, future = self._session.request_of(tasks[0].task.shape), self._session.ledger.future
         givers = self._givers(gang.gang) if purpose == "reclaim" else ()
         gain = self._gain(self.victims_of(gang, purpose), gang.gang, request)
-        if not gain.any():
+        if not gain.any() and not gang.gang.role_minima:
             return False
         room = np.minimum(copies(future + gain, request), len(tasks))
         if int(room.sum()) < len(tasks):
             return False
         if purpose == "preempt" or self._session.policy.victim_rule != "all-agree":
             return True
+        # Nodes have the room, but queues give only what they have beyond their share: compare with the least that must go.
         return all(
-            _least_eviction(future[row], amount, room, len(tasks)) <= sum(self._given_by(name, row) for name in givers)
+            _least_eviction(future[row], amount, room, len(tasks)) <= sum(self._most_given_by(name, row) for name in givers)
             for row, amount in request.rows
         )
 
     def victims_of(self, gang: GangState, purpose: str) -> tuple[object, ...]:
-        """Say who may go for a gang: the less important of its queue, or all of the queues that give."""
+        """Return a key for the victims of a gang: the less important gangs of its queue, or the queues that give."""
         mine = gang.gang
         return (purpose, mine.queue, mine.priority) if purpose == "preempt" else self._givers(mine)
 
     def least_costs(self, gang: GangState, request: Request, purpose: str) -> dict[int, Cost]:
-        """Return what one more task costs at least on every node where it could be at all."""
+        """Return the least that one more task can cost on each node; nodes where it can have no room are left out.
+
+        A gang on the node that can spare a task might give just one. A gang that cannot goes as a whole; if what it holds here
+        is not enough, one more task goes, of another gang that is broken too: had it one to spare, its own row would be cheaper.
+        """
         key, future = self.victims_of(gang, purpose), self._session.ledger.future
         found = dict.fromkeys(np.flatnonzero(copies(future, request) > 0).tolist(), NOTHING)
         has_room = copies(future + self._gain(key, gang.gang, request), request) > 0
-        pairs, may_go = self._pairs, self._mask(key, gang.gang)[self._pairs.gangs] & has_room[self._pairs.nodes]
+        pairs, may_go = self._pairs, self._victim_mask(key, gang.gang)[self._pairs.gangs] & has_room[self._pairs.nodes]
         nodes, gangs = pairs.nodes[may_go], pairs.gangs[may_go]
         if not len(nodes):
             return found
@@ -92,32 +112,33 @@ class EvictionBounds:
         spares = self._may_spare[gangs]
         broken = np.where(spares, 0, np.where(suffices, 1, 2))
         tasks = np.where(spares, 1, self._sizes[gangs] + ~suffices)
-        lost = np.where(spares, 0, self._lost[gangs])
+        lost = np.where(spares, 0, self._seconds_lost[gangs])
         columns = (nodes, (broken > 0).astype(np.int64), self._priorities[gangs], tasks, broken, np.zeros_like(nodes), lost)
+        # The cheapest row of each node: sort by node and cost, and keep the first row of each node.
         order = np.lexsort(columns[::-1])
         first = order[np.unique(nodes[order], return_index=True)[1]]
         return {row[0]: row[1:] for row in zip(*(column[first].tolist() for column in columns), strict=True)} | found
 
     def _givers(self, mine: Gang) -> tuple[str, ...]:
-        return tuple(name for name in self._session.snapshot.totals if name != mine.queue and self._gives(name))
+        return tuple(name for name in self._session.snapshot.totals if name != mine.queue and self._may_give_any(name))
 
-    def _gives(self, name: str) -> bool:
+    def _may_give_any(self, name: str) -> bool:
         queue = self._session.queues.get(name)
         return queue is not None and queue.is_reclaimable and may_give(self._session, queue)
 
     def _gain(self, key: tuple[object, ...], mine: Gang, request: Request) -> Amounts:
-        """Add up what the victims hold on each node, of what is asked for; `key` says who they are."""
+        """Return what the victims hold on each node, in the rows that are asked for; `key` is that of `victims_of`."""
         rows = tuple(row for row, _ in request.rows)
         if (key, rows) not in self._gains:
             holders, gain = self._holders, np.zeros_like(self._session.ledger.future)
-            chosen = self._mask(key, mine)[holders.gangs]
+            chosen = self._victim_mask(key, mine)[holders.gangs]
             for row in rows:
                 held = np.bincount(holders.nodes[chosen], weights=holders.requests[row, chosen], minlength=gain.shape[1])
                 gain[row] = held.astype(np.int64)
             self._gains[key, rows] = gain
         return self._gains[key, rows]
 
-    def _mask(self, key: tuple[object, ...], mine: Gang) -> Mask:
+    def _victim_mask(self, key: tuple[object, ...], mine: Gang) -> Mask:
         """Mark the gangs that may lose tasks, by their number."""
         if key not in self._victims:
             if key[:1] == ("preempt",):
@@ -129,7 +150,7 @@ class EvictionBounds:
         return self._victims[key]
 
     def _within_surplus(self, mask: Mask) -> Mask:
-        """Mark the gangs that their queue could lose as a whole, or a part of them, while it has more than it deserves.
+        """Mark the gangs that their queue could lose, in part or as a whole, while it has more than it deserves.
 
         Of a gang that goes as a whole the last task goes too: what went before it must leave a surplus of something it asks for.
         """
@@ -146,35 +167,38 @@ class EvictionBounds:
         fits = ((surplus > 0) & (held > 0) & (held - largest <= surplus)).any(axis=0)
         return self._may_spare | fits
 
-    def _given_by(self, name: str, row: int) -> float:
-        """Return how much one queue can lose: so many tasks as use up its surplus of another resource, and one more of each.
+    def _most_given_by(self, name: str, row: int) -> float:
+        """Return the most of a resource that one queue can lose.
 
-        Tasks go while some resource has a surplus. Take the one that had a surplus last: all tasks that went asked for some of it.
+        Tasks go while the queue has a surplus of something they ask for. Consider the resource whose surplus lasts longest: all
+        tasks that go ask for some of it, and together for no more than the surplus and one task. So what they hold of the wanted
+        resource is bounded by the highest ratio of both in any task.
         """
         surplus = self._session.queue_surplus(self._session.queues[name])
         most = 0.0
         for other in np.flatnonzero(surplus):
-            per_unit, largest = self._rate(name, row, int(other))
+            per_unit, largest = self._most_per_unit(name, row, int(other))
             most = max(most, per_unit * (float(surplus[other]) + largest))
         return most
 
-    def _rate(self, name: str, row: int, other: int) -> tuple[float, float]:
+    def _most_per_unit(self, name: str, row: int, other: int) -> tuple[float, float]:
         """Return how much of a resource goes with one unit of another at most, and the most that one task has of the other."""
-        if (name, row, other) not in self._rates:
-            held = self._holders.requests[:, self._mask((name,), self._gangs[0])[self._holders.gangs]]
+        if (name, row, other) not in self._most_per_unit_by_key:
+            held = self._holders.requests[:, self._victim_mask((name,), self._gangs[0])[self._holders.gangs]]
             asking = held[:, held[row] > 0]
+            # A task that asks for none of the other resource can go without using up its surplus: then there is no bound.
             has_all = bool((asking[other] > 0).all())
             per_unit = float((asking[row] / asking[other]).max(initial=0.0)) if has_all else float("inf")
-            self._rates[name, row, other] = (per_unit, float(asking[other].max(initial=0)))
-        return self._rates[name, row, other]
+            self._most_per_unit_by_key[name, row, other] = (per_unit, float(asking[other].max(initial=0)))
+        return self._most_per_unit_by_key[name, row, other]
 
     @cached_property
-    def _pairs(self) -> _Held:
-        """Return what each gang holds on each node."""
+    def _pairs(self) -> _Holdings:
+        """Return what each gang holds on each node, one column for each pair that exists."""
         holders, count = self._holders, max(len(self._gangs), 1)
         marks, where = np.unique(holders.nodes * count + holders.gangs, return_inverse=True)
         held = [np.bincount(where, weights=amounts, minlength=len(marks)).astype(np.int64) for amounts in holders.requests]
-        return _Held(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)))
+        return _Holdings(marks // count, marks % count, np.array(held, dtype=np.int64).reshape(len(held), len(marks)))
 
     @cached_property
     def _priorities(self) -> Counts:
@@ -186,14 +210,16 @@ class EvictionBounds:
         return np.bincount(self._holders.gangs, minlength=len(self._gangs))
 
     @cached_property
-    def _lost(self) -> Counts:
+    def _seconds_lost(self) -> Counts:
         """Add up for how long what each gang has that could go has run."""
         sums = np.bincount(self._holders.gangs, weights=self._holders.seconds, minlength=len(self._gangs))
         return sums.astype(np.int64)
 
     @cached_property
     def _may_spare(self) -> Mask:
-        """Mark gangs that may have more than they need, or are broken: where all members are needed and there, none can."""
+        """Mark gangs that may have a task to spare, or are broken already. Only of a gang whose members are all needed and all run
+        is it certain that it has none; roles and sub-groups, which could say more, are not looked at.
+        """
         members = self._session.snapshot.members_of
         needed = [gang.min_member if len(members(gang.key)) == gang.min_member else -1 for gang in self._gangs]
         return np.not_equal(self._sizes, np.array(needed, dtype=np.int64))
@@ -207,7 +233,7 @@ class EvictionBounds:
         return np.array([gang.is_preemptable is not False for gang in self._gangs], dtype=np.bool_)
 
     @cached_property
-    def _holders(self) -> _Holders:
+    def _holders(self) -> _Evictable:
         snapshot, table = self._session.snapshot, self._session.snapshot.holders
         numbers: dict[str, int] = {gang.key: number for number, gang in enumerate(self._gangs)}
         on_node = np.asarray(table.nodes)
@@ -217,7 +243,7 @@ class EvictionBounds:
         known = (nodes >= 0) & (gangs >= 0)
         shapes, started = np.asarray(table.shapes)[there][known], np.asarray(table.started)[there][known]
         seconds = np.where(started > 0, np.maximum(snapshot.now - started, 0.0), 0.0).astype(np.int64)
-        return _Holders(nodes[known], gangs[known], self._requests_by_shape(shapes)[:, shapes], seconds)
+        return _Evictable(nodes[known], gangs[known], self._requests_by_shape(shapes)[:, shapes], seconds)
 
     def _requests_by_shape(self, shapes: Counts) -> Amounts:
         """Return what tasks of these shapes ask for, in the columns of their codes."""
@@ -229,7 +255,10 @@ class EvictionBounds:
 
 
 def _least_eviction(free: Counts, amount: int, room: Counts, wanted: int) -> float:
-    """Return how much has to go at least for so many tasks: what each place on each node lacks, the cheapest places first."""
+    """Return the least amount that has to go for so many tasks: what each place on each node lacks, the cheapest places first.
+
+    The first task on a node uses what is free there, the second what the first one left, and so on; no arrangement needs less.
+    """
     costs = [np.zeros(0)]
     for copy in range(1, int(room.max(initial=0)) + 1):
         has_copy = room >= copy

@@ -1,5 +1,10 @@
 """Evictions that know gangs: room is made for a whole gang in one network domain, by taking what other gangs can spare first and
 whole gangs after that, never a part that would leave a gang broken.
+
+There are two ways to choose victims, a setting of the actions. *bundles* is Volcano's: victims of a whole domain in one order, as
+many as it takes, wide domains first. It evicts more than needed, because the order does not know on which nodes the gang will be:
+1,400 tasks for the gang of 200 in `phalanx bench evict`, where 800 are enough. *fewest* is ours (`victim_search.py`): narrow
+domains first, where `allocate` would have put the gang.
 """
 
 from collections import Counter
@@ -12,7 +17,7 @@ import numpy as np
 
 from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks
 from phalanx.actions.eviction_bounds import EvictionBounds
-from phalanx.actions.gang_places import weight
+from phalanx.actions.gang_places import dominant_share
 from phalanx.actions.node_costs import NodeCostTable
 from phalanx.actions.queue_heap import Heap
 from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
@@ -30,7 +35,7 @@ from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.label_domains import label_domains
 
 MOST_CHOICES = 64
-"""Of members of a gang that could make it whole, if they differ; beyond that only the smallest are tried."""
+"""So many choices of members that make a gang whole are tried at most, if members differ; beyond that only the smallest."""
 
 
 class GangEvictionAction:
@@ -89,18 +94,21 @@ class _Attempt:
         self._tree = session.snapshot.hypernodes
 
     def run(self) -> None:
-        if self._is_in_vain():
+        if self._is_hopeless():
             return
         waiting = self._waiting()
         if self._action.victims == "fewest":
-            for needed in choices(self._session, self._gang, waiting):
+            for needed in member_choices(self._session, self._gang, waiting):
                 if self._may_take_all(needed) and any(self._make_room(domain, needed) for _, domain in self._domains()):
                     return
         elif waiting and self._may_take_all(waiting):
-            any(self._clear(domain, hypernode, waiting) for hypernode, domain in self._domains())
+            any(self._evict_bundles(domain, hypernode, waiting) for hypernode, domain in self._domains())
 
-    def _is_in_vain(self) -> bool:
-        """Tell of a gang of equal tasks, before anything else is done, whether it may take nothing or asks for too much."""
+    def _is_hopeless(self) -> bool:
+        """Tell whether a gang of equal tasks may take nothing, or asks for more than evictions could free; False for other gangs.
+
+        It is asked before anything is sorted or searched: on a full cluster the gangs that cannot win come back in every session.
+        """
         tasks = [task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled]
         if self._action.victims != "fewest" or len({id(task.task.shape) for task in tasks}) != 1:
             return False
@@ -109,11 +117,11 @@ class _Attempt:
         if not self._may_take(tasks[0]):
             return True
         needed = tasks_needed(self._gang, tasks)
-        return bool(needed) and not self._action.bounds.may_hold(self._gang, needed, self._action.purpose)
+        return bool(needed) and not self._action.bounds.may_fit(self._gang, needed, self._action.purpose)
 
     def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
-        return VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds).make(domain, needed)
+        return VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds).make_room(domain, needed)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""
@@ -123,7 +131,7 @@ class _Attempt:
         return tasks
 
     def _may_take_all(self, tasks: list[TaskState]) -> bool:
-        """Ask for one task of each kind: equal ones get the same answer."""
+        """Tell whether room may be made for all tasks; one of each kind is asked for, equal ones get the same answer."""
         kinds = {(id(task.task.shape), task.task.may_preempt): task for task in tasks}
         return all(self._may_take(task) for task in kinds.values())
 
@@ -136,7 +144,7 @@ class _Attempt:
         return self._session.queue_preemptive(self._queue, task).ok
 
     def _domains(self) -> Iterator[tuple[int, Mask]]:
-        """Yield the domains to try: wide ones first for bundles, narrow ones first for the fewest victims."""
+        """Yield the domains to try, each with its HyperNode: wide ones first for bundles, narrow ones first for fewest victims."""
         if self._gang.gang.label:
             nodes = self._session.snapshot.nodes
             yield from ((self._tree.top, domain.nodes) for domain in label_domains(self._gang, nodes)[: self._action.most_domains])
@@ -149,11 +157,11 @@ class _Attempt:
             domain[self._tree.members[hypernode]] = True
             yield hypernode, domain
 
-    def _clear(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
-        """Add bundles until the gang fits into the domain, then carry it out."""
-        maker = VictimBundles(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
+    def _evict_bundles(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
+        """Evict bundles one after the other until the gang fits into the domain; tell whether it did, and decide it if so."""
+        finder = VictimBundles(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
         with self._session.statement() as statement:
-            bundles = maker.bundles(domain, waiting)
+            bundles = finder.bundles(domain, waiting)
             for number, bundle in enumerate(bundles, 1):
                 reason = self._reason(bundle, f"number {number} of {len(bundles)} bundles in the order of victims")
                 for task in bundle.tasks:
@@ -164,25 +172,27 @@ class _Attempt:
                         subgroup.nominated_hypernode = self._tree.names[hypernode]
                     return True
             if statement.operations and self._has_room(domain, waiting):
-                self._try(domain, waiting, statement)  # in vain: for the tasks to remember how far they got
+                # It fails again, but as the last attempt with everybody gone: its tasks remember how far they got, for `explain`.
+                self._try(domain, waiting, statement)
         return False
 
     def _has_places(self, domain: Mask, waiting: list[TaskState]) -> bool:
-        """Tell whether a try is worth it: all need room in sum; equal tasks, in whose way no other pods are, as many places."""
+        """Tell whether placing the tasks could work, by sums; for equal tasks that other pods do not matter to, by places."""
         shape = waiting[0].task.shape
         if not self._has_room(domain, waiting):
             return False
         if self._session.is_local(shape) and len({self._session.class_of(task.task.shape) for task in waiting}) == 1:
-            return self._session.node_view(shape).room_in(domain) >= self._fewest(waiting)
+            return self._session.node_view(shape).room_in(domain) >= self._smallest_subgroup(waiting)
         return True
 
     def _has_room(self, domain: Mask, waiting: list[TaskState]) -> bool:
+        # As in Volcano, room that is pipelined to others is not subtracted here. It only costs an attempt that fails.
         ledger = self._session.ledger
         room = (ledger.idle + ledger.releasing)[:, domain].sum(axis=1)
         need = sum(self._session.request_of(task.task.shape).amounts for task in waiting)
         return bool(np.all((room >= need) | (need == 0)))
 
-    def _fewest(self, waiting: list[TaskState]) -> int:
+    def _smallest_subgroup(self, waiting: list[TaskState]) -> int:
         """Return the size of the smallest sub-group; no fewer tasks are ever placed."""
         return min(Counter(task.subgroup.id for task in waiting).values())
 
@@ -201,7 +211,7 @@ class _Attempt:
         return sorted(found.values(), key=self._session.subgroup_key)
 
     def _place(self, tasks: list[TaskState], domain: Mask, statement: Statement) -> None:
-        """Promise each task the best node of the domain; all of them or none."""
+        """Pipeline each task onto the best node of the domain; all of them or none."""
         mark = statement.checkpoint()
         for task in tasks:
             node = self._best_node(task, domain)
@@ -230,22 +240,22 @@ class _Attempt:
         return f"reclaimed from queue {theirs} for gang {self._gang.key} of queue {self._queue.name}; {what}"
 
 
-def choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
+def member_choices(session: Session, gang: GangState, waiting: list[TaskState]) -> Iterator[list[TaskState]]:
     """Yield the ways to make the gang whole: the first tasks in their order, then, if tasks differ, others, small ones first."""
     first = tasks_needed(gang, waiting)
     if first:
         yield first
     if len(first) < len(waiting):
-        yield from _other_choices(session, gang, waiting, len(first))
+        yield from _other_member_choices(session, gang, waiting, len(first))
 
 
-def _other_choices(session: Session, gang: GangState, waiting: list[TaskState], count: int) -> Iterator[list[TaskState]]:
+def _other_member_choices(session: Session, gang: GangState, waiting: list[TaskState], count: int) -> Iterator[list[TaskState]]:
     groups: dict[tuple[Hashable, str], list[TaskState]] = {}
     for task in waiting:
         groups.setdefault((session.class_of(task.task.shape), task.task.role), []).append(task)
     if len({kind for kind, _ in groups}) == 1:
-        return
-    small_first = sorted(groups.values(), key=lambda tasks: weight(session, tasks[0].task.shape))
+        return  # any choice needs the same room as the first one
+    small_first = sorted(groups.values(), key=lambda tasks: dominant_share(session, tasks[0].task.shape))
     if prod(len(tasks) + 1 for tasks in small_first) > MOST_CHOICES:
         yield tasks_needed(gang, [task for tasks in small_first for task in tasks])
         return
@@ -260,17 +270,17 @@ def _count(tasks: list[TaskState], role: str) -> int:
 
 
 def _missing_roles(gang: GangState) -> dict[str, int]:
-    """Return how many tasks each role lacks, promises counted in."""
+    """Return how many tasks each role lacks; pipelined ones count as present."""
     minima = gang.gang.role_minima if gang.gang.roles_count else {}
     tallies = {role: gang.role_tallies[role] for role in minima}
     return {
-        role: max(minima[role] - tally.total(READY) - tally.waiting - tally.pending_best_effort, 0)
+        role: max(minima[role] - tally.total(READY) - tally.pipelined - tally.pending_best_effort, 0)
         for role, tally in tallies.items()
     }
 
 
 def _could_be_whole(subgroup: SubGroupState, waiting: list[TaskState]) -> bool:
-    return sum(task.subgroup is subgroup for task in waiting) >= subgroup.shortfall() - subgroup.tally.waiting
+    return sum(task.subgroup is subgroup for task in waiting) >= subgroup.shortfall() - subgroup.tally.pipelined
 
 
 def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
@@ -280,6 +290,6 @@ def tasks_needed(gang: GangState, waiting: list[TaskState]) -> list[TaskState]:
     chosen: list[TaskState] = []
     for role, missing in _missing_roles(gang).items():
         chosen += [task for task in waiting if task.task.role == role][:missing]
-    missing = gang.gang.min_member - gang.tally.ready - gang.tally.waiting - gang.tally.pending_best_effort - len(chosen)
+    missing = gang.gang.min_member - gang.tally.ready - gang.tally.pipelined - gang.tally.pending_best_effort - len(chosen)
     others = [task for task in waiting if task not in chosen][: max(missing, 0)]
-    return chosen + others if chosen or others else waiting[:1]
+    return chosen + others if chosen or others else waiting[:1]  # whole already: it starves for one task more

@@ -28,7 +28,7 @@ class HealAction:
         settings.done()
 
     def run(self, session: Session) -> None:
-        """Look at every gang once; each stands for itself."""
+        """Evict what is left of stale gangs whose grace is over, and record a verdict on the others; no gang waits for another."""
         for key in sorted(session.gangs):
             gang = session.gangs[key]
             short = stale_parts(gang)
@@ -42,14 +42,15 @@ class HealAction:
         due = [lack for lack in short if session.now - since[id(lack)] >= grace]
         if not due and grace < inf:
             session.decisions.look_again(min(since.values()) + grace)
+        # One part is named in the message: the one that breaks the whole gang, and of several the one that is short for longest.
         first = min(due or short, key=lambda lack: (not lack.is_vital, since[id(lack)]))
         stale = _Stale(gang, first, session.now - since[id(first)], grace)
-        outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.node_view()
+        outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.forecast()
         numbers = {"since": min(since.values()), "is_evicted": int(any(map(_is_evicted, gang.tasks)))}
         gang.verdicts.append(Verdict.refuse(self.name, STALE, f"{stale.text()}; {outcome}", **numbers))
 
     def _evict(self, session: Session, victims: Sequence[TaskState], stale: "_Stale") -> str:
-        """Evict the rest, unless somebody of it is protected; say what becomes of it."""
+        """Evict what is left, unless a task of it is protected; return a sentence that says which."""
         protected = _protected(session, victims)
         if protected is not None:
             return f"it is left alone, because {protected.task.key} is protected"
@@ -61,7 +62,7 @@ class HealAction:
 
 
 class _Stale:
-    """What there is to say about a stale gang."""
+    """Writes the sentences about a stale gang."""
 
     def __init__(self, gang: GangState, lack: Lack, seconds: float, grace_seconds: float) -> None:
         self._gang, self._lack, self._seconds, self._grace_seconds = gang, lack, seconds, grace_seconds
@@ -79,8 +80,8 @@ class _Stale:
         verb = "runs" if lack.have == 1 else "run"
         return f"{lack.have} of {len(lack.tasks)} tasks {verb}{' or succeeded' if has_succeeded else ''}"
 
-    def node_view(self) -> str:
-        """Say what will become of it."""
+    def forecast(self) -> str:
+        """Say what becomes of the gang when nothing changes."""
         if self._grace_seconds == inf:
             return "it is left alone, because its grace never ends"
         more = self._lack.minimum - self._lack.have

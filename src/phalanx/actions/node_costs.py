@@ -1,4 +1,12 @@
-"""What one more task costs on each node: who would have to go, and how bad that is."""
+"""What one more task costs on each node: who would have to go, and how bad that is.
+
+A cost is a tuple, compared from the left (`Cost`): a gang broken is worse than anything that is not, then the priority of the
+most important victim decides, then how many go. The real cost of a node takes many questions to plugins, so it is found only
+for nodes in front of the list (`NodeCosts`), and lists are kept from gang to gang (`NodeCostTable`): a storm of reclaims by
+4,000 equal gangs asks for the next cheapest nodes, not 4,000 times for all of them.
+
+All of it rests on one invariant: a listed cost is never above the real one.
+"""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -14,7 +22,7 @@ from phalanx.session.session import Session
 from phalanx.state.gang_state import TaskState
 
 UNKNOWN: Cost = (-1, 0, 0, 0, 0, 0)
-"""Below every real cost: the node has to be looked at before it is chosen."""
+"""Below every real cost, so it is right for any node: the node is asked for its cost before it is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +36,9 @@ class NodeVictims:
         return any(unit.is_whole for unit in self.units)
 
     def cost(self) -> Cost:
-        """No gang broken first; then the least important victims, fewest tasks and gangs, who gives first, least work lost."""
+        """Return what counts against the node, from the left: a broken gang, the priority of the most important victim, how many
+        tasks go, how many gangs are broken, the queue that gives last, and the seconds of work that are lost.
+        """
         broken, tasks = sum(unit.is_whole for unit in self.units), sum(len(unit.tasks) for unit in self.units)
         highest = max((unit.gang.gang.priority for unit in self.units), default=NOTHING[1])
         last = max((unit.turn for unit in self.units), default=0)
@@ -36,27 +46,33 @@ class NodeVictims:
 
 
 class NodeVictimFinder:
-    """Finds the cheapest way to make one more task of a dry_run fit on a node."""
+    """Finds the cheapest victims that make one more task fit on a node."""
 
     def __init__(self, session: Session, units: VictimUnits, dry_run: DryRun, task: TaskState) -> None:
-        """Serve a task, and all that are like it."""
+        """Look for room for this task, or for one of its class: their answers are the same."""
         self._session, self._units, self._dry_run, self._task = session, units, dry_run, task
 
     def offer(self, node: int) -> NodeVictims | None:
-        """Return what has to go from the node; None when that is not enough or not allowed."""
+        """Return what has to go from the node, nothing if it has room; None when all who may go are not enough."""
         room = self._session.ledger.future[:, node]
         if self._covers(room):
             return NodeVictims(())
         best: NodeVictims | None = None
-        for line in self._units.lines(node, self._task):
+        for line in self._units.orders_on(node, self._task):
             chosen = self._choose_from(line, node)
             if chosen and (best is None or NodeVictims(chosen).cost() < best.cost()):
                 best = NodeVictims(chosen)
+            # The second order of victims costs as much as the first, and cannot beat an offer of spare tasks in what counts most.
             if best is not None and not best.breaks_a_gang():
                 break
         return best
 
     def _choose_from(self, line: list[VictimUnit], node: int) -> tuple[VictimUnit, ...] | None:
+        """Choose units of a line as if all could go, and ask the plugins once at the end: usually they agree.
+
+        Only when they do not, because of a disruption budget or what a queue deserves, each unit is asked for on top of the
+        others.
+        """
         chosen = self._choose(line, node, asks_each=False)
         if chosen is None or self._units.may_go_together(self._task, chosen):
             return chosen
@@ -66,6 +82,7 @@ class NodeVictimFinder:
         """Take units in their order until the task fits; a whole gang takes the place of what it could spare."""
         chosen: list[VictimUnit] = []
         for unit in line:
+            # A whole gang contains the tasks that it could spare: they must not be counted twice.
             more = [other for other in chosen if other.gang is not unit.gang or not unit.is_whole]
             more.append(unit)
             if asks_each and not self._units.may_go_together(self._task, more):
@@ -76,7 +93,7 @@ class NodeVictimFinder:
         return None
 
     def _needed(self, units: list[VictimUnit], node: int) -> tuple[VictimUnit, ...]:
-        """Drop units that later ones made needless, the most important first."""
+        """Drop units that later ones made needless, the most important first: a large victim can cover what small ones did."""
         kept = list(units)
         room = self._room(kept, node)
         for unit in reversed(units):
@@ -97,14 +114,15 @@ class NodeVictimFinder:
 
 
 class NodeCosts:
-    """The nodes by what a task of one class costs there.
+    """The nodes by what a task of one class costs there, as a heap of lower bounds.
 
-    A listed cost is never above the real one: it is looked up again before it is believed, and a node that may have become
-    cheaper is listed as unknown.
+    Costs rise when room is taken: then the listed one is too low, which is found out when the node comes up and is asked. Costs
+    fall when room is freed: whoever frees some must list the node as unknown. A node may be listed twice; the lower entry comes
+    first and the other one is corrected when it comes up.
     """
 
     def __init__(self, nodes: Mask, least: Mapping[int, Cost]) -> None:
-        """Know at first what each node costs at least; what has no such cost has no room."""
+        """List nodes with the least that each can cost (`EvictionBounds.least_costs`); others cannot have room at all."""
         self._heap: list[tuple[Cost, int]] = [(least[node], node) for node in np.flatnonzero(nodes).tolist() if node in least]
         heapify(self._heap)
         self._kept: list[tuple[Cost, int]] | None = None
@@ -121,14 +139,18 @@ class NodeCosts:
         """List a node."""
         heappush(self._heap, (cost, node))
 
-    def keep(self, *also: tuple[Cost, int]) -> None:
-        """Remember the list as it is, and what was just taken off it, unless it was remembered before."""
+    def remember(self, *also: tuple[Cost, int]) -> None:
+        """Remember the list as it was before this search evicted anybody, with the entry that was just taken off it."""
         if self._kept is None:
             self._kept = [*self._heap, *also]
 
-    def settle(self, touched: set[int], *, goes_back: bool) -> None:
-        """End a trial: go back to what was remembered if victims were put back, and list touched nodes as unknown."""
-        if goes_back and self._kept is not None:
+    def end_trial(self, touched: set[int], *, restores: bool) -> None:
+        """End a search: go back to what was remembered if victims were put back, and list touched nodes as unknown.
+
+        Costs that were found with victims evicted are no lower bounds once these are back: a gang that had nothing left to
+        spare has something again. Forgetting the list instead would be right too, but then the next gang asks all nodes.
+        """
+        if restores and self._kept is not None:
             self._heap = self._kept
             heapify(self._heap)
         self._kept = None
@@ -137,10 +159,10 @@ class NodeCosts:
 
 
 class NodeCostTable:
-    """The cost lists of all classes of tasks and of preemptors, kept from gang to gang.
+    """The cost lists of all classes of tasks and of preemptors, kept for one run of an action.
 
-    So gangs that are alike do not ask all nodes again, each one only the next cheapest; and where one found no room, its like
-    does not try before something changed.
+    Gangs that are alike share a list: each asks only the next cheapest nodes. Where one found no room, its like does not search
+    before something has changed.
     """
 
     def __init__(self) -> None:
@@ -154,15 +176,19 @@ class NodeCostTable:
             self._lists[key] = make()
         return self._lists[key]
 
-    def settle(self, touched: set[int], *, goes_back: bool) -> None:
-        """End a trial in every list."""
+    def end_trial(self, touched: set[int], *, restores: bool) -> None:
+        """End a search in every list: nodes that it touched may cost less to other classes too."""
         for costs in self._lists.values():
-            costs.settle(touched, goes_back=goes_back)
+            costs.end_trial(touched, restores=restores)
 
     def is_hopeless(self, key: Hashable, version: int) -> bool:
-        """Tell whether the same was tried in the same state of the books."""
+        """Tell whether the same search failed in the same state of the session.
+
+        A version names a state: a search that is undone goes back to the version before it, so a failure is remembered across all
+        the searches that fail after it.
+        """
         return self._hopeless.get(key) == version
 
-    def give_up(self, key: Hashable, version: int) -> None:
-        """Remember that there is no room in this state of the books."""
+    def mark_hopeless(self, key: Hashable, version: int) -> None:
+        """Remember that the search fails in this state of the session."""
         self._hopeless[key] = version

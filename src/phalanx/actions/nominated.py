@@ -16,9 +16,10 @@ def nominated_tasks(gang: GangState) -> list[TaskState]:
 
 
 def keep_nominated(session: Session, gang: GangState, queue: Queue) -> bool:
-    """Place the promised tasks where they were promised to be, or where they must still wait for others to leave.
+    """Place tasks on their nominated nodes: allocated where the victims are gone, pipelined where they still leave.
 
-    It is done for all of them and only if that makes the gang whole; tell whether it was.
+    It is done for all of them and only if that makes the gang whole; tell whether it was. A part would hold room that the gang
+    cannot use, while the rest of it looks for places elsewhere.
     """
     with session.trial() as statement:
         if not all(keep_place(session, task, queue, statement) for task in session.sorted_tasks(nominated_tasks(gang))):
@@ -27,17 +28,18 @@ def keep_nominated(session: Session, gang: GangState, queue: Queue) -> bool:
             return False
         if session.gang_ready(gang).ok:
             statement.commit()
+            # The descent into HyperNodes did not choose these nodes, so where the gang is now has to be read from its tasks.
             locate_gang(gang, session.snapshot.hypernodes)
         elif session.gang_pipelined(gang):
             statement.keep()
         else:
             return False
-        session.trace.note(3, "promise", f"gang {gang.key}: its tasks keep their nominated nodes", gang=gang.key)
+        session.trace.note(3, "nominated", f"gang {gang.key}: its tasks keep their nominated nodes", gang=gang.key)
         return True
 
 
-def hold_places(session: Session, gang: GangState, queue: Queue) -> Statement:
-    """Take the places again that were promised to a gang, as far as they are there; whether it keeps them is decided later."""
+def retake_places(session: Session, gang: GangState, queue: Queue) -> Statement:
+    """Return a statement that places tasks of a gang on their nominated nodes, as far as these have room; still to be decided."""
     statement = session.statement()
     for task in session.sorted_tasks(nominated_tasks(gang)):
         keep_place(session, task, queue, statement)
@@ -56,7 +58,7 @@ def _is_near_enough(session: Session, gang: GangState) -> bool:
 
 
 def keep_place(session: Session, task: TaskState, queue: Queue, statement: Statement) -> bool:
-    """Place a task where it was promised to be, now or once others have left; tell whether that is possible."""
+    """Place a task on its nominated node, now or once others have left; tell whether that is possible."""
     node = session.snapshot.nodes.number_by_name.get(task.task.nominated_node)
     is_free = None if node is None else is_room_free(session, task, node, queue)
     if node is None or is_free is None:

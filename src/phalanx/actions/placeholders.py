@@ -1,7 +1,8 @@
 """Pods that come to an application which runs take the room that placeholders of their role keep for them.
 
-Each is promised the place of one, before anybody else looks for room. Nobody is evicted: a placeholder counts as leaving in the
-books of this session alone. Its controller removes it once the promise stands on the pod, which then keeps the place as its own.
+Each is pipelined onto the place of one, before anybody else looks for room. Nobody is evicted: a placeholder counts as leaving
+in the books of this session alone. Its controller removes it once the pod has that node nominated, which it then keeps as its
+own. In the other order, with the placeholder removed first, the room would be free for everybody in between.
 """
 
 from collections.abc import Iterator
@@ -13,13 +14,13 @@ from phalanx.session.session import Session
 from phalanx.session.task_order import pending_tasks
 from phalanx.state.gang_state import GangState, TaskState
 
-PURPOSE = "replace"
+ACTION = "replace"
 LEAVING = (*EVICTABLE, Status.RELEASING)
 """Statuses of placeholders that go, or can."""
 
 
 def nominate_places_of_placeholders(session: Session) -> None:
-    """Look at the gangs that can have placeholders, which are those that pods alone make."""
+    """Pipeline waiting pods onto the places of placeholders of their gang and role, in every gang that pods alone make."""
     for gang in session.gangs.values():
         if gang.gang.has_object or not gang.tally.counts[Status.PENDING]:
             continue
@@ -27,22 +28,22 @@ def nominate_places_of_placeholders(session: Session) -> None:
         placeholders = [task for task in gang.tasks if task.task.is_placeholder and task.status in LEAVING]
         if (placeholders or replacing) and session.gang_valid(gang).ok:
             replaced = {task.task.replaces for task in gang.tasks}
-            _let_out(session, [task for task in placeholders if task.task.name in replaced])
-            _let_in(session, replacing)
+            _release_replaced(session, [task for task in placeholders if task.task.name in replaced])
+            _place_replacing(session, replacing)
             _Exchange(session, gang, [task for task in placeholders if task.task.name not in replaced]).run()
 
 
-def _let_out(session: Session, placeholders: list[TaskState]) -> None:
-    """Count placeholders as leaving that go for a pod."""
+def _release_replaced(session: Session, placeholders: list[TaskState]) -> None:
+    """Count placeholders as leaving that an earlier session gave to a pod; their controller is about to remove them."""
     statement = session.statement()
     for task in placeholders:
         if task.status is not Status.RELEASING:
-            statement.evict(task, action=PURPOSE, preemptor=task.gang.key, reason="")
+            statement.evict(task, action=ACTION, preemptor=task.gang.key, reason="")
     statement.keep()
 
 
-def _let_in(session: Session, tasks: list[TaskState]) -> None:
-    """Give pods the places of placeholders that have gone for them, or go."""
+def _place_replacing(session: Session, tasks: list[TaskState]) -> None:
+    """Place pods whose placeholder has gone for them, or goes, on their nominated nodes."""
     for task in session.sorted_tasks(tasks):
         with session.trial() as statement:
             if not keep_place(session, task, session.queues[task.gang.gang.queue], statement):
@@ -68,22 +69,22 @@ class _Exchange:
     def run(self) -> None:
         for task in self._session.sorted_tasks(self._coming):
             kind = (task.task.role, task.task.shape)
-            if kind not in self._hopeless and not any(self._promise(task, places) for places in self._places(task)):
+            if kind not in self._hopeless and not any(self._pipeline(task, places) for places in self._places(task)):
                 self._hopeless.add(kind)
 
     def _places(self, task: TaskState) -> Iterator[list[TaskState]]:
-        """Yield the placeholders of each node, first those of the node that was promised before."""
+        """Yield the placeholders of each node, first those of the pod's nominated node."""
         by_node = self._by_node.get(task.task.role, {})
-        promised = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node, -1)
-        yield by_node.get(promised, [])
-        yield from (places for node, places in by_node.items() if node != promised)
+        nominated = self._session.snapshot.nodes.number_by_name.get(task.task.nominated_node, -1)
+        yield by_node.get(nominated, [])
+        yield from (places for node, places in by_node.items() if node != nominated)
 
-    def _promise(self, task: TaskState, places: list[TaskState]) -> bool:
+    def _pipeline(self, task: TaskState, places: list[TaskState]) -> bool:
         if not places:
             return False
         with self._session.trial() as statement:
             if places[-1].status is not Status.RELEASING:
-                statement.evict(places[-1], action=PURPOSE, preemptor=task.task.key, reason="")
+                statement.evict(places[-1], action=ACTION, preemptor=task.task.key, reason="")
             if is_room_free(self._session, task, places[-1].node, self._queue) is None:
                 return False
             statement.pipeline([task], [places[-1].node])

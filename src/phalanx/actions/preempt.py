@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from phalanx.actions.dry_run import DryRun, gang_heap, passes_own_filters, starving_gangs, waiting_tasks, why_this_one
+from phalanx.actions.dry_run import DryRun, gang_heap, passes_own_filters, starving_gangs, victim_reason, waiting_tasks
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
@@ -60,10 +60,10 @@ class _Preemption:
     def __init__(self, session: Session, limits: CandidateLimits | None) -> None:
         self._session, self._limits = session, limits
         self._tasks: dict[str, list[TaskState]] = {}
-        self._number = count(1 << 40)
+        self._number = count(1 << 40)  # who comes again is behind all equals that have not had a turn
 
     def between_gangs(self, heap: list[Any], queue: Queue) -> None:
-        """Give each starving gang of the queue its turn; one that got something may come again."""
+        """Give each starving gang of the queue its turn; one whose last task got a place may come again."""
         while heap:
             gang: GangState = heappop(heap)[-1]
             statement = self._session.statement()
@@ -118,7 +118,10 @@ class _Preemption:
         return True
 
     def _is_eligible(self, task: TaskState) -> bool:
-        """A task that must not preempt, or that has a node nominated which only needs time, waits."""
+        """Tell whether a task may preempt: not if its pod forbids it, nor while its nominated node only needs time.
+
+        Without the second rule each session would evict again for a task whose victims are still leaving.
+        """
         if not task.task.may_preempt:
             return False
         if not task.task.nominated_node:
@@ -143,10 +146,11 @@ class _Preemption:
         if not dry_run.could_fit(node, victims):
             return False
         line, voters = victims_in_order(session, victims, task), session.voters()
+        # Its own statement: what was evicted here goes back if it is not enough, and what other nodes gave for the gang stays.
         part = session.statement()
         while line and not self._has_room(task, queue, dry_run, node):
             victim = line.pop(0)
-            why = why_this_one(voters, victims, line, session.node_name(node))
+            why = victim_reason(voters, victims, line, session.node_name(node))
             part.evict(victim, action="preempt", preemptor=task.gang.key, reason=f"{_rule(task, victim)}; {why}")
         if not self._has_room(task, queue, dry_run, node):
             part.discard()

@@ -2,6 +2,8 @@
 
 On a node victims are removed, least important first, until the task fits and passes all filters, affinity to the removed ones
 included; then each is put back, most important first, if the task still fits.
+
+Victims are evicted on trial and not only added up: affinity depends on which pods are left, and only the filters know.
 """
 
 from collections.abc import Callable
@@ -46,7 +48,7 @@ class Candidate:
 
 
 class CandidateSearch:
-    """Dry runs for one task."""
+    """Finds the node for one task by evicting on trial, node by node."""
 
     def __init__(self, session: Session, task: TaskState, queue: Queue, dry_run: DryRun, filter_: Filter) -> None:
         """Look for nodes where victims that the filter allows make room."""
@@ -54,7 +56,10 @@ class CandidateSearch:
         self._dry_run, self._filter = dry_run, filter_
 
     def best(self, limits: CandidateLimits) -> Candidate | None:
-        """Return the candidate whose victims matter least; None when there is none."""
+        """Return the candidate whose victims matter least; None when no node can be cleared.
+
+        It stops at enough candidates: a large cluster has many that are as good, and each costs a dry run.
+        """
         nodes = self._dry_run.nodes()
         found: list[Candidate] = []
         for node in nodes.tolist():
@@ -66,6 +71,7 @@ class CandidateSearch:
         return min(found, key=Candidate.cost, default=None)
 
     def _victims_on(self, node: int) -> list[TaskState]:
+        """Return who has to leave the node; empty when nobody may, or when that is not enough. Nothing stays evicted."""
         session = self._session
         candidates = [victim for victim in session.running_on(node) if self._filter(victim)]
         victims = session.preemptable(self._task, candidates) if candidates else []

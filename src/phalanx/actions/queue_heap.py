@@ -1,4 +1,8 @@
-"""A priority queue that compares its items anew each time, because the standing of a queue changes while it waits in the heap."""
+"""A priority queue that compares its items anew each time, because the share of a queue changes while it waits in the heap.
+
+Only the path that `push` and `pop` walk is compared, so an entry deep in the heap may be out of order for a while. That is how
+Volcano's queues behave. `heapq` cannot do it: it needs keys, and keys of waiting queues would go stale.
+"""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar

@@ -1,9 +1,14 @@
-"""Let queues that have less than they deserve take it back from queues that have more."""
+"""Let queues that have less than they deserve take it back from queues that have more.
+
+This is Volcano's action, with its corners: nodes come in their order and not by score, a node without anybody to reclaim from is
+passed over even if it has room, and filters are not asked again once victims are gone. `gangreclaim` with fewest victims has none
+of them.
+"""
 
 from collections.abc import Mapping
 from heapq import heappop
 
-from phalanx.actions.dry_run import DryRun, gang_heap, starving_gangs, waiting_tasks, why_this_one
+from phalanx.actions.dry_run import DryRun, gang_heap, starving_gangs, victim_reason, waiting_tasks
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.model.status import Status
@@ -79,7 +84,7 @@ class _Reclaim:
         while line and not dry_run.fits(node):
             victim = line.pop(0)
             rule = f"reclaimed from queue {victim.gang.gang.queue} for gang {task.gang.key} of queue {self._queue.name}"
-            why = why_this_one(voters, victims, line, session.node_name(node))
+            why = victim_reason(voters, victims, line, session.node_name(node))
             part.evict(victim, action="reclaim", preemptor=task.gang.key, reason=f"{rule}; {why}")
         if not dry_run.fits(node):
             part.discard()

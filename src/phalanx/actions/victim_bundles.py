@@ -20,7 +20,7 @@ class VictimBundle:
     is_safe: bool
     tasks: list[TaskState]
     value: float = np.inf
-    """What the domain gains for what the gang loses; safe bundles cost nothing."""
+    """What the domain gains for what the gang loses, higher is better; infinite for safe bundles, which cost their gang nothing."""
     voters: list[str] = field(default_factory=list)
     """The plugins that let its tasks go."""
 
@@ -29,7 +29,7 @@ class VictimBundles:
     """Collects bundles in a domain for one gang that starves."""
 
     def __init__(self, session: Session, preemptor: GangState, purpose: str, *, allows_whole: bool) -> None:
-        """Serve the gang; `purpose` is preempt or reclaim."""
+        """Collect for this gang; `purpose` is preempt or reclaim, `allows_whole` lets bundles break their gang."""
         self._session, self._preemptor, self._purpose, self._allows_whole = session, preemptor, purpose, allows_whole
 
     def bundles(self, domain: Mask, waiting: list[TaskState]) -> list[VictimBundle]:
@@ -51,6 +51,7 @@ class VictimBundles:
         return is_victim(self._session, task, self._preemptor, self._purpose)
 
     def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[VictimBundle]:
+        """Return what a gang can spare in the domain, and the rest of it: a gang that goes whole gives all it has anywhere."""
         movable = [task for task in gang.tasks if task.node >= 0 and self._is_movable(task)]
         movable.sort(key=lambda task: (task.task.priority, task.task.uid))
         local = [task for task in movable if domain[task.node]]
@@ -59,7 +60,7 @@ class VictimBundles:
         bundles = [VictimBundle(gang, True, safe)] if safe else []
         if self._allows_whole and rest:
             bundles.append(
-                VictimBundle(gang, False, rest, self._worth(rest, [task for task in gang.tasks if task.node >= 0], need))
+                VictimBundle(gang, False, rest, self._value_of(rest, [task for task in gang.tasks if task.node >= 0], need))
             )
         return bundles
 
@@ -86,7 +87,8 @@ class VictimBundles:
                     roles[task.task.role] -= 1
         return spare
 
-    def _worth(self, inside: list[TaskState], everywhere: list[TaskState], need: Amounts) -> float:
+    def _value_of(self, inside: list[TaskState], everywhere: list[TaskState], need: Amounts) -> float:
+        """Return the part of the need that a bundle covers, relative to all that its gang loses; 0 when it loses nothing."""
         local, total = self._sum(inside), self._sum(everywhere)
         rows = np.flatnonzero(need)
         gain = float(sum(min(local[row], need[row]) / need[row] for row in rows))
@@ -100,6 +102,7 @@ class VictimBundles:
         return total
 
     def _filtered(self, bundle: VictimBundle, preemptor: TaskState) -> VictimBundle | None:
+        """Return the bundle without tasks that plugins protect; None when none is left, or when a whole gang would be cut."""
         allowed = set(map(id, self._session.evictable(preemptor, bundle.tasks, self._purpose)))
         kept = [task for task in bundle.tasks if id(task) in allowed]
         if not kept or (not bundle.is_safe and len(kept) < len(bundle.tasks)):

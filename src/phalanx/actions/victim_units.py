@@ -1,4 +1,9 @@
-"""Victims in units: a task that its gang can spare, or a whole gang; never a part that would leave a gang broken."""
+"""Victims in units: a task that its gang can spare, or a whole gang; never a part that would leave a gang broken.
+
+A part that breaks its gang is the worst victim of all: the rest of the gang holds its room and does nothing with it. Whoever
+chooses victims task by task cannot avoid it, because which task is one too many depends on the others; so units are all that is
+offered.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phalanx.actions.dry_run import is_victim
-from phalanx.actions.gang_places import weight
+from phalanx.actions.gang_places import dominant_share
 from phalanx.model.status import EVICTABLE, READY, Status
 from phalanx.model.task import Task
 from phalanx.placement import Amounts
@@ -34,28 +39,40 @@ class VictimUnit:
         """The gang that gives."""
         return self.tasks[0].gang
 
+    def members(self) -> frozenset[int]:
+        """Return the identities of its tasks: units are made anew each time a node is asked, their tasks are not."""
+        return frozenset(map(id, self.tasks))
+
     def importance(self) -> Importance:
         """Order units: spare tasks before whole gangs, then by the priority of the gang, by size, by the queue, by work lost."""
         return self.is_whole, self.gang.gang.priority, len(self.tasks), self.turn, self.lost
 
 
 class VictimUnits:
-    """Knows what may go for one gang; `purpose` is preempt or reclaim."""
+    """Finds the units that may be evicted for one gang; `purpose` is preempt or reclaim."""
 
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
-        """Serve the gang."""
+        """Prepare for the gang that needs room."""
         self._session, self._gang, self._purpose = session, gang, purpose
         self._wholes: dict[tuple[str, int], tuple[int, VictimUnit | None]] = {}
         self.givers = tuple(session.givers(session.queues[gang.gang.queue])) if purpose == "reclaim" else ()
-        """The queues that give, in their order when the search began."""
+        """The queues that give, in their order when the search began.
+
+        The order by what queues hold at each moment moves with every eviction, and with it the cost of every node: lists of costs
+        could not be kept. A reclaim storm on 500 nodes took minutes that way, and 4 seconds with the order fixed.
+        """
         self._turns = {name: number for number, name in enumerate(self.givers)}
 
-    def on(self, node: int, preemptor: TaskState) -> list[VictimUnit]:
+    def on_node(self, node: int, preemptor: TaskState) -> list[VictimUnit]:
         """Return what may go from a node, the least important first: what gangs can spare, then whole gangs."""
-        return next(self.lines(node, preemptor))
+        return next(self.orders_on(node, preemptor))
 
-    def lines(self, node: int, preemptor: TaskState) -> Iterator[list[VictimUnit]]:
-        """Yield the same, and once more with large tasks first if a gang can spare this task or that one, but not both."""
+    def orders_on(self, node: int, preemptor: TaskState) -> Iterator[list[VictimUnit]]:
+        """Yield what `on_node` returns, and once more with large tasks first if a gang can spare either of two tasks but not both.
+
+        Without the second order a gang that can spare one task offers its least important one, even if that is too small and
+        another one would do: then a whole gang would go.
+        """
         candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
         line = sorted(self._allowed(preemptor, candidates), key=self._importance)
         spare = spare_of(line)
@@ -65,7 +82,7 @@ class VictimUnits:
         whole.sort(key=lambda unit: (*unit.importance(), unit.gang.key))
         yield [self._single(task) for task in spare] + whole
         if any(task.gang.key in gangs for task in spare):
-            line.sort(key=lambda task: (task.gang.gang.priority, -weight(self._session, task.task.shape)))
+            line.sort(key=lambda task: (task.gang.gang.priority, -dominant_share(self._session, task.task.shape)))
             yield [self._single(task) for task in spare_of(line)] + whole
 
     def _single(self, task: TaskState) -> VictimUnit:
@@ -84,7 +101,7 @@ class VictimUnits:
         return task.gang.gang.priority, task.task.priority, self._turn(task), -task.task.started, task.task.key
 
     def _allowed(self, preemptor: TaskState, candidates: list[TaskState]) -> list[TaskState]:
-        """Return the tasks that may go, each for itself: together they may be too many."""
+        """Return the tasks that may go one by one; together they may be too many, which is asked later (`may_go_together`)."""
         together = self._session.evictable(preemptor, candidates, self._purpose) if candidates else []
         if len(together) == len(candidates):
             return candidates
@@ -112,7 +129,7 @@ class VictimUnits:
         return is_victim(self._session, task, self._gang, self._purpose)
 
     def _whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
-        """Return all of a gang, if it may go; asked once in each state of the books, though it may be on many nodes."""
+        """Return all of a gang as a unit, None if it may not go; asked once in each state of the session, for all its nodes."""
         key = (gang.key, id(preemptor.task.shape))
         if self._wholes.get(key, (-1, None))[0] != self._session.version:
             self._wholes[key] = (self._session.version, self._find_whole(preemptor, gang))
@@ -120,6 +137,7 @@ class VictimUnits:
 
     def _find_whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
         """Return all of a gang as one unit, unless one of its tasks is protected or was given a place in this session."""
+        # Its members of this session cannot be evicted: they do not run yet. Evicting the others would leave a part of it.
         if any(gang.tally.counts[status] for status in _JUST_PLACED):
             return None
         tasks = [task for task in gang.tasks if task.status in EVICTABLE]
@@ -131,7 +149,7 @@ class VictimUnits:
 
 
 def seconds_run(task: Task, now: float) -> int:
-    """Return for how long a task has run; nothing where nobody says when it started."""
+    """Return for how many seconds a task has run; 0 when its start is unknown."""
     return max(int(now - task.started), 0) if task.started else 0
 
 
@@ -149,6 +167,7 @@ def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
         marks = (task.gang.key, ""), (task.gang.key, f"role {task.task.role}"), (task.gang.key, f"part {task.subgroup.id}")
         if task.gang.gang.goes_whole:
             continue
+        # A broken gang does nothing with what it holds, so all of it can go; how it broke does not matter here.
         if not wholes[task.gang.key] or _can_spare(task, *(taken[mark] for mark in marks)):
             taken.update(marks)
             spare.append(task)
@@ -156,18 +175,18 @@ def spare_of(tasks: Iterable[TaskState]) -> list[TaskState]:
 
 
 def is_whole(gang: GangState) -> bool:
-    """Tell whether every minimum of the gang is met, promises of this session included."""
+    """Tell whether every minimum of the gang is met, with members that this session pipelined."""
     return gang.is_pipelined and gang.roles_are_pipelined() and gang.subgroups_are_pipelined()
 
 
 def _can_spare(task: TaskState, taken: int, taken_of_role: int, taken_of_part: int) -> bool:
     gang, tally = task.gang, task.gang.tally
-    if tally.ready + tally.waiting + tally.pending_best_effort - taken <= gang.gang.min_member:
+    if tally.ready + tally.pipelined + tally.pending_best_effort - taken <= gang.gang.min_member:
         return False
     minimum = gang.gang.role_minima.get(task.task.role, 0) if gang.gang.roles_count else 0
     if minimum:
         role = gang.role_tallies[task.task.role]
-        if role.total(READY) + role.waiting + role.pending_best_effort - taken_of_role <= minimum:
+        if role.total(READY) + role.pipelined + role.pending_best_effort - taken_of_role <= minimum:
             return False
     part = task.subgroup
-    return not gang.has_subgroups or part.tally.ready + part.tally.waiting - taken_of_part > part.min_member
+    return not gang.has_subgroups or part.tally.ready + part.tally.pipelined - taken_of_part > part.min_member

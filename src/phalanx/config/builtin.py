@@ -73,8 +73,8 @@ KAI_CATALOGUE = Catalogue(
     actions={
         action.name: action
         for action in (
-            kai_allocate.AllocateAction, kai_evicting.ConsolidationAction, kai_evicting.ReclaimAction, kai_evicting.PreemptAction,
-            kai_evicting.StaleGangEvictionAction,
+            kai_allocate.KaiAllocateAction, kai_evicting.ConsolidationAction, kai_evicting.KaiReclaimAction,
+            kai_evicting.KaiPreemptAction, kai_evicting.StaleGangEvictionAction,
         )
     },
     plugins={

@@ -15,7 +15,7 @@ from phalanx.dialects.status import (
     is_finished,
     stale_condition,
 )
-from phalanx.kai.accounts import Account, children_of
+from phalanx.kai.accounts import KaiAccount, children_of
 from phalanx.kai.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
 from phalanx.model.gang import Condition, Gang, TopologyConstraint
 from phalanx.model.kinds import GROUP_BY_DIALECT
@@ -67,7 +67,7 @@ def _attempts(gang: Gang, status: GroupStatus) -> list[dict[str, str]]:
     return [{**condition_document(item), "transitionID": str(number)} for number, item in enumerate(found, 1)]
 
 
-def resources_status(account: Account) -> dict[str, dict[str, str]]:
+def resources_status(account: KaiAccount) -> dict[str, dict[str, str]]:
     """Return `status.resourcesStatus` of a group; what it has none of is left out."""
     parts = {
         "requested": account.requested, "allocated": account.allocated, "allocatedNonPreemptible": account.nonpreemptible,
@@ -75,7 +75,7 @@ def resources_status(account: Account) -> dict[str, dict[str, str]]:
     return {name: {key: quantity_text(key, amounts[key]) for key in sorted(amounts)} for name, amounts in parts.items() if amounts}
 
 
-def queue_status(queues: Mapping[str, Queue], name: str, account: Account) -> dict[str, Any]:
+def queue_status(queues: Mapping[str, Queue], name: str, account: KaiAccount) -> dict[str, Any]:
     """Return the status of a queue: its sums and the queues below it."""
     below = children_of(queues, name)
     return {**resources_status(account), **({"childQueues": below} if below else {})}

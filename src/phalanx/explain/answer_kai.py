@@ -7,7 +7,7 @@ from phalanx.dialects.bind_requests import bind_request_document
 from phalanx.dialects.kai_events import KaiEvent, events
 from phalanx.dialects.kai_status import queue_status, resources_status
 from phalanx.dialects.traits import traits_of
-from phalanx.kai.accounts import Account, group_account, queue_accounts
+from phalanx.kai.accounts import KaiAccount, group_account, queue_accounts
 from phalanx.kai.bind_orders import bind_orders
 from phalanx.kai.gpu_reservations import plan_reservations
 from phalanx.model.queue import Queue
@@ -36,7 +36,7 @@ def _gangs(part: Part) -> list[GangState]:
     return [outcome.state for outcome in part.decisions.outcomes if traits_of(outcome.state.gang).has_resources_status]
 
 
-def _queues(queues: Mapping[str, Queue], accounts: list[tuple[GangState, Account]]) -> dict[str, dict[str, Any]]:
+def _queues(queues: Mapping[str, Queue], accounts: list[tuple[GangState, KaiAccount]]) -> dict[str, dict[str, Any]]:
     """Return the status of every queue; its sums are over the groups of all schedulers."""
     totals = queue_accounts(queues, ((gang.gang.queue, account) for gang, account in accounts))
     return {name: {"status": queue_status(queues, name, account)} for name, account in totals.items()}

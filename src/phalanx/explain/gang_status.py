@@ -52,7 +52,7 @@ def gang_status(gang: GangState) -> GangStatus:
         if not gets_more:
             return GangStatus.RUNS
         return GangStatus.STARTS if is_new(gang) else GangStatus.GROWS
-    if gang.tally.waiting:
+    if gang.tally.pipelined:
         return GangStatus.PIPELINED
     is_evicted = any(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     return GangStatus.EVICTED if is_evicted else GangStatus.WAITS

@@ -47,7 +47,7 @@ def _why_it_waits(gang: GangState, snapshot: Snapshot) -> str:
 
 
 def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
-    waiting = gang.tally.counts[Status.PENDING] + gang.tally.waiting
+    waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
     ready, minimum = gang.tally.ready, gang.gang.min_member
@@ -123,7 +123,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     evicted = sum(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     if evicted:
         return f"{_part(evicted, gang)} evicted"
-    if gang.is_pipelined and gang.tally.waiting:
+    if gang.is_pipelined and gang.tally.pipelined:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
     causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
@@ -268,8 +268,8 @@ def _pipelined(gang: GangState) -> Iterator[str]:
     kept = sum(task.is_kept for task in gang.tasks)
     if kept:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
-    if gang.tally.waiting > kept:
-        yield f"{_part(gang.tally.waiting - kept, gang)} promised room that leaving pods still hold"
+    if gang.tally.pipelined > kept:
+        yield f"{_part(gang.tally.pipelined - kept, gang)} promised room that leaving pods still hold"
 
 
 def _gated(gang: GangState) -> Iterator[str]:

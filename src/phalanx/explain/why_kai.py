@@ -42,7 +42,7 @@ def _left_out(gang: GangState) -> str:
 
 
 def _why_not_more(gang: GangState) -> str:
-    waiting = gang.tally.counts[Status.PENDING] + gang.tally.waiting
+    waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
     verb, ready, minimum = "starts" if is_new(gang) else "runs", gang.tally.ready, minimum_of(gang)
@@ -172,8 +172,8 @@ def _level(constraint: TopologyConstraint) -> str:
 
 
 def _pipelined(gang: GangState) -> Iterator[str]:
-    if gang.tally.waiting:
-        yield f"{_part(gang.tally.waiting, gang)} promised room that leaving pods still hold"
+    if gang.tally.pipelined:
+        yield f"{_part(gang.tally.pipelined, gang)} promised room that leaving pods still hold"
 
 
 def _part(number: int, gang: GangState) -> str:

@@ -16,22 +16,22 @@ VOLUME_SLOTS = "attachable-volumes-"
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What a group or a queue asks for, has, and has in groups that cannot be preempted."""
+class KaiAccount:
+    """What a group or a queue requests, has, and has in groups that cannot be preempted, as KAI's status fields count it."""
 
     requested: Resources = field(default_factory=dict)
     allocated: Resources = field(default_factory=dict)
     nonpreemptible: Resources = field(default_factory=dict)
 
-    def plus(self, other: "Account") -> "Account":
+    def plus(self, other: "KaiAccount") -> "KaiAccount":
         """Return the sum."""
-        return Account(
+        return KaiAccount(
             add(self.requested, other.requested), add(self.allocated, other.allocated),
             add(self.nonpreemptible, other.nonpreemptible),
         )  # fmt: skip
 
 
-def group_account(gang: GangState, snapshot: Snapshot) -> Account:
+def group_account(gang: GangState, snapshot: Snapshot) -> KaiAccount:
     """Count the members that wait or have a node after the session; those that leave or have ended count no more."""
     requested: Resources = {}
     allocated: Resources = {}
@@ -40,7 +40,7 @@ def group_account(gang: GangState, snapshot: Snapshot) -> Account:
             requested = add(requested, _amounts(task, snapshot))
         if task.status in HOLDING:
             allocated = add(allocated, _amounts(task, snapshot))
-    return Account(requested, allocated, {} if is_preemptible(gang) else allocated)
+    return KaiAccount(requested, allocated, {} if is_preemptible(gang) else allocated)
 
 
 def _amounts(task: TaskState, snapshot: Snapshot) -> Resources:
@@ -53,10 +53,10 @@ def _amounts(task: TaskState, snapshot: Snapshot) -> Resources:
     return {name: amount for name, amount in found.items() if amount}
 
 
-def queue_accounts(queues: Mapping[str, Queue], accounts: Iterable[tuple[str, Account]]) -> dict[str, Account]:
+def queue_accounts(queues: Mapping[str, Queue], accounts: Iterable[tuple[str, KaiAccount]]) -> dict[str, KaiAccount]:
     """Return the sums of KAI's queues: of the groups in a queue, and of all queues below it."""
     known = {name: queue for name, queue in sorted(queues.items()) if queue.bounds is not None}
-    totals = dict.fromkeys(known, Account())
+    totals = dict.fromkeys(known, KaiAccount())
     for name, account in accounts:
         for above in _lineage(known, name):
             totals[above] = totals[above].plus(account)

@@ -14,8 +14,8 @@ from phalanx.state.gang_state import TaskState
 from phalanx.state.snapshot import Snapshot
 
 
-class Kind(StrEnum):
-    """In which form a pod gets its GPUs; a pod without GPUs is regular."""
+class ReceivedResourceType(StrEnum):
+    """In which form a pod gets its GPUs, by KAI's values of the field; a pod without GPUs is regular."""
 
     REGULAR = "Regular"
     FRACTION = "Fraction"
@@ -23,10 +23,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedGpus:
     """How many GPUs a pod gets, and how much of each."""
 
-    kind: Kind
+    kind: ReceivedResourceType
     devices: int
     portion: float
 
@@ -37,7 +37,7 @@ class BindOrder:
 
     task: Task
     node: str
-    received: Received
+    received: ReceivedGpus
     gpu_groups: tuple[str, ...] = ()
     devices_by_claim: Mapping[str, tuple[GrantedDevice, ...]] = field(default_factory=dict)
     """By the name under which the pod knows the claim."""
@@ -46,15 +46,15 @@ class BindOrder:
     """Label of its gang that says to which nodes it belongs; empty without one."""
 
 
-def received(shape: Shape, node: Node) -> Received:
+def received(shape: Shape, node: Node) -> ReceivedGpus:
     """Return what a task of this shape gets on a node."""
     share = shape.gpu_share
     if share is not None:
-        return Received(Kind.FRACTION, share.devices, share.portion_of(node.gpu_memory_mib))
+        return ReceivedGpus(ReceivedResourceType.FRACTION, share.devices, share.portion_of(node.gpu_memory_mib))
     if any(name.startswith(MIG) for name in shape.request):
-        return Received(Kind.MIG_INSTANCE, 0, 0.0)
+        return ReceivedGpus(ReceivedResourceType.MIG_INSTANCE, 0, 0.0)
     devices = shape.request.get(GPU, 0) // scale_of(GPU)
-    return Received(Kind.REGULAR, devices, 1.0 if devices else 0.0)
+    return ReceivedGpus(ReceivedResourceType.REGULAR, devices, 1.0 if devices else 0.0)
 
 
 def bind_orders(snapshot: Snapshot, decisions: Decisions) -> list[BindOrder]:

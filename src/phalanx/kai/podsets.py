@@ -9,7 +9,7 @@ from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 
 ACTIVE = (Status.ALLOCATED, Status.PIPELINED, Status.BINDING, Status.BOUND, Status.RUNNING)
-"""Has a place or the promise of one."""
+"""Has a place or is pipelined onto one."""
 USING = (*ACTIVE, Status.RELEASING)
 """Has a place, also if it is leaving it."""
 ALIVE = (*ACTIVE, Status.PENDING)
@@ -33,12 +33,12 @@ class PodSet:
 
     @property
     def active(self) -> int:
-        """How many have a place or the promise of one."""
+        """How many have a place or are pipelined onto one."""
         return self.count(ACTIVE)
 
     @property
     def is_satisfied(self) -> bool:
-        """Tell whether its minimum is met, promises included."""
+        """Tell whether its minimum is met, counting pipelined tasks."""
         return self.active >= self.minimum
 
 
@@ -63,7 +63,7 @@ def _ungated(leaf: PodSet) -> int:
 
 
 def is_whole(gang: GangState) -> bool:
-    """Tell whether every leaf has its minimum, promises included."""
+    """Tell whether every leaf has its minimum, counting pipelined tasks."""
     return all(leaf.is_satisfied for leaf in pod_sets(gang))
 
 
@@ -82,6 +82,7 @@ def next_tasks(session: Session, gang: GangState, *, counts_evicted: bool = Fals
 
     `counts_evicted` takes tasks that this session evicts as waiting ones, as a search for victims does.
     """
+    # Beyond the minimum one task at a time: so extra tasks compete with other jobs for each place.
     leaves = leaves_in_order(pod_sets(gang))
     short = [leaf for leaf in leaves if not leaf.is_satisfied]
     if short:

@@ -49,12 +49,12 @@ def rank(contender: Contender, total: Figures) -> Rank:
     queue, share = contender.queue, allocatable(contender.queue)
     with_job = plus(queue.allocated, contender.job)
     return (
-        _is_over_used(queue),
-        not within(with_job, queue.deserved),
+        _is_over_used(queue),  # only if it is over in all three resources: KAI's rule
+        not within(with_job, queue.deserved),  # what it deserves comes before what it borrows
         -queue.priority,
         _uses_without_share(with_job, share),
-        dominant_share(minus(with_job, contender.victims), share, total),
-        dominant_share(queue.allocated, share, total),
+        dominant_share(minus(with_job, contender.victims), share, total),  # where it would stand with the job
+        dominant_share(queue.allocated, share, total),  # and without: a large job must not hide that a queue has little
     )
 
 

@@ -6,7 +6,8 @@ its own; afterwards the reclaimer's side may not be better off than a side it to
 lines part, just below their lowest common ancestor. A unit that is released is judged by what its queue holds *before* it
 goes, so a queue may end below its share by one gang.
 
-Judged is the state in which the search began (`Standing`), never the one it simulates.
+Judged is the state in which the search began (`QueueAllocations`), never the one it simulates: there the victims are evicted and
+partly placed again, so a queue would be judged by the very losses that are in question.
 """
 
 import math
@@ -16,7 +17,7 @@ from typing import Final
 
 from phalanx.kai.amounts import EVERY, NAMES, ZERO, Figures, minus, plus, within
 from phalanx.kai.capacity import NONPREEMPTIBLE_OVER_QUOTA, PLUGIN
-from phalanx.kai.shares import QueueShare, Standing, allocatable
+from phalanx.kai.shares import QueueAllocations, QueueShare, allocatable
 from phalanx.state.verdict import YES, Verdict
 
 OVER_FAIR_SHARE: Final = "OverFairShare"
@@ -37,16 +38,16 @@ class Reclaimer:
 
 
 def gate_verdict(reclaimer: Reclaimer) -> Verdict:
-    """Say whether the job may look for victims at all."""
+    """Refuse a job that may not look for victims at all, because its queue would exceed its fair share or quota."""
     leaf, after = reclaimer.leaf, plus(reclaimer.leaf.allocated, reclaimer.chunk)
     if not within(after, leaf.fair_share):
         return Verdict.refuse(PLUGIN, OVER_FAIR_SHARE, f"queue {leaf.title} would use more than its fair share", queue=leaf.name)
     return _nonpreemptible_verdict(leaf, leaf.allocated_nonpreemptible, reclaimer)
 
 
-def victims_verdict(reclaimer: Reclaimer, released: Released, standing: Standing, *, multiplier: float = 1.0) -> Verdict:
-    """Say whether these victims may go. A multiplier above 1 demands a wider gap between the two sides."""
-    losses = _Losses(standing)
+def victims_verdict(reclaimer: Reclaimer, released: Released, allocations: QueueAllocations, *, multiplier: float = 1.0) -> Verdict:
+    """Refuse victims that may not go. A multiplier above 1 demands a wider gap between the two sides."""
+    losses = _Losses(allocations)
     for leaf, units in released.items():
         verdict = _loss_verdict(reclaimer, leaf, units, losses)
         if not verdict.ok:
@@ -61,24 +62,24 @@ def victims_verdict(reclaimer: Reclaimer, released: Released, standing: Standing
 class _Losses:
     """What the touched queues hold while units are taken from them one by one."""
 
-    __slots__ = ("_standing", "_touched", "released")
+    __slots__ = ("_allocations", "_touched", "released")
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, allocations: QueueAllocations) -> None:
+        self._allocations = allocations
         self._touched: dict[QueueShare, Figures] = {}
         self.released: dict[QueueShare, Figures] = {}
 
     def held(self, queue: QueueShare) -> Figures:
         """Return what a queue holds by now."""
-        return self._touched.get(queue) or self._standing.allocated[queue.name]
+        return self._touched.get(queue) or self._allocations.allocated[queue.name]
 
     def nonpreemptible(self, queue: QueueShare) -> Figures:
         """Return what jobs hold that cannot be preempted; none of it is ever released."""
-        return self._standing.nonpreemptible[queue.name]
+        return self._allocations.nonpreemptible[queue.name]
 
     def within_quota(self, queue: QueueShare, chunk: Figures) -> bool:
         """Tell whether a queue had room for a chunk within its quota when the search began."""
-        return within(plus(self._standing.allocated[queue.name], chunk), queue.deserved)
+        return within(plus(self._allocations.allocated[queue.name], chunk), queue.deserved)
 
     def take(self, leaf: QueueShare, unit: Figures) -> None:
         """Subtract a unit from a leaf and all queues above it."""
@@ -92,7 +93,8 @@ class _Losses:
 
 
 def _loss_verdict(reclaimer: Reclaimer, leaf: QueueShare, units: Sequence[Figures], losses: _Losses) -> Verdict:
-    mine, theirs = where_lines_part(reclaimer.leaf, leaf)
+    # Siblings are compared, not leaves: a department may give what its team deserves, if the department has too much.
+    mine, theirs = diverging_ancestors(reclaimer.leaf, leaf)
     is_owed = losses.within_quota(mine, reclaimer.chunk)
     share = allocatable(theirs)
     for unit in units:
@@ -111,6 +113,8 @@ def _gain_verdict(reclaimer: Reclaimer, queue: QueueShare, losses: _Losses, mult
         for resource in (resource for resource in EVERY if involved[resource] > 0):
             mine = saturation(after[resource], queue.fair_share[resource])
             theirs = saturation(losses.held(sibling)[resource], sibling.fair_share[resource])
+            # Below its share the reclaimer may always take. Above it, only from one that is fuller afterwards: otherwise that one
+            # could reclaim the same room in the next session.
             if mine > 1 and sibling.fair_share[resource] > 0 and mine * multiplier >= theirs:
                 return _better_off(queue, sibling, resource)
     return _nonpreemptible_verdict(queue, losses.nonpreemptible(queue), reclaimer)
@@ -135,7 +139,7 @@ def saturation(allocated: float, fair_share: float) -> float:
     return math.inf if allocated > 0 else 0.0
 
 
-def where_lines_part(left: QueueShare, right: QueueShare) -> tuple[QueueShare, QueueShare]:
+def diverging_ancestors(left: QueueShare, right: QueueShare) -> tuple[QueueShare, QueueShare]:
     """Return the ancestors of both just below their lowest common one; where one is above the other, the last pair compared."""
     lines = list(zip(reversed(list(left.lineage())), reversed(list(right.lineage())), strict=False))
     return next((pair for pair in lines if pair[0] is not pair[1]), lines[-1])

@@ -3,6 +3,9 @@
 A queue deserves its quota. What the quotas leave over is divided by weight among the queues that ask for more, one level
 of the tree after the other and higher priorities first. `fair_share` is the result; it stands for a whole session, while
 `allocated` moves with every placement and eviction. Only leaves hold jobs; what a leaf gets counts for all queues above it.
+
+Division is in whole units: half a GPU is of no use to a job that wants one. What rounding down keeps back is handed out afterwards,
+one unit each, to those it cost most.
 """
 
 import math
@@ -19,7 +22,7 @@ SMALLEST_WEIGHT = 1e-9
 
 @dataclass(slots=True, eq=False)
 class QueueShare:
-    """One queue: what it was promised, what it asks for and what it has."""
+    """One queue: its quota, limit and weight, what it asks for and what it has."""
 
     name: str
     parent_name: str = ""
@@ -52,8 +55,8 @@ class QueueShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What every queue held at one moment: a search for victims is judged by the state it began with."""
+class QueueAllocations:
+    """What every queue holds at one moment: a search for victims is judged by the state it began with."""
 
     allocated: Mapping[str, Figures]
     nonpreemptible: Mapping[str, Figures]
@@ -71,10 +74,10 @@ class QueueTree:
         queue = self.by_name.get(name)
         return None if queue is None or queue.children else queue
 
-    def standing(self) -> Standing:
-        """Note what every queue holds now."""
+    def allocations(self) -> QueueAllocations:
+        """Return what every queue holds now; later changes do not show in it."""
         queues = self.by_name.values()
-        return Standing(
+        return QueueAllocations(
             {queue.name: queue.allocated for queue in queues}, {queue.name: queue.allocated_nonpreemptible for queue in queues}
         )
 
@@ -87,6 +90,7 @@ def build_tree(queues: Iterable[QueueShare]) -> QueueTree:
         below.setdefault(queue.parent_name, []).append(queue)
     roots = below.get("", [])
     kept = list(roots)
+    # From the top down: queues of a circle, or below a missing parent, are never reached and so left out.
     for queue in kept:  # grows while it is walked
         queue.children = below.get(queue.name, [])
         for child in queue.children:
@@ -119,8 +123,8 @@ def _checked(queues: Iterable[QueueShare]) -> list[QueueShare]:
 
 
 def _check_figures(queue: QueueShare) -> None:
-    promised = {"quota": queue.deserved, "limit": queue.limit, "overQuotaWeight": queue.weight}
-    for kind, figures in promised.items():
+    bounds_by_field = {"quota": queue.deserved, "limit": queue.limit, "overQuotaWeight": queue.weight}
+    for kind, figures in bounds_by_field.items():
         for name, value in zip(NAMES, figures, strict=True):
             if not _is_sensible(value):
                 raise SnapshotError(
@@ -201,28 +205,29 @@ class _Portion:
 
     def take(self, share: float) -> float:
         """Take what is missing, or the whole units of the share when that is less; return how much."""
-        missing = _tidy(self.wanted - self.got)
+        missing = _rounded(self.wanted - self.got)
         if missing <= share:
             self.got, self.fraction = self.wanted, 0.0
             return missing
         units = float(math.floor(share))
         self.got += units
-        self.fraction = _tidy(share - units) or self.fraction
+        self.fraction = _rounded(share - units) or self.fraction
         return units
 
 
 def _divide(siblings: Sequence[QueueShare], resource: int, total: float, k_value: float) -> list[float]:
     portions = [_quota(queue, resource, total) for queue in siblings]
-    left = _tidy(total - sum(portion.got for portion in portions))
+    # Quotas may exceed what there is. Then nothing is left to divide, but no quota is cut.
+    left = _rounded(total - sum(portion.got for portion in portions))
     groups = _by_priority(portions) if left > 0 else []
     for group in groups:
-        left = _share_out(group, left, k_value)
+        left = _divide_by_weight(group, left, k_value)
     for group in groups:
-        left = _hand_out_rest(group, left)
-    return [_tidy(portion.got) for portion in portions]
+        left = _hand_out_remainders(group, left)
+    return [_rounded(portion.got) for portion in portions]
 
 
-def _tidy(amount: float) -> float:
+def _rounded(amount: float) -> float:
     return round(amount, DIGITS)
 
 
@@ -239,41 +244,45 @@ def _by_priority(portions: Iterable[_Portion]) -> list[list[_Portion]]:
     return [groups[priority] for priority in sorted(groups, reverse=True)]
 
 
-def _share_out(group: Sequence[_Portion], left: float, k_value: float) -> float:
-    """Divide by weight, in rounds as long as one queue needs less than its share; return what is left."""
-    is_worth_it = True
-    while is_worth_it and left > 0:
-        amount, is_worth_it = left, False
+def _divide_by_weight(group: Sequence[_Portion], left: float, k_value: float) -> float:
+    """Divide by weight, in rounds as long as one queue needs less than its share; return what is left.
+
+    What a satisfied queue does not need is divided again among the others, by the weights of those alone.
+    """
+    needs_another_round = True
+    while needs_another_round and left > 0:
+        amount, needs_another_round = left, False
         for portion, part in _parts(group, k_value):
-            share = _tidy(amount * part)
+            share = _rounded(amount * part)
             given = portion.take(share)
-            left = _tidy(left - given)
-            is_worth_it = is_worth_it or (given < share and portion.got == portion.wanted)
+            left = _rounded(left - given)
+            needs_another_round = needs_another_round or (given < share and portion.got == portion.wanted)
     return left
 
 
 def _parts(group: Sequence[_Portion], k_value: float) -> list[tuple[_Portion, float]]:
     """Return the unsatisfied queues, each with its part of the whole."""
-    hungry = [portion for portion in group if portion.wanted > portion.got]
-    weights = sum(portion.weight for portion in hungry)
+    unsatisfied = [portion for portion in group if portion.wanted > portion.got]
+    weights = sum(portion.weight for portion in unsatisfied)
     if abs(weights) < SMALLEST_WEIGHT:
         return []
-    pulls = [_pull(portion.weight / weights, portion.usage, k_value) for portion in hungry]
-    whole = sum(pulls)
+    adjusted = [_adjusted_weight(portion.weight / weights, portion.usage, k_value) for portion in unsatisfied]
+    whole = sum(adjusted)
     if whole <= 0:
         return []
-    return [(portion, pull / whole) for portion, pull in zip(hungry, pulls, strict=True) if portion.weight != 0]
+    return [(portion, part / whole) for portion, part in zip(unsatisfied, adjusted, strict=True) if portion.weight != 0]
 
 
-def _pull(weight: float, usage: float, k_value: float) -> float:
+def _adjusted_weight(weight: float, usage: float, k_value: float) -> float:
+    """Return the weight of a queue lowered or raised by how far its past usage is from it; never below 0."""
     return max(0.0, weight + k_value * (weight - usage))
 
 
-def _hand_out_rest(group: Sequence[_Portion], left: float) -> float:
+def _hand_out_remainders(group: Sequence[_Portion], left: float) -> float:
     """Give one unit each to those that rounding cost most; return what is left."""
     rounded = [portion for portion in group if portion.fraction > 0]
     for portion in sorted(rounded, key=lambda portion: (-portion.fraction, portion.queue.created, portion.queue.name)):
         given = max(0.0, min(1.0, left))
         portion.got += given
-        left = _tidy(left - given)
+        left = _rounded(left - given)
     return left

@@ -11,7 +11,7 @@ STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
 
 
 def last_start(gang: GangState) -> float | None:
-    """Return when a gang last started; None when nobody says."""
+    """Return when a gang last started; None when unknown."""
     return moment_of(gang.gang.annotations.get(LAST_START, ""))
 
 

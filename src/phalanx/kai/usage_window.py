@@ -88,6 +88,7 @@ def _weight(begin: float, end: float, now: float, half_life: float) -> float:
         return 0.0
     if not half_life:
         return end - begin
+    # The integral of 0.5 ** (age / half_life) over the ages between both moments.
     return half_life / math.log(2) * (_left(now - end, half_life) - _left(now - begin, half_life))
 
 

@@ -9,6 +9,10 @@ left out; an expression that needs them does not compile. Nothing is handed to P
 limited, and no pattern of `matches` can run away (`model/patterns.py`).
 
 As in CEL, an attribute that the device lacks is an error and not false, unless `&&` or `||` has its answer anyway.
+
+There are few expressions and many devices, so an expression is compiled once into nested Python functions, which are called for
+every device without any parsing. What is outside of the subset is refused when it is compiled: an expression never selects
+devices by a guess at what it means.
 """
 
 import re
@@ -30,7 +34,9 @@ from phalanx.kubernetes.cel_values import (
 from phalanx.model.storage import Device
 
 LONGEST_EXPRESSION = 10 * 1024
+"""As in the API server; what is longer never reaches a real cluster."""
 DEEPEST_NESTING = 24
+"""Parsing recurses some ten calls per level: an object must not be able to exhaust Python's stack."""
 
 Scope: TypeAlias = Mapping[str, object]
 Run: TypeAlias = Callable[[Scope], object]
@@ -38,8 +44,8 @@ Step: TypeAlias = Callable[[Scope, object], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
-    """A compiled expression."""
+class CompiledSelector:
+    """A compiled expression that selects devices."""
 
     text: str
     run: Run
@@ -50,17 +56,19 @@ class Selector:
 
 
 @lru_cache(maxsize=4096)
-def compile_selector(text: str) -> Selector:
+def compile_selector(text: str) -> CompiledSelector:
     """Return the compiled expression; raises CelSyntaxError when it is outside of what is supported."""
     if len(text) > LONGEST_EXPRESSION:
         raise CelSyntaxError(f"expression of {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
-    return Selector(text, Parser(text).whole())
+    return CompiledSelector(text, Parser(text).whole())
 
 
 def _decided_by(answer: bool, parts: Sequence[Run]) -> Run:
     """Return `&&` (decided by false) or `||` (by true): a part that decides makes errors of the others vanish."""
 
     def run(scope: Scope) -> object:
+        # CEL's logical operators commute: `missing || true` is true, whichever comes first. So an error is kept until every other
+        # part had its say.
         failure: CelError | None = None
         for part in parts:
             try:
@@ -93,6 +101,7 @@ def _has(argument: Run) -> Run:
     """Tell whether the last field of a path is there; the others must be. What can have no fields has none."""
     if not isinstance(argument, Path):
         raise CelSyntaxError("'has' asks for a field")
+    # Only the last step may be missing: `has(a.b.c)` is an error where `b` is missing, as in CEL.
     before, last = Path(argument.first, argument.steps[:-1]), argument.steps[-1]
 
     def run(scope: Scope) -> object:
@@ -177,11 +186,11 @@ class Parser:
         self._depth += 1
         if self._depth > DEEPEST_NESTING:
             raise CelSyntaxError(f"nested deeper than {DEEPEST_NESTING} levels")
-        run = self._choice()
+        run = self._conditional()
         self._depth -= 1
         return run
 
-    def _choice(self) -> Run:
+    def _conditional(self) -> Run:
         condition = self._any()
         if not self._took("?"):
             return condition

@@ -27,7 +27,7 @@ from phalanx.kubernetes.cel_values import (
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class CompiledRule:
     """A compiled expression and the names it reads."""
 
     text: str
@@ -43,15 +43,15 @@ class Expression:
 
 
 @cache
-def compile_rule(source: str, *names: str) -> Expression:
+def compile_rule(source: str, *names: str) -> CompiledRule:
     """Return the compiled expression; `names` are those it may read."""
-    return Expression(source, _RuleParser(source, names).whole())
+    return CompiledRule(source, _RuleParser(source, names).whole())
 
 
 # --- what is asked of every item -----------------------------------------------------------------------------------------
 
 
-def _turns(value: object, wanted: int) -> Iterator[tuple[object, ...]]:
+def _bindings(value: object, wanted: int) -> Iterator[tuple[object, ...]]:
     """Yield what the names of a macro stand for, item by item: the item, or its place and itself; of a map the keys."""
     if isinstance(value, Mapping):
         yield from ((key,) if wanted == 1 else (key, item) for key, item in value.items())
@@ -61,19 +61,19 @@ def _turns(value: object, wanted: int) -> Iterator[tuple[object, ...]]:
         raise CelError("no such overload")
 
 
-def _filtered(turns: Sequence[Sequence[object]], test: Callable[..., object]) -> list[object]:
-    return [turn[-1] for turn in turns if truth(test(*turn))]
+def _filtered(bindings: Sequence[Sequence[object]], test: Callable[..., object]) -> list[object]:
+    return [binding[-1] for binding in bindings if truth(test(*binding))]
 
 
-def _mapped(turns: Sequence[Sequence[object]], *parts: Callable[..., object]) -> list[object]:
+def _mapped(bindings: Sequence[Sequence[object]], *parts: Callable[..., object]) -> list[object]:
     *tests, result = parts
-    return [result(*turn) for turn in turns if all(truth(test(*turn)) for test in tests)]
+    return [result(*binding) for binding in bindings if all(truth(test(*binding)) for test in tests)]
 
 
 _MACROS: dict[str, Callable[..., object]] = {
-    "all": lambda turns, test: all(truth(test(*turn)) for turn in turns),
-    "exists": lambda turns, test: any(truth(test(*turn)) for turn in turns),
-    "exists_one": lambda turns, test: sum(truth(test(*turn)) for turn in turns) == 1,
+    "all": lambda bindings, test: all(truth(test(*binding)) for binding in bindings),
+    "exists": lambda bindings, test: any(truth(test(*binding)) for binding in bindings),
+    "exists_one": lambda bindings, test: sum(truth(test(*binding)) for binding in bindings) == 1,
     "filter": _filtered,
     "map": _mapped,
     "transformList": _mapped,
@@ -195,8 +195,8 @@ class _RuleParser(Parser):
         macro = _MACROS[name]
 
         def step(scope: Scope, value: object) -> object:
-            turns = list(_turns(value, len(names)))
-            return macro(turns, *(_with_names(part, scope, names) for part in parts))
+            bindings = list(_bindings(value, len(names)))
+            return macro(bindings, *(_with_names(part, scope, names) for part in parts))
 
         return step
 

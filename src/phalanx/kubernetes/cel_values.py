@@ -54,6 +54,7 @@ class Version:
         if match is None:
             raise CelError(f"semver({text!r}): not a semantic version")
         numbers, before = tuple(map(int, match.group(1, 2, 3))), match[4]
+        # Numeric parts come before others and compare as numbers; a release (no parts: True) comes after its pre-releases.
         parts = before.split(".") if before else []
         return cls((*numbers, not parts, tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)))
 
@@ -134,6 +135,7 @@ def equal(left: object, right: object) -> bool:
         return len(left) == len(right) and all(map(equal, left, right))
     if is_number(left) and is_number(right):
         return left == right
+    # In Python true equals 1; in CEL values of different types are never equal, except for numbers.
     left, right = _as_version(left, right), _as_version(right, left)
     return type(left) is type(right) and left == right
 

@@ -20,8 +20,8 @@ DeviceName = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """Which of several expressions has no answer, and why."""
+class SelectorFailure:
+    """Which of several expressions could not be evaluated, and why."""
 
     expression: int
     text: str
@@ -30,8 +30,11 @@ class Failure:
 class DeviceTable:
     """All devices as columns, and the places they can be used from: one node, every node, or those some terms match."""
 
-    def __init__(self, world: Surroundings, table: NodeTable, promised: set[DeviceName]) -> None:
-        """Lay the devices out by driver, pool and slice; those of allocated claims and promised ones are taken."""
+    def __init__(self, world: Surroundings, table: NodeTable, reserved: set[DeviceName]) -> None:
+        """Lay the devices out by driver, pool and slice; those of allocated claims and reserved ones are taken.
+
+        Reserved are the devices that bind requests name: their claims are not allocated before the binder has worked them off.
+        """
         self._table = table
         self._slices = sorted(world.resource_slices.values(), key=lambda part: (part.driver, part.pool, part.name))
         self._place_of: dict[object, int] = {}
@@ -43,37 +46,37 @@ class DeviceTable:
         self._starts = np.cumsum([0, *sizes]).tolist()
         self.all_of_them: Mask = np.ones(len(self._places), dtype=np.bool_)
         self._holders = np.zeros(len(self._places), dtype=np.int64)
-        self._promised = np.zeros(len(self._places), dtype=np.int64)
+        self._releasing = np.zeros(len(self._places), dtype=np.int64)
         held = {device for claim in world.resource_claims.values() for device in _held_by(claim)}
-        self._holders[self._numbers(held | promised)] = 1
+        self._holders[self._numbers(held | reserved)] = 1
 
     @property
     def free(self) -> Mask:
-        """The devices that nobody holds, those that evicted tasks leave included."""
+        """The devices that nobody holds or will hold: those that evicted tasks release are among them."""
         return np.equal(self._holders, 0)
 
     @property
     def freed(self) -> Mask:
-        """The devices that evicted tasks still use."""
-        return self._promised > 0
+        """The devices that evicted tasks release and still use: whoever gets one is pipelined."""
+        return self._releasing > 0
 
     def take(self, devices: Index) -> None:
         """Give devices to a claim."""
         self._holders[devices] += 1
 
-    def give_back(self, devices: Index) -> None:
-        """Undo that."""
+    def undo_take(self, devices: Index) -> None:
+        """Undo `take`."""
         self._holders[devices] -= 1
 
-    def let_go(self, devices: Index) -> None:
-        """Count on devices to be left by those that use them."""
+    def release(self, devices: Index) -> None:
+        """Count on devices to be left by those that use them: from now on they can be given to pipelined tasks."""
         self._holders[devices] -= 1
-        self._promised[devices] += 1
+        self._releasing[devices] += 1
 
-    def take_back(self, devices: Index) -> None:
-        """Undo that."""
+    def undo_release(self, devices: Index) -> None:
+        """Undo `release`."""
         self._holders[devices] += 1
-        self._promised[devices] -= 1
+        self._releasing[devices] -= 1
 
     def name(self, device: int) -> DeviceName:
         """Return driver, pool and name of a device."""
@@ -96,6 +99,8 @@ class DeviceTable:
         ]
 
     def _place(self, part: ResourceSlice) -> int:
+        # Most slices belong to one node. A mask of nodes for each of 10,000 such places would be 100 MB, so they are kept as pairs
+        # of place and node, and only places that several nodes reach have a mask.
         key: object = part.node or (part.for_all_nodes, part.node_terms)
         if key not in self._place_of:
             place = self._place_of[key] = len(self._place_of)
@@ -130,18 +135,21 @@ class DeviceTable:
         mask[devices] = True
         return np.equal(self.count(mask), len(devices))
 
-    def select(self, expressions: tuple[str, ...]) -> tuple[Mask, Failure | None]:
+    def select(self, expressions: tuple[str, ...]) -> tuple[Mask, SelectorFailure | None]:
         """Mark the devices that every expression accepts, or give the first failure."""
         answers = [_accepted(part, expressions) for part in self._slices]
-        failure = next((answer for answer in answers if isinstance(answer, Failure)), None)
-        masks = [np.zeros(0, dtype=np.bool_), *(answer for answer in answers if not isinstance(answer, Failure))]
+        failure = next((answer for answer in answers if isinstance(answer, SelectorFailure)), None)
+        masks = [np.zeros(0, dtype=np.bool_), *(answer for answer in answers if not isinstance(answer, SelectorFailure))]
         return (np.concatenate(masks), None) if failure is None else (np.zeros_like(self.all_of_them), failure)
 
 
 # Slices are the same objects from session to session until a driver changes them. Asking 80,000 devices takes 0.5 s.
 @lru_cache(maxsize=1 << 16)
-def _accepted(part: ResourceSlice, expressions: tuple[str, ...]) -> Mask | Failure:
-    """Mark the devices of a slice that every expression accepts; each sees only what the earlier ones accept."""
+def _accepted(part: ResourceSlice, expressions: tuple[str, ...]) -> Mask | SelectorFailure:
+    """Mark the devices of a slice that every expression accepts; each is asked only about what the earlier ones accept.
+
+    So an expression may read an attribute that an earlier one has checked for: it is never asked about a device without it.
+    """
     accepted = np.ones(len(part.devices), dtype=np.bool_)
     for place, expression in enumerate(expressions):
         try:
@@ -150,7 +158,7 @@ def _accepted(part: ResourceSlice, expressions: tuple[str, ...]) -> Mask | Failu
                 accepted[number] = selector.matches(part.driver, part.devices[number])
         except CelError as error:
             kind = "compile" if isinstance(error, CelSyntaxError) else "runtime"
-            return Failure(place, f"CEL {kind} error: {error}")
+            return SelectorFailure(place, f"CEL {kind} error: {error}")
     return accepted
 
 
@@ -159,4 +167,5 @@ def _held_by(claim: ResourceClaim) -> "tuple[DeviceName, ...]":
 
 
 def nodes_of(terms: tuple[NodeSelectorTerm, ...] | None, table: NodeTable, *, otherwise: bool) -> Mask:
+    """Mark the nodes that some term matches; `otherwise` is the answer for every node when there are no terms."""
     return np.full(len(table), otherwise) if terms is None else matching_nodes(terms, table)

@@ -1,8 +1,9 @@
-"""GPU cards that pods share: what a container asks of them, which ones it gets, and how nodes and pods write that down.
+"""GPU cards that pods share: what a container requests of them, which ones it gets, and how nodes and pods write that down.
 
-Three ways, all of Volcano's: a part of the memory of one card (`volcano.sh/gpu-memory`), whole cards (`volcano.sh/gpu-number`),
+Three kinds of sharing, all of Volcano's: a part of the memory of one card (`volcano.sh/gpu-memory`), whole cards (`...gpu-number`),
 and vGPUs (`volcano.sh/vgpu-number`, `-memory`, `-memory-percentage`, `-cores`), which limit memory and cores and how many pods
-share a card. The cards of a node are a tuple that never changes; taking some gives a new tuple, so equal nodes are equal.
+share a card. The cards of a node are a tuple that never changes; taking some gives a new tuple. So a state of cards can be a key:
+equal nodes share one plan (`plugins/deviceshare.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +21,11 @@ VGPU_IDS, VGPU_MODE = "volcano.sh/vgpu-ids-new", "volcano.sh/vgpu-mode"
 WANTED_MODELS, UNWANTED_MODELS = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
 HAMI, ALL_CORES = "hami-core", 100
 
-Way = Literal["memory", "number", "vgpu"]
+SharingKind = Literal["memory", "number", "vgpu"]
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class GpuCard:
     """One GPU and what is taken of it; memory in the unit of its device plugin, cores in percent."""
 
     memory: int
@@ -36,7 +37,7 @@ class Card:
     memory_taken: int = 0
     cores_taken: int = 0
 
-    def plus(self, memory: int, cores: int, sign: int = 1) -> "Card":
+    def plus(self, memory: int, cores: int, sign: int = 1) -> "GpuCard":
         """Return the card with one taker more, or one less."""
         return replace(
             self, takers=self.takers + sign, memory_taken=self.memory_taken + sign * memory,
@@ -44,12 +45,12 @@ class Card:
         )  # fmt: skip
 
 
-Cards = tuple[Card, ...]
+Cards = tuple[GpuCard, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What one container, or a whole pod, wants of cards."""
+class ContainerRequest:
+    """What one container, or a whole pod, requests of cards."""
 
     count: int
     memory: int = 0
@@ -58,11 +59,11 @@ class Ask:
     cores: int = 0
     wants_idle: bool = False
 
-    def memory_on(self, card: Card) -> int:
+    def memory_on(self, card: GpuCard) -> int:
         """Return the memory it takes of a card."""
         return self.memory or card.memory * self.percent // 100
 
-    def suits(self, card: Card) -> bool:
+    def fits_on(self, card: GpuCard) -> bool:
         """Tell whether a card has enough left. All cores mean the card alone; a full card takes nobody, not even for 0 cores."""
         if not card.is_healthy or card.takers >= card.slots or card.memory - card.memory_taken < self.memory_on(card):
             return False
@@ -72,7 +73,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CardShare:
     """A part of one card that a container got."""
 
     card: int
@@ -80,46 +81,49 @@ class Share:
     cores: int
 
 
-Grant = tuple[tuple[Share, ...], ...]
-"""The shares of each container that asks."""
+CardGrant = tuple[tuple[CardShare, ...], ...]
+"""The shares of each container that requests some."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a class of tasks asks of the cards of a node."""
+class CardRequest:
+    """What a class of tasks requests of the cards of a node, container by container."""
 
-    way: Way
-    asks: tuple[Ask, ...]
+    kind: SharingKind
+    containers: tuple[ContainerRequest, ...]
     wanted: tuple[str, ...] = ()
     unwanted: tuple[str, ...] = ()
     mode: str = ""
 
-    def grant(self, cards: Cards) -> tuple[Grant, Cards] | None:
+    def grant(self, cards: Cards) -> tuple[CardGrant, Cards] | None:
         """Choose cards for each container in turn; None when some container finds too few."""
-        shares: list[tuple[Share, ...]] = []
-        for ask in self.asks:
-            chosen = self._choose(ask, cards)
+        shares: list[tuple[CardShare, ...]] = []
+        for container in self.containers:
+            chosen = self._choose(container, cards)
             if chosen is None:
                 return None
             cards = take(cards, chosen)
             shares.append(chosen)
         return tuple(shares), cards
 
-    def _choose(self, ask: Ask, cards: Cards) -> tuple[Share, ...] | None:
-        numbers = range(len(cards)) if self.way != "vgpu" else reversed(range(len(cards)))
-        suiting = [number for number in numbers if ask.suits(cards[number]) and self._likes(cards[number].model)]
-        if len(suiting) < ask.count:
+    def _choose(self, container: ContainerRequest, cards: Cards) -> tuple[CardShare, ...] | None:
+        # The annotation shows which card it is, so the order matters: vGPUs come from the last card down, others from the first.
+        numbers = range(len(cards)) if self.kind != "vgpu" else reversed(range(len(cards)))
+        fitting = [number for number in numbers if container.fits_on(cards[number]) and self._allows_model(cards[number].model)]
+        if len(fitting) < container.count:
             return None
-        return tuple(Share(number, ask.memory_on(cards[number]), ask.cores) for number in suiting[: ask.count])
+        return tuple(
+            CardShare(number, container.memory_on(cards[number]), container.cores) for number in fitting[: container.count]
+        )
 
-    def _likes(self, model: str) -> bool:
-        """Tell whether the model of a card is one that the pod names; a name may be a part of it."""
+    def _allows_model(self, model: str) -> bool:
+        """Tell whether the pod takes cards of this model. It names parts of model names; wanted ones count before unwanted ones."""
         if self.wanted:
             return any(part in model.upper() for part in self.wanted)
         return not any(part in model.upper() for part in self.unwanted)
 
 
-def take(cards: Cards, shares: Iterable[Share], sign: int = 1) -> Cards:
+def take(cards: Cards, shares: Iterable[CardShare], sign: int = 1) -> Cards:
     """Return the cards with these shares taken, or given back with -1; shares of cards that are gone count for nothing."""
     changed = list(cards)
     for share in shares:
@@ -128,25 +132,25 @@ def take(cards: Cards, shares: Iterable[Share], sign: int = 1) -> Cards:
     return tuple(changed)
 
 
-def wish_of(shape: Shape, way: Way) -> Wish | None:
-    """Return what a task asks of cards in this way; None when it asks nothing."""
-    if way == "memory":
+def card_request_of(shape: Shape, kind: SharingKind) -> CardRequest | None:
+    """Return what a task requests of cards that are shared in this way; None when it requests nothing."""
+    if kind == "memory":
         memory = shape.request.get(GPU_MEMORY, 0) // 1000
-        return Wish(way, (Ask(1, memory),)) if memory else None
-    if way == "number":
+        return CardRequest(kind, (ContainerRequest(1, memory),)) if memory else None
+    if kind == "number":
         count = shape.request.get(GPU_NUMBER, 0) // 1000
-        return Wish(way, (Ask(count, wants_idle=True),)) if count else None
-    asks = tuple(filter(None, map(_vgpu_ask, shape.container_limits)))
+        return CardRequest(kind, (ContainerRequest(count, wants_idle=True),)) if count else None
+    containers = tuple(filter(None, map(_vgpu_request, shape.container_limits)))
     wanted, unwanted = (_parts(shape.annotations.get(key, "")) for key in (WANTED_MODELS, UNWANTED_MODELS))
-    return Wish(way, asks, wanted, unwanted, shape.annotations.get(VGPU_MODE, "")) if asks else None
+    return CardRequest(kind, containers, wanted, unwanted, shape.annotations.get(VGPU_MODE, "")) if containers else None
 
 
-def _vgpu_ask(limits: ContainerLimits) -> Ask | None:
+def _vgpu_request(limits: ContainerLimits) -> ContainerRequest | None:
     amounts = {name.removeprefix(VGPU): amount // 1000 for name, amount in limits if name.startswith(VGPU)}
     if not {"number", "memory"} & amounts.keys():
         return None
     memory, percent = amounts.get("memory", 0), amounts.get("memory-percentage", 0)
-    return Ask(amounts.get("number", 1), memory, 0 if memory else percent or 100, amounts.get("cores", 0))
+    return ContainerRequest(amounts.get("number", 1), memory, 0 if memory else percent or 100, amounts.get("cores", 0))
 
 
 def _parts(text: str) -> tuple[str, ...]:
@@ -154,7 +158,7 @@ def _parts(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rack:
+class NodeCards:
     """The cards of a node as it reports them, with the names that annotations use."""
 
     cards: Cards = ()
@@ -162,52 +166,52 @@ class Rack:
     mode: str = HAMI
 
 
-def rack_of(node: Node, way: Way) -> Rack:
-    """Read the cards of a node; empty when it has none of this kind."""
-    return _vgpu_rack(node) if way == "vgpu" else _plain_rack(node)
+def cards_of(node: Node, kind: SharingKind) -> NodeCards:
+    """Read the cards that a node offers for this kind of sharing; empty when it offers none."""
+    return _vgpu_cards(node) if kind == "vgpu" else _plain_cards(node)
 
 
-def _plain_rack(node: Node) -> Rack:
+def _plain_cards(node: Node) -> NodeCards:
     memory, count = (node.reported.get(name, 0) // 1000 for name in (GPU_MEMORY, GPU_NUMBER))
     unhealthy = set(_parts(node.annotations.get(UNHEALTHY, "")))
     names = tuple(str(number) for number in range(min(count, 1 << 10)))
-    return Rack(tuple(Card(memory // count, is_healthy=name not in unhealthy) for name in names), names)
+    return NodeCards(tuple(GpuCard(memory // count, is_healthy=name not in unhealthy) for name in names), names)
 
 
-def _vgpu_rack(node: Node) -> Rack:
+def _vgpu_cards(node: Node) -> NodeCards:
     """Read `UUID,containers,memory,model,healthy,mode`, cards separated by colons; nothing while the device plugin is gone."""
     if node.annotations.get(HANDSHAKE, "").startswith("Deleted"):
-        return Rack()
+        return NodeCards()
     rows = [row.split(",") for row in node.annotations.get(REGISTER, "").split(":") if "," in row]
     if not all(len(row) >= 6 and row[1].isdecimal() and row[2].isdecimal() for row in rows):
-        return Rack()
-    cards = tuple(Card(int(row[2]), int(row[1]), row[3], row[4].lower() == "true") for row in rows)
-    return Rack(cards, tuple(row[0] for row in rows), rows[-1][5] if rows and rows[-1][5] == "mig" else HAMI)
+        return NodeCards()
+    cards = tuple(GpuCard(int(row[2]), int(row[1]), row[3], row[4].lower() == "true") for row in rows)
+    return NodeCards(cards, tuple(row[0] for row in rows), rows[-1][5] if rows and rows[-1][5] == "mig" else HAMI)
 
 
-def shares_of(annotations: Mapping[str, str], shape: Shape, rack: Rack, way: Way) -> Grant:
-    """Return the cards that a running pod has, as its annotations say."""
-    if way == "vgpu":
+def granted_to(annotations: Mapping[str, str], shape: Shape, offered: NodeCards, kind: SharingKind) -> CardGrant:
+    """Return the shares that a running pod has, as its annotations say."""
+    if kind == "vgpu":
         parts = annotations.get(VGPU_IDS, "").split(";")
-        return tuple(tuple(_vgpu_shares(part, rack)) for part in parts if part)
+        return tuple(tuple(_vgpu_shares(part, offered)) for part in parts if part)
     memory = shape.request.get(GPU_MEMORY, 0) // 1000
     indices = _parts(annotations.get(GPU_INDEX, ""))
-    return (tuple(Share(rack.names.index(name), memory, 0) for name in indices if name in rack.names),)
+    return (tuple(CardShare(offered.names.index(name), memory, 0) for name in indices if name in offered.names),)
 
 
-def _vgpu_shares(text: str, rack: Rack) -> Iterator[Share]:
+def _vgpu_shares(text: str, offered: NodeCards) -> Iterator[CardShare]:
     for row in (part.split(",") for part in text.split(":") if "," in part):
-        number = next((place for place, name in enumerate(rack.names) if name in row[0]), None)
+        number = next((place for place, name in enumerate(offered.names) if name in row[0]), None)
         if number is not None and len(row) >= 4 and row[2].isdecimal() and row[3].isdecimal():
-            yield Share(number, int(row[2]), int(row[3]))
+            yield CardShare(number, int(row[2]), int(row[3]))
 
 
-def annotations_for(grant: Grant, rack: Rack, node: str, way: Way, now: float) -> dict[str, str]:
+def annotations_for(grant: CardGrant, offered: NodeCards, node: str, kind: SharingKind, now: float) -> dict[str, str]:
     """Return what a pod must say so that the device plugin of its node gives it these cards."""
-    if way != "vgpu":
-        indices = ",".join(rack.names[share.card] for shares in grant for share in shares)
+    if kind != "vgpu":
+        indices = ",".join(offered.names[share.card] for shares in grant for share in shares)
         return {GPU_INDEX: indices, "volcano.sh/predicate-time": str(int(now * 1e9))}
-    ids = ";".join("".join(f"{rack.names[share.card]},NVIDIA,{share.memory},{share.cores}:" for share in part) for part in grant)
+    ids = ";".join("".join(f"{offered.names[share.card]},NVIDIA,{share.memory},{share.cores}:" for share in part) for part in grant)
     return {
         VGPU_IDS: ids, "volcano.sh/devices-to-allocate": ids, "volcano.sh/vgpu-node": node, "volcano.sh/vgpu-time": str(int(now)),
         "volcano.sh/bind-phase": "allocating", "volcano.sh/bind-time": str(int(now)),

@@ -29,7 +29,10 @@ class ImageBook:
                 self._bytes.setdefault(name, size)
 
     def score(self, shape: Shape) -> Counts:
-        """Return 0 to 100 per node."""
+        """Return 0 to 100 per node.
+
+        Sizes are weighed by how many nodes hold the image: otherwise all pods of an image would follow the first one to its node.
+        """
         total = np.zeros(len(self._nodes), dtype=np.int64)
         for image in shape.images:
             holders = self._holders.get(normal_name(image), [])

@@ -84,6 +84,7 @@ class NodeFinder:
         """Return the numbers of the nodes that some term matches, in ascending order."""
         if len(terms) == 1 and terms[0].is_valid and not terms[0].fields and len(terms[0].expressions) == 1:
             requirement = terms[0].expressions[0]
+            # A volume of local-path or local-static names its host like this: one lookup in place of a mask over all nodes.
             if requirement.operator == "In" and len(requirement.values) == 1:
                 return self._with_value(requirement.key, requirement.values[0])
         return np.flatnonzero(matching_nodes(terms, self._table))

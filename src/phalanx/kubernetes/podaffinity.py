@@ -73,6 +73,7 @@ class AffinityBook:
         pods = self._index.count(
             ("all", id(shape)), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms)
         )
+        # The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
         is_first = all(self.own_term_matches(shape, term, shape) for term in terms)
         present = [self._table.label(term.topology_key).present for term in terms]
         is_first = is_first and not any(pods[mask].any() for mask in present)
@@ -120,6 +121,7 @@ class AffinityBook:
 
     def _spread_out(self, key: str, nodes: list[int]) -> Mask:
         """Mark every node in the same domain as one of these."""
+        # Nodes without the label have the code -1, which reads the last entry: one more than there are values, and always false.
         column = self._table.label(key)
         hit = np.zeros(len(column.values) + 1, dtype=np.bool_)
         hit[column.codes[nodes]] = True

@@ -70,9 +70,10 @@ class PodIndex:
             counts[node] = counts.get(node, 0) + sign
 
     def changed(self, operation: Operation, undone: bool) -> None:
-        """Follow an operation: placed and promised pods are there at once, evicted ones gone at once."""
+        """Follow an operation: allocated and pipelined pods are there at once, evicted ones gone at once."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
         for node in operation.nodes:
+            # An undone eviction cancels the entry of the eviction itself, so both are of the class that was not terminating.
             self._enter(operation.shape, False, node, sign)
 
     def count(self, key: Hashable, matches: Callable[[Shape, bool], bool]) -> Counts:

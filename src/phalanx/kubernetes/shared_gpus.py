@@ -1,6 +1,10 @@
 """GPUs that several tasks share: which devices are open, how much of each is taken, and what that does to whole devices.
 
-The first part of a device takes the whole device from the node's idle ones; the last one to leave gives it back.
+The first part of a device takes the whole device from the node's idle ones; the last one to leave gives it back. So the ledger
+counts whole devices only and every filter on `nvidia.com/gpu` stays right, while this book alone knows the parts.
+
+A device counts as *releasing* when all its users leave, never when some do: what a leaving user frees of a device that others stay
+on is room for parts, not a device for a whole request.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +22,8 @@ from phalanx.state.gang_state import TaskState
 
 DEVICE = 1000
 """One device in the engine's unit."""
-CLOSE = 1e-6
+TOLERANCE = 1e-6
+"""Parts are floats: three thirds of a device must still fit into it."""
 
 
 @dataclass(slots=True)
@@ -31,16 +36,16 @@ class SharedGpu:
     releasing: float = 0.0
     users: int = 0
     leaving: int = 0
-    is_promised: bool = False
-    """Opened on a whole device that its users have not left yet: whoever joins waits too."""
+    is_pipelined: bool = False
+    """Opened on a whole device that its users have not left yet: whoever joins it is pipelined too."""
 
     def free_now(self, need: float) -> bool:
         """Tell whether the part fits into what nobody has."""
-        return self.is_open and not self.is_promised and self.memory - self.taken >= need - CLOSE
+        return self.is_open and not self.is_pipelined and self.memory - self.taken >= need - TOLERANCE
 
     def free_later(self, need: float) -> bool:
         """Tell whether the part fits once leaving users are gone."""
-        return self.is_open and self.memory - self.taken + self.releasing >= need - CLOSE
+        return self.is_open and self.memory - self.taken + self.releasing >= need - TOLERANCE
 
     @property
     def is_open(self) -> bool:
@@ -67,8 +72,8 @@ class SharedGpus:
         self._session = session
         self._row = session.snapshot.space.row_by_name.get(GPU)
         self._nodes: dict[int, _NodeGpus] = {}
-        self._given: dict[int, list[list[tuple[str, bool]]]] = {}
-        """What this session gave to each task, one list per place: one that was evicted and promised another has two."""
+        self._assigned: dict[int, list[list[tuple[str, bool]]]] = {}
+        """What this session gave to each task, one list per place: a task that was evicted and pipelined elsewhere has two."""
         self.packs = True
         for name, tasks in session.snapshot.on_node.items():
             number = session.snapshot.nodes.number_by_name.get(name)
@@ -90,11 +95,11 @@ class SharedGpus:
                 self._count(number, device, leaving=1, releasing=need)
 
     def _give_back_reserved(self, number: int | None, task: Task) -> None:
-        """Take a reservation out of the books: the device is taken by whoever shares it, and free when nobody does."""
+        """Take a reservation pod out of the ledger: its device is counted with those who share it, and free without any."""
         if number is None:
             return
         amount = task.shape.request.get(GPU, 0)
-        self._move(number, -amount, now=True)
+        self._take_devices(number, -amount, now=True)
         if task.status is Status.RELEASING and self._row is not None:
             self._session.ledger.releasing[self._row, number] -= amount
             self._session.ledger.future[self._row, number] -= amount
@@ -152,20 +157,24 @@ class SharedGpus:
         share = task.task.shape.gpu_share
         assert share is not None
         need = self.need(share, node)
-        given: list[tuple[str, bool]] = []
+        assigned: list[tuple[str, bool]] = []
         for place, device in enumerate(self.choose(share, node)):
             is_new = device is None
             if device is None:
+                # The name is the group that the pod is bound with: known before the device is, and the same in every session.
                 device = self._device(node, f"{task.task.uid}-{self._session.node_name(node)}-{place}")
-                device.is_promised = kind is not Kind.ALLOCATE
-                self._open(node, now=not device.is_promised)
+                device.is_pipelined = kind is not Kind.ALLOCATE
+                self._open(node, now=not device.is_pipelined)
             self._count(node, device, users=1, taken=need)
-            given.append((device.name, is_new))
-        self._given.setdefault(id(task), []).append(given)
-        task.gpu_groups = given
+            assigned.append((device.name, is_new))
+        self._assigned.setdefault(id(task), []).append(assigned)
+        task.gpu_groups = assigned
 
     def choose(self, share: GpuShare, node: int) -> list[SharedGpu | None]:
-        """Return the devices that take the part, None for a whole one: the fullest first when packing, else the emptiest."""
+        """Return the devices that take the part, None for a whole one: the fullest first when packing, else the emptiest.
+
+        The name decides among equals, so that two sessions on the same cluster choose the same devices.
+        """
         need = self.need(share, node)
         shared = [device for device in self._node(node).devices.values() if device.free_later(need)]
         whole = int(self._session.ledger.future[self._row, node] // DEVICE) if self._row is not None else 0
@@ -209,7 +218,8 @@ class SharedGpus:
         share = task.task.shape.gpu_share
         assert share is not None
         need = self.need(share, node)
-        places = self._given[id(task)]
+        places = self._assigned[id(task)]
+        # In reverse, so that a device that was opened here has lost all users that came after before it is closed.
         for name, is_new in reversed(places.pop()):
             device = self._device(node, name)
             self._count(node, device, users=-1, taken=-need)
@@ -227,26 +237,26 @@ class SharedGpus:
 
     def _devices_of(self, task: TaskState) -> list[str]:
         """Return the devices that a task is on: those that this session gave it, or those that it came with."""
-        places = self._given.get(id(task))
+        places = self._assigned.get(id(task))
         return [name for name, _ in places[-1]] if places else list(task.task.gpu_groups)
 
     def _count(
         self, node: int, device: SharedGpu, *, users: int = 0, taken: float = 0.0, leaving: int = 0, releasing: float = 0.0
     ) -> None:
-        """Change the users of a device; one that all its users leave will be a whole one again."""
+        """Change the users of a device, and with them whether it is releasing as a whole."""
         was_vacated = device.is_vacated
         device.users, device.leaving = device.users + users, device.leaving + leaving
         device.taken, device.releasing = device.taken + taken, device.releasing + releasing
         if device.is_vacated != was_vacated:
-            self._shift(node, device.is_vacated)
+            self._release_device(node, device.is_vacated)
 
     def _open(self, node: int, *, now: bool) -> None:
-        self._move(node, DEVICE, now)
+        self._take_devices(node, DEVICE, now)
 
     def _close(self, node: int, *, now: bool) -> None:
-        self._move(node, -DEVICE, now)
+        self._take_devices(node, -DEVICE, now)
 
-    def _move(self, node: int, amount: int, now: bool) -> None:
+    def _take_devices(self, node: int, amount: int, now: bool) -> None:
         if self._row is None:
             return
         ledger = self._session.ledger
@@ -255,8 +265,8 @@ class SharedGpus:
             ledger.used[self._row, node] += amount
             ledger.idle[self._row, node] -= amount
 
-    def _shift(self, node: int, leaves: bool) -> None:
-        """Count on a device whose users all leave, or no longer."""
+    def _release_device(self, node: int, leaves: bool) -> None:
+        """Count a device whose users all leave as releasing, or no longer."""
         if self._row is not None:
             amount = DEVICE if leaves else -DEVICE
             self._session.ledger.releasing[self._row, node] += amount

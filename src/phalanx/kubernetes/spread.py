@@ -16,6 +16,7 @@ SKEW = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = f"{SKEW} (missing required label)"
 HOSTNAME = "kubernetes.io/hostname"
 SYSTEM_DEFAULTS = ((HOSTNAME, 3), ("topology.kubernetes.io/zone", 5))
+"""Topology keys with their largest skew, for pods of a service without constraints of their own."""
 
 
 class SpreadBook:
@@ -49,6 +50,7 @@ class SpreadBook:
         counted = self._carries_all(constraints) & self._is_included(shape, constraint)
         pods = self._pods(shape, constraint)
         sums = np.bincount(column.codes[counted], weights=pods[counted], minlength=len(column.values)).astype(np.int64)
+        # Domains without a single counted node do not exist for the constraint: their zero pods must not be the least.
         seen = np.bincount(column.codes[counted], minlength=len(column.values)) > 0
         enough = int(seen.sum()) >= constraint.min_domains
         least = int(sums[seen].min()) if seen.any() and enough else 0

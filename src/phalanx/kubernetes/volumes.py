@@ -3,34 +3,40 @@
 The plugin `predicates` makes one book per session and tells it of every operation. A claim is *bound* to a volume, or
 *delayed* (its class waits for the first consumer), or *immediate* and then nobody may start before it is bound.
 
-For a delayed claim each node looks for the smallest volume that suits, and else for a class that makes one there. What
-a placed task was given is *promised* for the rest of the session: the volume is taken, and others that share the claim
-can only go where that volume, or the node that makes it, can be reached. Undoing the placement takes the promise back.
+For a delayed claim each node offers the smallest volume that suits, or else a class that provisions one there. What a placed
+task gets is *reserved* for the rest of the session: nobody else gets the volume, and other tasks that use the claim can only go
+where that volume, or the node that provisions it, can be reached. Undoing the placement ends the reservation.
+
+Without reservations the tasks of a gang, which are all placed before any is bound, would each be offered the same smallest volume:
+all binds but the first would fail. kube-scheduler reserves in the same place, for one pod at a time.
+
+Nodes are asked all at once. A loop over nodes and volumes is quadratic exactly where it hurts, with one local volume per node, so
+volumes are grouped by the nodes that reach them (`_ClassVolumes`) and offers are made with array operations on pairs of both.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
+from phalanx.kubernetes.attached_volumes import AttachedVolumes, claims_of
 from phalanx.kubernetes.nodeselection import NodeFinder, label_selector_mask, matching_nodes
 from phalanx.model.selectors import NodeSelectorTerm
 from phalanx.model.shape import Shape
 from phalanx.model.storage import Volume, VolumeClaim
 from phalanx.model.task import TaskKey
-from phalanx.placement import NO_LIMIT, Counts, Index, Mask
+from phalanx.placement import Counts, Index, Mask
 from phalanx.session.hooks import Layer
 from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Operation
-from phalanx.state.snapshot import Snapshot, Surroundings
 from phalanx.state.verdict import YES, Verdict
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 OLD_ZONE, OLD_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
 _NEWER_KEY = {ZONE: ZONE, REGION: REGION, OLD_ZONE: ZONE, OLD_REGION: REGION}
 
+# One bit each: claims of a pod can fail for several reasons on one node, and Kubernetes names all of them, in this order.
 _ELSEWHERE, _NOTHING_TO_BIND, _NO_SPACE, _NO_VOLUME = 1, 2, 4, 8
 _REASONS = {
     _ELSEWHERE: "node(s) didn't match PersistentVolume's node affinity",
@@ -39,23 +45,20 @@ _REASONS = {
     _NO_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 }
 
-CsiVolume: TypeAlias = tuple[str, str]
-"""A driver and its handle of a volume."""
-
 
 class VolumeBook:
     """What the volumes of the cluster allow in this session."""
 
     def __init__(self, session: Session) -> None:
-        """Read nothing yet: everything is looked up when the first shape with claims asks."""
+        """Start empty; volumes are read when the first shape with claims asks."""
         self._snapshot = session.snapshot
         self._table, self._world = session.snapshot.nodes, session.snapshot.surroundings
         self._finder = NodeFinder(self._table)
-        self._shelves: dict[str, _Shelf] = {}
+        self._classes: dict[str, _ClassVolumes] = {}
         self._reach_by_volume: dict[str, Mask] = {}
         self._provisioning: dict[tuple[str, int], Counts] = {}
-        self._promises: dict[str, _Promise] = {}
-        self._last_plan: tuple[Shape, _Plan] | None = None
+        self._reservations: dict[str, _Reservation] = {}
+        self._last_plan: tuple[Shape, _BindingPlan] | None = None
 
     @property
     def is_used(self) -> bool:
@@ -63,11 +66,11 @@ class VolumeBook:
         return bool(self._world.volume_claims)
 
     @cached_property
-    def _attachments(self) -> "_Attachments":
-        return _Attachments(self._snapshot)
+    def _attachments(self) -> "AttachedVolumes":
+        return AttachedVolumes(self._snapshot)
 
     def zone_prefilter(self, shape: Shape) -> Verdict:
-        """Refuse claims whose zone cannot be known: missing, or unbound although nobody waits for a consumer."""
+        """Refuse claims whose zone cannot be known: missing, or unbound although their class does not wait for a consumer."""
         for name in shape.volume_claims:
             claim = self._world.volume_claims.get(f"{shape.namespace}/{name}")
             verdict = self._has_zone(claim) if claim is not None else _claim_not_found(name)
@@ -93,7 +96,7 @@ class VolumeBook:
             verdict = self._is_usable(name, self._world.volume_claims.get(f"{shape.namespace}/{name}"))
             if not verdict.ok:
                 return verdict
-        if all(_is_bound(claim) or self._is_delayed(claim) for claim in _claims_of(shape, self._world)):
+        if all(_is_bound(claim) or self._is_delayed(claim) for claim in claims_of(shape, self._world)):
             return YES
         return _refuse("UnboundVolumeClaim", "pod has unbound immediate PersistentVolumeClaims")
 
@@ -120,7 +123,7 @@ class VolumeBook:
 
     def zone_layers(self, shape: Shape, nodes: Index | slice) -> list[Layer]:
         """Refuse nodes in other zones or regions than a bound volume; a node without such labels takes any volume."""
-        labels = [pair for claim in _claims_of(shape, self._world) for pair in self._zone_labels(claim)]
+        labels = [pair for claim in claims_of(shape, self._world) for pair in self._zone_labels(claim)]
         if not labels:
             return []
         suits = np.logical_and.reduce([self._in_zone(key, values) for key, values in labels])
@@ -148,31 +151,32 @@ class VolumeBook:
         return [Layer(conflicts == kind, _reason(kind), is_final=True) for kind in kinds]
 
     def changed(self, operation: Operation, undone: bool) -> None:
-        """Follow an operation: attach or detach volumes, promise what a placed task needs or take the promise back."""
+        """Follow an operation: attach or detach volumes, reserve what a placed task gets or end the reservation."""
         shape = operation.shape
         if not shape.volume_claims or not self.is_used:
             return
         joins = (operation.kind is Kind.EVICT) == undone
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            if operation.kind is not Kind.EVICT:
-                (self._promise if joins else self._take_back)(shape, task.task.key, node)
+            if operation.kind is not Kind.EVICT:  # a claim stays bound to its volume when its pod is evicted
+                (self._reserve if joins else self._unreserve)(shape, task.task.key, node)
             self._attachments.attach(shape, node, 1 if joins else -1)
 
-    def _plan(self, shape: Shape) -> "_Plan":
+    def _plan(self, shape: Shape) -> "_BindingPlan":
+        # The filters of a shape and the reservation that follows ask in turn, so one plan is enough to remember.
         if self._last_plan is None or self._last_plan[0] is not shape:
             self._last_plan = (shape, self._make_plan(shape))
         return self._last_plan[1]
 
-    def _make_plan(self, shape: Shape) -> "_Plan":
-        claims = _claims_of(shape, self._world)
+    def _make_plan(self, shape: Shape) -> "_BindingPlan":
+        claims = claims_of(shape, self._world)
         delayed = [claim for claim in claims if not _is_bound(claim) and self._is_delayed(claim)]
         bound_conflicts = self._bound_conflicts([claim for claim in claims if _is_bound(claim)])
-        settled = self._tied_elsewhere(delayed)
-        picks = self._pick([claim for claim in delayed if claim.key not in self._promises and not claim.selected_node])
-        to_make = [(claim, np.ones(len(self._table), dtype=np.bool_)) for claim in delayed if claim.selected_node]
-        to_make += [(pick.claim, pick.volumes < 0) for pick in picks]
-        delayed_conflicts = np.where(settled, _NOTHING_TO_BIND, self._provisioning_conflicts(to_make))
-        return _Plan(bound_conflicts | delayed_conflicts, picks)
+        is_tied_elsewhere = self._tied_elsewhere(delayed)
+        offers = self._offers([claim for claim in delayed if claim.key not in self._reservations and not claim.selected_node])
+        to_provision = [(claim, np.ones(len(self._table), dtype=np.bool_)) for claim in delayed if claim.selected_node]
+        to_provision += [(offer.claim, offer.volumes < 0) for offer in offers]
+        delayed_conflicts = np.where(is_tied_elsewhere, _NOTHING_TO_BIND, self._provisioning_conflicts(to_provision))
+        return _BindingPlan(bound_conflicts | delayed_conflicts, offers)
 
     def _bound_conflicts(self, claims: Iterable[VolumeClaim]) -> Counts:
         """Check claims in order; the first one that a node cannot serve gives the reason there."""
@@ -193,12 +197,12 @@ class VolumeBook:
         return self._reach_by_volume[volume.name]
 
     def _tied_elsewhere(self, claims: Iterable[VolumeClaim]) -> Mask:
-        """Mark nodes other than the one chosen for a claim, in an earlier session or in this one."""
+        """Mark nodes that cannot use what was reserved for a claim, in this session or by an earlier scheduling attempt."""
         mask = np.zeros(len(self._table), dtype=np.bool_)
         for claim in claims:
-            promise = self._promises.get(claim.key)
-            if promise is not None:
-                mask |= ~promise.reach
+            reservation = self._reservations.get(claim.key)
+            if reservation is not None:
+                mask |= ~reservation.reach
             elif claim.selected_node:
                 mask |= ~self._only(self._table.number_by_name.get(claim.selected_node))
         return mask
@@ -209,28 +213,29 @@ class VolumeBook:
             mask[node] = True
         return mask
 
-    def _pick(self, claims: Iterable[VolumeClaim]) -> "list[_Pick]":
-        picks: list[_Pick] = []
+    def _offers(self, claims: Iterable[VolumeClaim]) -> "list[_VolumeOffer]":
+        """Return what each node offers to each claim, small claims first: a large one must not take what a small one could use."""
+        offers: list[_VolumeOffer] = []
         for claim in sorted(claims, key=lambda claim: claim.request_bytes):
-            shelf = self._shelf(claim.storage_class or "")
-            earlier = [pick.volumes for pick in picks if pick.shelf is shelf]
-            picks.append(_Pick(claim, shelf, shelf.pick(claim, earlier)))
-        return picks
+            volumes_of_class = self._volumes_of_class(claim.storage_class or "")
+            earlier = [offer.volumes for offer in offers if offer.volumes_of_class is volumes_of_class]
+            offers.append(_VolumeOffer(claim, volumes_of_class, volumes_of_class.offer(claim, earlier)))
+        return offers
 
-    def _shelf(self, storage_class: str) -> "_Shelf":
-        if storage_class not in self._shelves:
+    def _volumes_of_class(self, storage_class: str) -> "_ClassVolumes":
+        if storage_class not in self._classes:
             volumes = [volume for volume in self._world.volumes.values() if volume.storage_class == storage_class]
-            self._shelves[storage_class] = _Shelf(volumes, self._finder, len(self._table))
-        return self._shelves[storage_class]
+            self._classes[storage_class] = _ClassVolumes(volumes, self._finder, len(self._table))
+        return self._classes[storage_class]
 
     def _provisioning_conflicts(self, claims: Iterable[tuple[VolumeClaim, Mask]]) -> Counts:
         """Check claims in order, each on the nodes that need a new volume for it; the first failure is the reason."""
         conflicts = np.zeros(len(self._table), dtype=np.int64)
         for claim, needed in claims:
-            conflicts = np.where((conflicts == 0) & needed, self._cannot_make(claim), conflicts)
+            conflicts = np.where((conflicts == 0) & needed, self._provisioning_refusals(claim), conflicts)
         return conflicts
 
-    def _cannot_make(self, claim: VolumeClaim) -> Counts:
+    def _provisioning_refusals(self, claim: VolumeClaim) -> Counts:
         key = (claim.storage_class or "", claim.request_bytes)
         if key not in self._provisioning:
             storage_class = self._world.storage_classes[key[0]]
@@ -242,6 +247,7 @@ class VolumeBook:
         return self._provisioning[key]
 
     def _has_space(self, storage_class: str, request_bytes: int, provisioner: str) -> Mask:
+        # A driver that publishes no capacities is trusted to have space everywhere, as in kube-scheduler.
         mask = np.full(len(self._table), request_bytes == 0 or provisioner not in self._world.capacity_drivers)
         for capacity in self._world.storage_capacities.values():
             fits = capacity.storage_class == storage_class and capacity.capacity_bytes >= request_bytes
@@ -249,59 +255,62 @@ class VolumeBook:
                 mask |= label_selector_mask(capacity.node_selector, self._table)
         return mask
 
-    def _promise(self, shape: Shape, user: TaskKey, node: int) -> None:
+    def _reserve(self, shape: Shape, user: TaskKey, node: int) -> None:
         plan = self._plan(shape)
         if plan.conflicts[node]:
-            return
+            return  # placed by an action that does not filter, such as one that counts tasks against a queue on any node
         self._last_plan = None
-        for pick in plan.picks:
-            volume = int(pick.volumes[node])
-            reach = pick.shelf.take(volume) if volume >= 0 else self._only(node)
-            self._promises[pick.claim.key] = _Promise(reach, pick.shelf, volume)
-        for claim in _claims_of(shape, self._world):
-            if claim.key in self._promises:
-                self._promises[claim.key].users.add(user)
+        for offer in plan.offers:
+            volume = int(offer.volumes[node])
+            reach = offer.volumes_of_class.take(volume) if volume >= 0 else self._only(node)
+            self._reservations[offer.claim.key] = _Reservation(reach, offer.volumes_of_class, volume)
+        for claim in claims_of(shape, self._world):
+            if claim.key in self._reservations:
+                self._reservations[claim.key].users.add(user)
 
-    def _take_back(self, shape: Shape, user: TaskKey, _node: int) -> None:
+    def _unreserve(self, shape: Shape, user: TaskKey, _node: int) -> None:
         self._last_plan = None
-        for claim in _claims_of(shape, self._world):
-            promise = self._promises.get(claim.key)
-            if promise is None or user not in promise.users:
+        for claim in claims_of(shape, self._world):
+            reservation = self._reservations.get(claim.key)
+            if reservation is None or user not in reservation.users:
                 continue
-            promise.users.remove(user)
-            if not promise.users:
-                promise.shelf.put_back(promise.volume)
-                del self._promises[claim.key]
+            reservation.users.remove(user)
+            if not reservation.users:
+                reservation.volumes_of_class.put_back(reservation.volume)
+                del self._reservations[claim.key]
 
 
 @dataclass(frozen=True, slots=True)
-class _Pick:
-    """The volume of a shelf that each node would give a claim, or -1."""
+class _VolumeOffer:
+    """The volume of a class that each node offers to a claim, by number; -1 where it has none."""
 
     claim: VolumeClaim
-    shelf: "_Shelf"
+    volumes_of_class: "_ClassVolumes"
     volumes: Index
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """What stands against each node, as a sum of reasons, and what each would give to the delayed claims."""
+class _BindingPlan:
+    """What stands against each node, as a sum of reasons (0: nothing), and what each offers to the delayed claims."""
 
     conflicts: Counts
-    picks: list[_Pick]
+    offers: list[_VolumeOffer]
 
 
 @dataclass(frozen=True, slots=True)
-class _Promise:
-    """What a claim was given in this session: a volume, or with -1 a node that makes one; and where it can be used."""
+class _Reservation:
+    """What a claim gets in this session: a volume, or with -1 one that its node provisions; and where it can be used.
+
+    It ends with the last of its users: tasks that share a claim share its reservation.
+    """
 
     reach: Mask
-    shelf: "_Shelf"
+    volumes_of_class: "_ClassVolumes"
     volume: int
     users: set[TaskKey] = field(default_factory=set)
 
 
-class _Shelf:
+class _ClassVolumes:
     """The volumes of one storage class, smallest first, and the nodes that reach them.
 
     Volumes with the same node affinity form a group, so that a thousand volumes which every node reaches cost one list
@@ -325,10 +334,10 @@ class _Shelf:
             if volume.claimed_by:
                 self._by_claim.setdefault(volume.claimed_by, []).append(number)
 
-    def pick(self, claim: VolumeClaim, earlier: Sequence[Index]) -> Index:
-        """Return for each node the number of the volume it would give the claim, or -1.
+    def offer(self, claim: VolumeClaim, earlier: Sequence[Index]) -> Index:
+        """Return for each node the number of the smallest volume that it offers to the claim; -1 where it has none.
 
-        `earlier` holds such answers for other claims: a node gives no volume twice.
+        `earlier` holds such answers for other claims of the same task: a node offers no volume twice.
         """
         own = [number for number in self._by_claim.get(claim.key, ()) if self._volumes[number].is_big_enough(claim)]
         # A volume made for this claim wins, also where it cannot be reached: there the claim gets none.
@@ -337,12 +346,17 @@ class _Shelf:
         for others in earlier:
             is_left = others[nodes] != volumes
             volumes, nodes = volumes[is_left], nodes[is_left]
+        # Volumes are numbered by size, so the least number is the smallest volume.
         chosen = np.full(self._count, len(self._volumes), dtype=np.int64)
         np.minimum.at(chosen, nodes, volumes)
         return np.where(chosen == len(self._volumes), -1, chosen)
 
     def _free(self, claim: VolumeClaim, limit: int) -> Index:
-        """Return the first `limit` volumes of each group that suit the claim; earlier claims take fewer than that."""
+        """Return the first `limit` volumes of each group that suit the claim.
+
+        Each earlier claim takes at most one volume of a group on a node, so one more than there are earlier claims is enough:
+        a class of ten thousand volumes that every node reaches costs a few pairs per node, not ten thousand.
+        """
         candidates = np.flatnonzero(self._suits(claim) & ~self._taken)
         groups = self._group[candidates]
         order = np.argsort(groups, kind="stable")
@@ -357,7 +371,8 @@ class _Shelf:
         return self._suitable[key]
 
     def _pairs(self, volumes: Index) -> tuple[Index, Index]:
-        """Return each volume once per node that reaches it, and that node."""
+        """Return each volume once per node that reaches it, and beside it that node."""
+        # Nodes of all groups lie in one array, group after group: a volume stands for the slice of its group.
         starts = self._starts[self._group[volumes]]
         counts = self._starts[self._group[volumes] + 1] - starts
         shift = np.repeat(starts - (np.cumsum(counts) - counts), counts)
@@ -376,76 +391,6 @@ class _Shelf:
             self._taken[volume] = False
 
 
-class _Attachments:
-    """The distinct CSI volumes that each node has attached, by driver, beside what it can attach."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Count the volumes of the tasks on nodes; without any limit nothing is counted."""
-        self._world, self._count = snapshot.surroundings, len(snapshot.nodes)
-        self._limits: dict[str, Counts] = {}
-        self._attached: dict[str, Counts] = {}
-        self._users: dict[CsiVolume, dict[int, int]] = {}
-        numbers = snapshot.nodes.number_by_name
-        for limits in self._world.volume_limits.values():
-            for driver, limit in limits.limit_by_driver.items():
-                if limit is not None and limits.node in numbers:
-                    self._limit(driver)[numbers[limits.node]] = limit
-        if self._limits:
-            self._read(snapshot, numbers)
-
-    def _limit(self, driver: str) -> Counts:
-        if driver not in self._limits:
-            self._limits[driver] = np.full(self._count, NO_LIMIT, dtype=np.int64)
-            self._attached[driver] = np.zeros(self._count, dtype=np.int64)
-        return self._limits[driver]
-
-    def _read(self, snapshot: Snapshot, numbers: dict[str, int]) -> None:
-        for limits in self._world.volume_limits.values():
-            if limits.node in numbers:
-                self._change(limits.attached, numbers[limits.node], 1)
-        for name, tasks in snapshot.on_node.items():
-            for task in tasks.values():
-                if task.shape.volume_claims and name in numbers:
-                    self.attach(task.shape, numbers[name], 1)
-
-    def attach(self, shape: Shape, node: int, tasks: int) -> None:
-        """Count the volumes of some more tasks of the shape on a node, or with -1 of one less."""
-        if self._limits:
-            self._change(self._volumes(shape), node, tasks)
-
-    def _change(self, volumes: Iterable[CsiVolume], node: int, amount: int) -> None:
-        for volume in volumes:
-            if volume[0] not in self._limits:
-                continue
-            users = self._users.setdefault(volume, {})
-            before = users.get(node, 0)
-            users[node] = before + amount
-            self._attached[volume[0]][node] += int(before + amount > 0) - int(before > 0)
-
-    def _volumes(self, shape: Shape) -> set[CsiVolume]:
-        found = (_csi_volume(claim, self._world) for claim in _claims_of(shape, self._world))
-        return {volume for volume in found if volume is not None}
-
-    def exceeded(self, shape: Shape) -> Mask:
-        """Mark the nodes that would have more volumes of a driver than they can attach."""
-        exceeded = np.zeros(self._count, dtype=np.bool_)
-        volumes = self._volumes(shape)
-        for driver in {driver for driver, _ in volumes} & self._limits.keys():
-            fresh = np.zeros(self._count, dtype=np.int64)
-            for volume in volumes:
-                if volume[0] == driver:
-                    fresh += 1
-                    fresh[[node for node, users in self._users.get(volume, {}).items() if users > 0]] -= 1
-            exceeded |= (fresh > 0) & (self._attached[driver] + fresh > self._limits[driver])
-        return exceeded
-
-
-def _claims_of(shape: Shape, world: Surroundings) -> list[VolumeClaim]:
-    """Return the claims of the shape that exist, each once."""
-    keys = dict.fromkeys(f"{shape.namespace}/{name}" for name in shape.volume_claims)
-    return [world.volume_claims[key] for key in keys if key in world.volume_claims]
-
-
 def _is_bound(claim: VolumeClaim) -> bool:
     return claim.is_bound and bool(claim.volume)
 
@@ -455,17 +400,6 @@ def _label_terms(volume: Volume) -> tuple[NodeSelectorTerm, ...] | None:
     if volume.node_terms is None:
         return None
     return tuple(term for term in volume.node_terms if term.names() is None)
-
-
-def _csi_volume(claim: VolumeClaim, world: Surroundings) -> CsiVolume | None:
-    """Return what a claim attaches: its volume, or one yet to be made by its class; None when it is not CSI."""
-    volume = world.volumes.get(claim.volume)
-    if volume is not None:
-        return (volume.csi_driver, volume.csi_handle) if volume.csi_driver and volume.csi_handle else None
-    storage_class = world.storage_classes.get(claim.storage_class or "")
-    if storage_class is None or not storage_class.provisioner:
-        return None
-    return storage_class.provisioner, f"yet to be made for {claim.key}"
 
 
 def _reason(conflicts: int) -> str:

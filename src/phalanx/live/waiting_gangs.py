@@ -39,7 +39,7 @@ class WaitingRoom:
     def _note_gang(self, gang: GangState, standing: GangStatus) -> None:
         key = GangKey(gang.key)
         self._leave(key)
-        entry = _Entry(gang.gang.queue, reason_code(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.waiting)
+        entry = _Entry(gang.gang.queue, reason_code(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.pipelined)
         if entry.cause or entry.pods:
             self._entries[key] = entry
             self._count(entry, 1)

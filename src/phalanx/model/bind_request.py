@@ -11,7 +11,7 @@ PHASES = (PENDING, SUCCEEDED, FAILED)
 
 @dataclass(frozen=True, slots=True)
 class BindRequest:
-    """A wish that a pod be bound to a node, and how far it got. Whoever binds works it off."""
+    """A request to bind a pod to a node, and how far it got; the binder carries it out."""
 
     key: str
     task: TaskKey
@@ -27,7 +27,7 @@ class BindRequest:
     latest: float = 0.0
     """When it last changed, as far as anybody says."""
     owner_uid: str = ""
-    """The pod it was made for; empty when nobody says."""
+    """The pod it was made for; empty when unknown."""
     is_rolled_back: bool = False
     """It failed because another request of its gang did; its own node refused nothing."""
 

@@ -10,9 +10,9 @@ IS_GATED: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """What the API server says of a pod behind a gate."""
 NOT_TOLD: Mapping[str, str] = MappingProxyType({"type": POD_SCHEDULED, "$patch": "delete"})
-"""In a patch: nobody says any more why the pod waits."""
+"""In a strategic merge patch: removes the condition."""
 
 
 def cleared(*, is_gated: bool) -> dict[str, str]:
-    """Return the condition of a pod that nobody complains about any more."""
+    """Return what to patch over a condition that says why a pod waits, once it does not wait for that any more."""
     return dict(IS_GATED if is_gated else NOT_TOLD)

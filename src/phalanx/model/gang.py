@@ -70,7 +70,7 @@ class Condition:
     reason: str = ""
     message: str = ""
     since: float = 0.0
-    """When the status last changed; 0 when nobody says."""
+    """When the status last changed; 0 when unknown."""
     node_pool: str = ""
     """The pool of nodes that it is about, where there are pools."""
 
@@ -122,7 +122,7 @@ class Gang:
     marks_pods: bool = True
     """Its pods are told when they cannot be placed."""
     schedule_timeout_seconds: float | None = None
-    """How long it may wait to become whole before it gives up for a while; None leaves it to the configuration."""
+    """How long it may wait to become whole before it releases its places and backs off; None leaves it to the configuration."""
     keeps_places: bool = False
     """Members that found a place keep it while others have none, until the time is up."""
     quorum: Quorum = Quorum.PRESENT

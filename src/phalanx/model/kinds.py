@@ -1,4 +1,4 @@
-"""The kinds of objects that are read and written, and how each is called in a manifest, a path and a command."""
+"""The kinds of objects that are read and written, and what each is called in a manifest, a path and a command."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -24,16 +24,16 @@ _BEGINNING = re.compile(r"\^([A-Za-z0-9-]*)([*?{]?)")
 class Pattern:
     """A compiled regular expression."""
 
-    __slots__ = ("_beginning", "_search")
+    __slots__ = ("_fixed_prefix", "_search")
 
     def __init__(self, search: Callable[[bytes], object], beginning: str) -> None:
         """Take what finds the pattern in a text, and the letters with which every text begins that has it."""
-        self._search, self._beginning = search, beginning
+        self._search, self._fixed_prefix = search, beginning
 
     def is_in(self, text: str) -> bool:
         """Tell whether the pattern is found anywhere in the text."""
         # Of 10,000 nodes a rack's ^rack-17- concerns few; asking RE2 about the others takes eight times as long.
-        return text.startswith(self._beginning) and self._search(_bytes(text)) is not None
+        return text.startswith(self._fixed_prefix) and self._search(_bytes(text)) is not None
 
 
 @lru_cache(maxsize=KEPT_PATTERNS)
@@ -46,9 +46,9 @@ def compile_pattern(text: str) -> Pattern:
     options = re2.Options()
     options.log_errors, options.never_capture, options.max_mem = False, True, MEMORY_BYTES
     try:
-        return Pattern(re2.compile(_bytes(text), options).search, _beginning(text))
+        return Pattern(re2.compile(_bytes(text), options).search, _fixed_prefix(text))
     except re2.error as problem:
-        raise SnapshotError(f"{_said(problem)}; {SYNTAX}") from problem
+        raise SnapshotError(f"{_message_of(problem)}; {SYNTAX}") from problem
 
 
 def _bytes(text: str) -> bytes:
@@ -56,12 +56,12 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def _said(problem: Exception) -> str:
+def _message_of(problem: Exception) -> str:
     (said,) = problem.args
     return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
 
 
-def _beginning(text: str) -> str:
+def _fixed_prefix(text: str) -> str:
     """Return letters with which every text begins that has the pattern, as many as can be seen easily."""
     found = _BEGINNING.match(text)
     if found is None or "|" in text:

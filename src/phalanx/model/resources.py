@@ -1,7 +1,8 @@
 """Amounts of resources, and the order in which arrays hold them.
 
 An amount is a whole number in the engine's unit: cpu in thousandths, memory in bytes, pods one by one, everything else in
-thousandths. `Resources` maps names to amounts; a name that is absent is zero.
+thousandths. `Resources` maps names to amounts; a name that is absent is zero. Whole numbers add up exactly in any order, and what
+was added can be subtracted again: sessions undo thousands of placements, and no error may be left.
 """
 
 from collections.abc import Iterable, Mapping

@@ -25,7 +25,7 @@ class Requirement:
         match self.operator:
             case "In":
                 return value is not None and value in self.values
-            case "NotIn":
+            case "NotIn":  # a label that is absent has none of the values, as in Kubernetes
                 return value is None or value not in self.values
             case "Exists":
                 return value is not None

@@ -63,7 +63,7 @@ class PodAffinity:
 
 @dataclass(frozen=True, slots=True)
 class NodePreference:
-    """A weighted wish about node labels."""
+    """A preferred condition on node labels, with its weight."""
 
     weight: int
     term: NodeSelectorTerm
@@ -95,7 +95,7 @@ ContainerLimits = tuple[tuple[str, int], ...]
 
 
 UNKNOWN_GPU_MEMORY_MIB = 100.0
-"""Of a GPU of which nobody says how much memory it has."""
+"""The memory that a GPU counts with when its node has no label for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class GpuShare:
     devices: int = 1
 
     def portion_of(self, memory_mib: float = UNKNOWN_GPU_MEMORY_MIB) -> float:
-        """Return which part of a device with so much memory it is; a wish for memory is rounded up to a hundredth."""
+        """Return which part of a device with so much memory it is; a request for memory is rounded up to a hundredth."""
         return self.portion or -(-self.memory_mib * 100 // memory_mib) / 100
 
 
@@ -148,10 +148,10 @@ class Shape:
     has_affinity: bool = field(init=False)
     """The task has pod affinity or anti-affinity terms."""
     is_self_contained: bool = field(init=False)
-    """Placing one such task changes the node_view of the next one only on the node that took it."""
+    """Placing one such task changes how nodes look to the next one only on the node that took it."""
 
     def __post_init__(self) -> None:
-        """Work out once what is asked again and again."""
+        """Compute what is asked for every task and node."""
         terms = (self.affinity.required, self.affinity.preferred, self.anti_affinity.required, self.anti_affinity.preferred)
         object.__setattr__(self, "is_best_effort", not any(amount for name, amount in self.request.items() if name != "pods"))
         object.__setattr__(self, "has_affinity", any(terms))
@@ -159,7 +159,11 @@ class Shape:
         object.__setattr__(self, "is_self_contained", not interacts)
 
     def placement_key(self) -> Hashable:
-        """Return what matters to placement when no other pod matters: tasks that differ only in labels have the same key."""
+        """Return what matters to placement when no other pod matters: tasks that differ only in labels have the same key.
+
+        Operators label each pod with its index. If such labels told classes apart, every task would be a class of its own, and
+        nothing could be placed together.
+        """
         return (
             _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,
             self.node_preferences, self.tolerations, self.images, self.containers, _items(self.annotations),

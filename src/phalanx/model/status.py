@@ -1,4 +1,7 @@
-"""What state a task is in, and which states count for what. Every count of a gang's members is built from these sets."""
+"""What state a task is in, and which states count for what. Every count of a gang's members is built from these sets.
+
+A place that lists statuses by itself is where counts begin to disagree; a new question gets a new set here.
+"""
 
 from enum import IntEnum
 
@@ -39,7 +42,7 @@ COMPLETED = (Status.FAILED, Status.SUCCEEDED)
 """Has ended; holds nothing."""
 
 EVICTABLE = (Status.BOUND, Status.RUNNING)
-"""May be evicted for somebody else."""
+"""May be evicted for another task."""
 
 ON_NODE = frozenset({Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING, Status.RELEASING})
 """Takes room in a node's books when the session opens."""

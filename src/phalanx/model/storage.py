@@ -38,13 +38,13 @@ class Volume:
     volume_mode: str = "Filesystem"
     attributes_class: str = ""
     claimed_by: str = ""
-    """Key of the claim it is promised to, or empty."""
+    """Key of the claim that it is bound to or reserved for; empty for neither."""
     csi_driver: str = ""
     csi_handle: str = ""
     is_deleting: bool = False
 
     def is_big_enough(self, claim: "VolumeClaim") -> bool:
-        """Tell whether the volume has what a claim asks for, whoever it is promised to."""
+        """Tell whether the volume has what a claim asks for, whoever it is reserved for."""
         fits = self.capacity_bytes >= claim.request_bytes and self.volume_mode == claim.volume_mode
         return fits and self.attributes_class == claim.attributes_class and not self.is_deleting
 

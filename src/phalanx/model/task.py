@@ -51,9 +51,9 @@ class Task:
     scheduler: str = ""
     started: float = 0.0
     scheduled: float = 0.0
-    """When it was given its node; 0 when nobody says."""
+    """When it was given its node; 0 when unknown."""
     finished: float = 0.0
-    """When its last container ended; 0 when nobody says."""
+    """When its last container ended; 0 when unknown."""
     leaving_since: float = 0.0
     """When its deletion was asked for; 0 when it was not."""
     qos: str = "Burstable"
@@ -70,9 +70,9 @@ class Task:
     owners: str = ""
     """To whom the pod belongs, as ``namespace/name``; several with commas."""
     has_controller: bool = False
-    """Somebody makes another pod when this one is lost, and takes it away when it is one too many."""
+    """A controller owns the pod: it makes another one when this one is lost, and takes it away when it is one too many."""
     minima: Mapping[str, int] | None = None
-    """What its gang needed, part by part, when it was bound; None when nobody says."""
+    """What its gang needed, part by part, when it was bound; None when unknown."""
 
     @property
     def namespace(self) -> str:
@@ -102,6 +102,6 @@ class Task:
 
 @lru_cache(maxsize=1 << 17)
 def _ordinal(key: TaskKey) -> int | None:
-    """Return the number of a key; tasks are put in order in every session, so it is remembered."""
+    """Return the number at the end of a key. Every session sorts its tasks by it, so it is remembered for each key."""
     parts = key.partition("/")[2].split("-")
     return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdecimal() and len(parts[-1]) <= LONGEST_NAME else None

@@ -23,7 +23,7 @@ class Domains:
     def sums(self, amounts: Amounts) -> NDArray[np.float64]:
         """Return (resource, domain): the amounts of all nodes of each domain, as floats since sums may be huge."""
         total = np.zeros((amounts.shape[0], len(self.members)), dtype=np.float64)
-        filled = self.sizes > 0
+        filled = self.sizes > 0  # `reduceat` would give an empty domain the first node of the next one
         if filled.any():
             total[:, filled] = np.add.reduceat(amounts[:, self._flat].astype(np.float64), self._starts[filled], axis=1)
         return total

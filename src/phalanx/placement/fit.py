@@ -7,7 +7,7 @@ from phalanx.placement.ledger import Request
 
 
 def fits(room: Amounts, request: Request) -> Mask:
-    """Mark every node whose room covers the request."""
+    """Mark every node whose room covers the request. Rows that it does not ask for may be overdrawn: they do not matter to it."""
     mask = np.ones(room.shape[1], dtype=np.bool_)
     for row, amount in request.rows:
         mask &= room[row] >= amount
@@ -28,6 +28,6 @@ def copies(room: Amounts, request: Request, nodes: Index | slice = slice(None)) 
 def first_short(room: Amounts, request: Request) -> Counts:
     """Return per node the first row that is short, or -1 where the request fits."""
     short = np.full(room.shape[1], -1, dtype=np.int64)
-    for row, amount in reversed(request.rows):
+    for row, amount in reversed(request.rows):  # the first row is written last and stays
         short[room[row] < amount] = row
     return short

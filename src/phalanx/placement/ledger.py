@@ -2,12 +2,28 @@
 
 Two books are kept, because the schedulers that users come from keep two and their answers depend on it:
 
-* what tasks hold and will hold: `idle`, `future` (idle plus what is being released, minus what is promised), `used`;
+* what tasks hold and will hold: `idle`, `future` (idle plus what is being released, minus what is pipelined), `used`;
 * what Kubernetes' own filters and scores count: `booked` (requests), `scored` (requests with defaults), `pods`.
 
-Every change is an addition of whole numbers and is undone by the opposite change, so a rolled back session is equal bit
-for bit to one that never began. `touched_since` names the nodes that changed, so that whoever keeps a result per node
-refreshes only those.
+They differ during a session. An evicted task is out of the second book at once, as if it were gone; in the first one it uses its
+room until it has really left, and only `future` counts on it. Volcano is built so: its own room and the state of the filters that
+it took over from kube-scheduler are two things, and with one book preemption would bind tasks onto room that is still in use.
+
+What holds at every moment:
+
+    idle   = allocatable - used
+    future = idle + releasing - pipelined      (pipelined is not kept by itself)
+
+A task starts now where `idle` covers it, and is pipelined where only `future` does. `future` may be below `idle`, where others
+are pipelined onto free room: then a task must fit into both.
+
+Every change is an addition of whole numbers and is undone by the opposite change, so a rolled back session is equal bit for bit to
+one that never began. Floats would not be: they would leave a crumb after each of thousands of trials. Undoing change by change is
+cheap because a trial touches few nodes: a change takes 2 microseconds, copying all books of 10,000 nodes with 8 resources more than
+a thousand.
+
+`touched_since` names the nodes that changed, so that whoever keeps a result per node refreshes only those. Its log only grows:
+undoing is a change like any other.
 """
 
 from dataclasses import dataclass, field
@@ -59,7 +75,7 @@ class Ledger:
         self._touch(nodes)
 
     def pipeline(self, request: Request, nodes: Index | int, counts: Counts | int) -> None:
-        """Promise `counts` tasks a place once running ones have left; a negative count takes it back."""
+        """Keep room for `counts` tasks once running ones have left; a negative count takes it back."""
         for row, amount in request.rows:
             self.future[row, nodes] -= amount * counts
         self._touch(nodes)
@@ -94,7 +110,7 @@ class Ledger:
         return len(self._log) - position
 
     def copy(self) -> "Ledger":
-        """Return a checkpoint: 640 kB for 10,000 nodes, some tens of microseconds."""
+        """Return the same books to compare with; a session undoes changes and never copies its ledger."""
         twin = Ledger.__new__(Ledger)
         for name in ("allocatable", "reported"):
             setattr(twin, name, getattr(self, name))

@@ -36,6 +36,7 @@ def balanced(capacity: Amounts, before: Amounts, after: Amounts) -> Counts:
 
 
 def _evenness(capacity: Amounts, used: Amounts, present: Mask) -> Counts:
+    # Two rows (cpu and memory) on every node is the usual case: the deviation of two numbers is half their distance.
     if len(capacity) == 2 and present.all():
         first, second = np.minimum(1.0, used[0] / capacity[0]), np.minimum(1.0, used[1] / capacity[1])
         return np.asarray((1.0 - np.abs(first - second) / 2.0) * 100.0).astype(np.int64)

@@ -154,7 +154,7 @@ class CoschedulingPlugin:
             task.is_kept = True
         if self._limit(gang.gang) is not None and not _moment(gang.gang, WAITS_SINCE):
             self._stamp(session, gang, WAITS_SINCE, session.now)
-        if self._backoff_seconds and not gang.tally.waiting:
+        if self._backoff_seconds and not gang.tally.pipelined:
             self._stamp(session, gang, LAST_FAILURE, session.now)
             session.decisions.look_again(session.now + self._backoff_seconds)
         since, limit = _moment(gang.gang, WAITS_SINCE) or session.now, self._limit(gang.gang)

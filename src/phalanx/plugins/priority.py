@@ -40,7 +40,7 @@ class PriorityPlugin:
 
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
         """Agree while some task is neither allocated nor pipelined."""
-        placed = gang.tally.ready + gang.tally.waiting
+        placed = gang.tally.ready + gang.tally.pipelined
         return YES if placed < len(gang.tasks) else Verdict.refuse(self.name, "NotStarving", placed=placed)
 
 

@@ -1,5 +1,6 @@
-"""What bind requests make of tasks. A request that somebody may still work off gives its waiting task a node; one that failed
-for good is remembered by the task. Requests, pods and nodes may come in any order.
+"""What bind requests make of tasks. A request that the binder may still carry out gives its waiting task a node; one that failed
+for good is remembered by the task. Requests, pods and nodes may come in any order, so tasks are kept as they are without requests
+too: a request that goes leaves the task as it was, whatever came in between.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +18,7 @@ class BindRequests:
         """Start with none."""
         self.by_key: dict[str, BindRequest] = {}
         self._by_task: dict[TaskKey, dict[str, BindRequest]] = {}
-        self._plain: dict[TaskKey, Task] = {}
+        self._without_requests: dict[TaskKey, Task] = {}
 
     def put(self, request: BindRequest) -> None:
         """Add a request."""
@@ -38,19 +39,19 @@ class BindRequests:
         """Return the tasks that requests want on a node."""
         return [request.task for request in self.by_key.values() if request.node == node]
 
-    def plain(self, key: TaskKey) -> Task | None:
+    def without_requests(self, key: TaskKey) -> Task | None:
         """Return a task as it is without requests, if some request is for it."""
-        return self._plain.get(key)
+        return self._without_requests.get(key)
 
     def forget(self, key: TaskKey) -> None:
-        """The task is gone."""
-        self._plain.pop(key, None)
+        """Forget a task that is gone."""
+        self._without_requests.pop(key, None)
 
-    def applied(self, task: Task, nodes: Collection[str]) -> Task:
+    def with_requests(self, task: Task, nodes: Collection[str]) -> Task:
         """Return a task with what its requests make of it, the first by name among several."""
         if task.key not in self._by_task:
             return task
-        self._plain[task.key] = task
+        self._without_requests[task.key] = task
         requests = [request for _, request in sorted(self._by_task[task.key].items()) if request.is_for(task)]
         for request in requests:
             if request.has_failed and not request.is_rolled_back:
@@ -61,7 +62,7 @@ class BindRequests:
         return replace(task, status=Status.BINDING, node=live.node, gpu_groups=live.gpu_groups or task.gpu_groups)
 
     def lost(self, tasks: Mapping[TaskKey, Task], nodes: Collection[str]) -> dict[str, str]:
-        """Return the requests that nobody will work off, each with the reason."""
+        """Return the requests that the binder will never carry out, each with the reason."""
         reasons = {key: _loss(request, tasks.get(request.task), nodes) for key, request in sorted(self.by_key.items())}
         return {key: reason for key, reason in reasons.items() if reason}
 

@@ -1,5 +1,15 @@
 """The state of the cluster, kept up to date by events. An event touches only what it names; a snapshot copies arrays and
 shares the rest. Events may come in any order: a task before its gang, a gang before its queue, a task before its node.
+
+Building everything anew for each session is simpler, and is what most of a cycle goes into where it is done. Three rules make the
+state that is kept as good as a fresh one (`tests/properties/test_events.py` compares them after any history of events):
+
+- *Replacing is dropping and putting.* Every `put_x` first takes out what was there under the key, with the very object that was
+  entered then. Nothing computes the difference of two versions, so nothing can forget a part of it.
+- *What depends on several objects waits.* The sums of a gang depend on the gang and on all its tasks; an event only marks the
+  gang as changed, and sums are made again before the next snapshot. A thousand events about one gang cost one recount.
+- *A snapshot is never changed.* Inner mappings are shared with it and copied on the first write after it (`_writable`); nouns are
+  frozen. So a quiet cluster costs a copy of some arrays and outer mappings, whatever number of pods runs in it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,11 +33,12 @@ from phalanx.state.quorum import counts_by_role
 from phalanx.state.snapshot import EMPTY, Snapshot, Surroundings, Totals
 from phalanx.state.staleness import is_short
 
-_QUIET = frozenset({Status.RUNNING, *COMPLETED})
+_TasksByKey = dict[str, dict[TaskKey, Task]] | dict[GangKey, dict[TaskKey, Task]]
+_STEADY = frozenset({Status.RUNNING, *COMPLETED})
 
 
 class ClusterState:
-    """Nouns by key, sums by queue, books by node."""
+    """The nouns by key, what holds by queue and by node, and which gangs a session has to look at."""
 
     def __init__(self) -> None:
         """Start with an empty cluster."""
@@ -38,20 +49,21 @@ class ClusterState:
         self._hypernodes: dict[str, HyperNode] = {}
         self._priorities: dict[str, int] = {}
         self._default_priority: dict[str, int] = {}
+        """Classes that say they are the global default, with their values. Of several the highest counts."""
         self._gangs_by_class: dict[str, set[GangKey]] = {}
         self._followers: set[GangKey] = set()
         """Gangs whose pods say how important they are."""
         self._members: dict[GangKey, dict[TaskKey, Task]] = {}
         self._on_node: dict[str, dict[TaskKey, Task]] = {}
         self._holders = Holders()
-        self._owned: set[str] = set()
+        self._writable_groups: set[str] = set()
         self._affine: dict[TaskKey, Task] = {}
         self._reservations: dict[TaskKey, Task] = {}
         self._refused: dict[TaskKey, Task] = {}
         self._binds = BindRequests()
-        self._books = _Books()
-        self._ledgers = _QueueLedgers()
-        self._dirty_gangs: set[GangKey] = set()
+        self._books = _NodeBooks()
+        self._queue_totals = _QueueTotals()
+        self._changed_gangs: set[GangKey] = set()
         self._active: set[GangKey] = set()
         self._tree: HyperTree | None = None
         self.surroundings = Surroundings()
@@ -60,30 +72,30 @@ class ClusterState:
         """Add a node or replace the one of that name."""
         is_new = node.name not in self._nodes
         self._nodes[node.name] = node
-        self._books.learn(node.allocatable, node.reported)
+        self._books.add_rows_for(node.allocatable, node.reported)
         self._forget_layout()
         if is_new:
-            self._enter_again(self._binds.tasks_for(node.name))
+            self._reenter(self._binds.tasks_for(node.name))
 
     def drop_node(self, name: str) -> None:
-        """Take a node away; its tasks stay known and find their books again when it returns."""
+        """Take a node away; its tasks stay known and are counted again when it returns."""
         if self._nodes.pop(name, None):
             self._forget_layout()
-            self._enter_again(self._binds.tasks_for(name))
+            self._reenter(self._binds.tasks_for(name))
 
     def put_task(self, task: Task) -> None:
         """Add a task or replace the one of that key."""
         self.drop_task(task.key)
-        task = self._binds.applied(task, self._nodes)
+        task = self._binds.with_requests(task, self._nodes)
         self._tasks[task.key] = task
-        self._books.learn(task.shape.request)
+        self._books.add_rows_for(task.shape.request)
         if task.gang is not None:
-            self._own(self._members, task.gang)[task.key] = task
-            self._dirty_gangs.add(task.gang)
+            self._writable(self._members, task.gang)[task.key] = task
+            self._changed_gangs.add(task.gang)
         if task.failed_binds and task.status is Status.PENDING:
             self._refused[task.key] = task
         if task.node and task.status in ON_NODE:
-            self._own(self._on_node, task.node)[task.key] = task
+            self._writable(self._on_node, task.node)[task.key] = task
             self._books.enter(task, 1)
             self._holders.put(task)
             if task.shape.has_affinity:
@@ -99,10 +111,10 @@ class ClusterState:
         if task is None:
             return
         if task.gang is not None:
-            self._leave(self._members, task.gang, key)
-            self._dirty_gangs.add(task.gang)
+            self._remove_from(self._members, task.gang, key)
+            self._changed_gangs.add(task.gang)
         if task.node and task.status in ON_NODE:
-            self._leave(self._on_node, task.node, key)
+            self._remove_from(self._on_node, task.node, key)
             self._books.enter(task, -1)
             self._holders.drop(task)
             self._affine.pop(key, None)
@@ -112,34 +124,34 @@ class ClusterState:
         """Add a bind request or replace the one of that key; its task is bound to the node, or remembers the failure."""
         self.drop_bind_request(request.key)
         self._binds.put(request)
-        self._enter_again([request.task])
+        self._reenter([request.task])
 
     def drop_bind_request(self, key: str) -> None:
         """Take a bind request away."""
         request = self._binds.drop(key)
         if request is not None:
-            self._enter_again([request.task])
+            self._reenter([request.task])
 
     def has_request(self, key: TaskKey) -> bool:
-        """Tell whether somebody asked for a task to be bound."""
-        return self._binds.plain(key) is not None
+        """Tell whether a bind request names the task."""
+        return self._binds.without_requests(key) is not None
 
-    def _enter_again(self, keys: Iterable[TaskKey]) -> None:
-        """Enter tasks again for which a bind request, or the node it names, has changed."""
+    def _reenter(self, keys: Iterable[TaskKey]) -> None:
+        """Put tasks again for which a bind request, or the node it names, has changed: a request changes what they are."""
         for key in keys:
-            task = self._binds.plain(key) or self._tasks.get(key)
+            task = self._binds.without_requests(key) or self._tasks.get(key)
             if task is not None:
                 self.put_task(task)
 
     def put_gang(self, gang: Gang) -> None:
         """Add a gang or replace the one of that key; its priority follows its class."""
         self.drop_gang(gang.key)
-        self._books.learn(gang.min_resources or {})
+        self._books.add_rows_for(gang.min_resources or {})
         self._gangs[gang.key] = replace(gang, priority=self._priority(gang))
         self._gangs_by_class.setdefault(gang.priority_class, set()).add(gang.key)
         if gang.follows_pods:
             self._followers.add(gang.key)
-        self._dirty_gangs.add(gang.key)
+        self._changed_gangs.add(gang.key)
 
     def drop_gang(self, key: GangKey) -> None:
         """Take a gang away; its tasks stay and wait for it."""
@@ -147,7 +159,7 @@ class ClusterState:
         if gang is not None:
             self._gangs_by_class[gang.priority_class].discard(key)
             self._followers.discard(key)
-            self._dirty_gangs.add(key)
+            self._changed_gangs.add(key)
 
     def queue(self, name: str) -> Queue | None:
         """Return a queue."""
@@ -156,7 +168,7 @@ class ClusterState:
     def put_queue(self, queue: Queue) -> None:
         """Add a queue or replace the one of that name."""
         self._queues[queue.name] = queue
-        self._books.learn(queue.capability or {}, queue.deserved, queue.guarantee)
+        self._books.add_rows_for(queue.capability or {}, queue.deserved, queue.guarantee)
 
     def drop_queue(self, name: str) -> None:
         """Take a queue away."""
@@ -178,12 +190,12 @@ class ClusterState:
         self._priorities[name] = value
         if is_default:
             self._default_priority[name] = value
-        self._reprice(name, changes_default=is_default or was_default)
+        self._update_priorities(name, changes_default=is_default or was_default)
 
     def drop_priority(self, name: str) -> None:
         """Take a priority class away."""
         self._priorities.pop(name, None)
-        self._reprice(name, changes_default=self._default_priority.pop(name, None) is not None)
+        self._update_priorities(name, changes_default=self._default_priority.pop(name, None) is not None)
 
     def _priority(self, gang: Gang) -> int:
         default = max(self._default_priority.values(), default=gang.default_priority)
@@ -191,15 +203,16 @@ class ClusterState:
             return gang.own_priority
         if not gang.follows_pods:
             return self._priorities.get(gang.priority_class, default)
+        # The class counts with its present value. A pod has the value of the time when it was created, also of a class now gone.
         ranks = {(task.priority_class, task.rank) for task in self.members(gang.key).values()}
         return max((self._priorities.get(name, rank or default) for name, rank in ranks), default=default)
 
-    def _reprice(self, name: str, *, changes_default: bool) -> None:
+    def _update_priorities(self, name: str, *, changes_default: bool) -> None:
         concerned = self._gangs.keys() if changes_default else self._gangs_by_class.get(name, set()) | self._followers
         for key in tuple(concerned):
-            self._price(self._gangs[key])
+            self._update_priority(self._gangs[key])
 
-    def _price(self, gang: Gang) -> Gang:
+    def _update_priority(self, gang: Gang) -> Gang:
         """Return a gang with the priority that it has now."""
         if gang.priority != self._priority(gang):
             gang = self._gangs[gang.key] = replace(gang, priority=self._priority(gang))
@@ -209,21 +222,24 @@ class ClusterState:
         self._books.forget_layout()
         self._tree = None
 
-    def _own(self, groups: dict[str, dict[TaskKey, Task]] | dict[GangKey, dict[TaskKey, Task]], key: str) -> dict[TaskKey, Task]:
-        """Return the inner mapping, copied first when a snapshot may still read it."""
+    def _writable(self, groups: _TasksByKey, key: str) -> dict[TaskKey, Task]:
+        """Return the inner mapping to write to, copied first when a snapshot may still read it.
+
+        `_writable_groups` holds those that were copied since the last snapshot; taking a snapshot empties it.
+        """
         table: dict[str, dict[TaskKey, Task]] = groups  # type: ignore[assignment]  # both key types are strings
         mark = f"{id(groups)}:{key}"
-        if mark not in self._owned:
+        if mark not in self._writable_groups:
             table[key] = dict(table.get(key, EMPTY))
-            self._owned.add(mark)
+            self._writable_groups.add(mark)
         return table[key]
 
-    def _leave(self, groups: dict[str, dict[TaskKey, Task]] | dict[GangKey, dict[TaskKey, Task]], key: str, task: TaskKey) -> None:
-        inner = self._own(groups, key)
+    def _remove_from(self, groups: _TasksByKey, key: str, task: TaskKey) -> None:
+        inner = self._writable(groups, key)
         inner.pop(task, None)
         if not inner:
             del groups[key]  # type: ignore[arg-type]  # both key types are strings
-            self._owned.discard(f"{id(groups)}:{key}")
+            self._writable_groups.discard(f"{id(groups)}:{key}")
 
     def task(self, key: TaskKey) -> Task | None:
         """Return one task as it is now."""
@@ -239,63 +255,75 @@ class ClusterState:
 
     def has_active(self) -> bool:
         """Tell whether a session would have any gang to decide about."""
-        self._settle_gangs()
+        self._refresh_changed_gangs()
         return bool(self._active)
 
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
-        self._settle_gangs()
+        self._refresh_changed_gangs()
         self._books.lay_out(self._nodes, self._on_node)
         if self._tree is None:
             self._tree = HyperTree(self._hypernodes.values(), self._books.table)
-        self._owned.clear()
+        self._writable_groups.clear()
         books = self._books
         return Snapshot(
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
-            on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._ledgers.totals(),
-            gang_totals=self._ledgers.by_gang.copy(),
+            on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._queue_totals.totals(),
+            gang_totals=self._queue_totals.by_gang.copy(),
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),
             reservations=dict(self._reservations), holders=self._holders.table(),
         )  # fmt: skip
 
-    def _settle_gangs(self) -> None:
-        for key in self._dirty_gangs:
+    def _refresh_changed_gangs(self) -> None:
+        """Recount the gangs that events have touched, and note whether a session has to look at them."""
+        for key in self._changed_gangs:
             gang, members = self._gangs.get(key), self._members.get(key, EMPTY)
             if gang is not None and gang.follows_pods:
-                gang = self._price(gang)
-            self._ledgers.replace(key, gang, members)
-            if gang is None or is_settled(gang, members):
+                gang = self._update_priority(gang)
+            self._queue_totals.replace(key, gang, members)
+            if gang is None or is_inactive(gang, members):
                 self._active.discard(key)
             else:
                 self._active.add(key)
-        self._dirty_gangs.clear()
+        self._changed_gangs.clear()
 
 
-def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
-    """Tell whether a session has nothing to decide or to write for the gang."""
+def is_inactive(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
+    """Tell whether a session has nothing to decide or to write for the gang: complete, and its status says so.
+
+    Sessions leave these gangs out. When in doubt the answer is no: that costs time, while a wrong yes leaves a gang waiting, or its
+    status wrong, for ever.
+    """
     if gang.is_always_active:
         return False
     statuses = [task.status for task in members.values()]
-    if not statuses or not all(status in _QUIET for status in statuses):
+    if not statuses or not all(status in _STEADY for status in statuses):
         return False
+    # Its status says how many members run: it has to be written again when that has changed.
     if gang.reported is not None and gang.reported != counts_by_role(members.values(), gang.reported):
         return False
     types = {condition.type for condition in gang.conditions if condition.status == "True"}
     if all(status in COMPLETED for status in statuses):
         return not gang.has_object or gang.phase == "Completed" or (not gang.keeps_phase and "Scheduled" in types)
     ready = sum(status in READY for status in statuses)
-    is_told = (gang.phase == "Running" and "Scheduled" in types) or not gang.has_object
-    if not is_told or ready < gang.min_member:
+    is_reported = (gang.phase == "Running" and "Scheduled" in types) or not gang.has_object
+    if not is_reported or ready < gang.min_member:
         return False
+    # Only roles and sub-groups need the state of a session to count them, which costs as much as opening the gang in one.
     has_parts = bool(gang.subgroups or gang.role_minima)
     return not has_parts or not is_short(GangState(gang, ((task, -1) for task in members.values())))
 
 
-class _Books:
-    """What running tasks hold on each node, as arrays in the order of the node table."""
+class _NodeBooks:
+    """What running tasks hold on each node, as arrays in the order of the node table.
+
+    A task changes its own column; a change of nodes, or a new resource name, moves columns and rows, so everything is laid out
+    again before the next snapshot. Nodes change seldom, and inserting into several arrays would have to be right for each of
+    them.
+    """
 
     def __init__(self) -> None:
         self.space = ResourceSpace()
@@ -327,7 +355,7 @@ class _Books:
         self.scored[1, number] += task.shape.booked_request[1] * count
         self.pods[number] += count
 
-    def learn(self, *resources: Resources) -> None:
+    def add_rows_for(self, *resources: Resources) -> None:
         """Make sure that every name in these has a row from the next snapshot on; rows are never given up."""
         for names in resources:
             if not self._names.issuperset(names):
@@ -347,7 +375,7 @@ class _Books:
                 self.enter(task, 1)
 
 
-class _QueueLedgers:
+class _QueueTotals:
     """Sums per queue over its gangs; a gang that changes is subtracted as it was and added as it is."""
 
     def __init__(self) -> None:
@@ -395,7 +423,7 @@ def _plus(left: Resources, right: Resources, sign: int) -> Resources:
 
 
 def gang_totals(gang: Gang, members: Mapping[TaskKey, Task]) -> Totals:
-    """Return what one gang holds, asks for, was promised and has beyond its minimum."""
+    """Return what one gang holds, asks for, may still take of what it was admitted with, and has beyond its minimum."""
     allocated: dict[str, int] = {}
     pending: dict[str, int] = {}
     gated: dict[str, int] = {}
@@ -409,8 +437,8 @@ def gang_totals(gang: Gang, members: Mapping[TaskKey, Task]) -> Totals:
             if task.is_gated:
                 gated = add(gated, task.shape.request)
     minimum = gang.min_resources or {}
-    is_promised = gang.phase == "Inqueue" or (gang.phase == "Running" and holders >= gang.min_member)
-    inqueue = _positive(minimum, add(allocated, gated)) if is_promised else {}
+    is_admitted = gang.phase == "Inqueue" or (gang.phase == "Running" and holders >= gang.min_member)
+    inqueue = _positive(minimum, add(allocated, gated)) if is_admitted else {}
     return Totals(1, allocated, add(allocated, pending), inqueue, _positive(allocated, minimum))
 
 

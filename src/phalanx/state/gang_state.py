@@ -1,6 +1,10 @@
 """What one session knows of a gang and its members beyond the nouns of the snapshot: statuses, counts, attempts.
 
-The membership rules of all dialects are here and nowhere else: which members are valid, ready, waiting, starving.
+The membership rules of all dialects are here and nowhere else: which members are valid, ready, pipelined, starving. Miscounted
+members are what gang schedulers get wrong most often, each place that counts in its own way; so there is one set of statuses for
+each question (`model/status.py`), and counts that are kept with every change of a status instead of being made anew.
+
+The invariant: every count equals what counting the tasks would give. It holds because only `move` and `move_all` change a status.
 """
 
 from collections import Counter
@@ -27,7 +31,7 @@ class TaskState:
         self.attempt: Status | None = None
         self.attempt_node = -1
         self.is_kept = False
-        """Its promise is room that is free, kept until others of its gang have some too."""
+        """It is pipelined onto room that is free already, kept for it until others of its gang have places too."""
         self.gpu_groups: list[tuple[str, bool]] = []
         """Shared devices that this session gave it, and whether each was opened for it."""
         self.error: FitError | str | None = None
@@ -72,8 +76,8 @@ class Tally:
         return self.total(READY)
 
     @property
-    def waiting(self) -> int:
-        """Members that are promised a place."""
+    def pipelined(self) -> int:
+        """Members that are pipelined: they have a place once others have left."""
         return self.counts[Status.PIPELINED]
 
     def is_ready(self, minimum: int) -> bool:
@@ -81,8 +85,8 @@ class Tally:
         return self.ready + self.pending_best_effort >= minimum
 
     def is_pipelined(self, minimum: int) -> bool:
-        """Tell whether the minimum is met once promises are kept."""
-        return self.waiting + self.ready + self.pending_best_effort >= minimum
+        """Tell whether the minimum is met, counting pipelined members."""
+        return self.pipelined + self.ready + self.pending_best_effort >= minimum
 
 
 class SubGroupState:
@@ -115,7 +119,7 @@ class SubGroupState:
 
     @property
     def is_pipelined(self) -> bool:
-        """Tell whether its own minimum is met once promises are kept."""
+        """Tell whether its own minimum is met, counting pipelined members."""
         return self.tally.is_pipelined(self.min_member)
 
     def shortfall(self) -> int:
@@ -139,7 +143,7 @@ class GangState:
         members = list(tasks)
         self.counts_unplaced = counts_unplaced
         self.declared = gang
-        """As its objects say; what depends on its members is settled in `gang`."""
+        """The gang as its objects say; `gang` has the minima that hold for its members."""
         self.gang = gang = as_members_say(gang, (task for task, _ in members))
         self.phase = gang.phase
         self.topology = gang.topology
@@ -161,6 +165,7 @@ class GangState:
 
     def _join_all(self, members: list[tuple[Task, int]]) -> None:
         """Enter members that all count alike: there are no roles and no sub-groups."""
+        # Most gangs are like this, and every session makes the state of all active ones: it pays to count without `_count`.
         self.tasks = [TaskState(task, self, node) for task, node in members]
         subgroup, counts = self._subgroup(self.gang.key, None), self.tally.counts
         subgroup.tasks = list(self.tasks)
@@ -240,13 +245,13 @@ class GangState:
 
     @property
     def is_pipelined(self) -> bool:
-        """Tell whether the gang's own minimum is met once promises are kept."""
+        """Tell whether the gang's own minimum is met, counting pipelined members."""
         return self.tally.is_pipelined(self.gang.min_member)
 
     @property
     def is_starving(self) -> bool:
-        """Tell whether promises included the minimum is not met; members that `backfill` places later do not count here."""
-        return self.tally.waiting + self.tally.ready < self.gang.min_member
+        """Tell whether the minimum is not met, counting pipelined members; those that `backfill` places later do not count here."""
+        return self.tally.pipelined + self.tally.ready < self.gang.min_member
 
     @property
     def valid(self) -> int:
@@ -262,8 +267,8 @@ class GangState:
         return self._roles_have(lambda tally: tally.total(READY) + tally.pending_best_effort)
 
     def roles_are_pipelined(self) -> bool:
-        """Tell whether each role's minimum is met once promises are kept."""
-        return self._roles_have(lambda tally: tally.total(READY) + tally.waiting + tally.pending_best_effort)
+        """Tell whether each role's minimum is met, counting pipelined members."""
+        return self._roles_have(lambda tally: tally.total(READY) + tally.pipelined + tally.pending_best_effort)
 
     def _roles_have(self, count: Callable[[Tally], int]) -> bool:
         if not self.gang.roles_count:
@@ -271,10 +276,10 @@ class GangState:
         return all(count(self.role_tallies[role]) >= minimum for role, minimum in self.gang.role_minima.items())
 
     def gap(self) -> int:
-        """Count the members of its minima that have neither a place nor a promise."""
+        """Count the members that its minima need and that are neither placed nor pipelined."""
         roles = self.gang.role_minima if self.gang.roles_count else {}
-        parts = sum(max(minimum - _expected(self.role_tallies[role]), 0) for role, minimum in roles.items())
-        return max(self.gang.min_member - _expected(self.tally), parts, 0)
+        parts = sum(max(minimum - _placed_or_pipelined(self.role_tallies[role]), 0) for role, minimum in roles.items())
+        return max(self.gang.min_member - _placed_or_pipelined(self.tally), parts, 0)
 
     def starts_enough(self, statuses: Iterable[Status]) -> bool:
         """Tell whether enough members that had no place before are in these statuses; asked only where no others count."""
@@ -293,7 +298,7 @@ class GangState:
         return self._templates_have(lambda subgroup: subgroup.is_ready)
 
     def subgroups_are_pipelined(self) -> bool:
-        """Tell whether each template has enough sub-groups that are ready once promises are kept."""
+        """Tell whether each template has enough sub-groups that are ready, counting pipelined members."""
         return self._templates_have(lambda subgroup: subgroup.is_pipelined)
 
     def _templates_have(self, test: Callable[[SubGroupState], bool]) -> bool:
@@ -315,13 +320,17 @@ class GangState:
             tallies = self.role_tallies
             for name, minimum in self.gang.role_minima.items():
                 short = minimum - tallies[name].total(READY) - tallies[name].pending_best_effort
+                # Another role is short: tasks of this one alone never make the gang ready, so nobody needs to ask in between.
                 if short > 0 and name != role:
                     return max(missing, len(self.tasks))
                 missing = max(missing, short)
         return max(missing, 0)
 
     def may_continue_without(self, failed_roles: set[str], subgroup: SubGroupState) -> bool:
-        """Tell whether the gang can still be ready although a task found no node, so that going on makes sense."""
+        """Tell whether the gang can still be ready although a task of these roles found no node.
+
+        Otherwise the other tasks need not be tried. A gang with sub-groups is always tried to its end, as in Volcano.
+        """
         gang = self.gang
         if gang.min_member == len(self.tasks) or subgroup.min_member >= len(subgroup.tasks):
             return False
@@ -337,8 +346,8 @@ class GangState:
         )
 
 
-def _expected(tally: Tally) -> int:
-    return tally.ready + tally.waiting + tally.pending_best_effort
+def _placed_or_pipelined(tally: Tally) -> int:
+    return tally.ready + tally.pipelined + tally.pending_best_effort
 
 
 def _is_fresh(state: TaskState, statuses: Iterable[Status]) -> bool:

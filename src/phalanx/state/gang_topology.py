@@ -1,4 +1,8 @@
-"""Where a gang may be and where it is: tiers resolved, the HyperNodes it occupies recovered from its running tasks."""
+"""Where a gang may be and where it is: tiers resolved, the HyperNodes it occupies recovered from its running tasks.
+
+Where it is follows from its tasks in every session. The group object keeps it too, but it may be lost or name a HyperNode that is
+gone; a gang that grows must stay near the members that run.
+"""
 
 from phalanx.model.gang import TopologyConstraint
 from phalanx.model.status import HOLDING
@@ -22,6 +26,10 @@ def locate_gang(gang: GangState, tree: HyperTree) -> None:
 
 
 def _allowed_tier(constraint: TopologyConstraint | None, tree: HyperTree, widest: int) -> int | None:
+    """Return the widest tier that a constraint allows; None without one, 0 where it names a tier that no HyperNode has.
+
+    A soft constraint is a hard one with the widest tier: the search then prefers narrow domains and refuses none.
+    """
     if constraint is None:
         return None
     if not constraint.is_hard:

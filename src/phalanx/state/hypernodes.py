@@ -1,4 +1,9 @@
-"""The tree of network domains: HyperNodes over nodes, with a virtual top that holds everything."""
+"""The tree of network domains: HyperNodes over nodes, with a virtual top that holds everything.
+
+HyperNodes are numbered by tier and name, so children have lower numbers than their parents and members are resolved in one pass.
+Members that name a HyperNode of a higher number are left out: objects may refer to each other in a circle, and this is where the
+circle is cut. The virtual top makes one tree of what may be several, so that every two nodes have a common domain.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -66,6 +71,7 @@ class HyperTree:
             self.children[parent].append(child)
 
     def _adopt_orphans(self) -> None:
+        """Hang HyperNodes that no other one names under the virtual top."""
         for number in range(self.top):
             if self.parents[number] < 0:
                 self._attach(number, self.top)
@@ -92,7 +98,7 @@ class HyperTree:
     def lowest_with(self, nodes: Iterable[int]) -> int:
         """Return the lowest HyperNode that holds all these nodes: the smallest tier, then the first name."""
         wanted = np.array(sorted(set(nodes)), dtype=np.int64)
-        for number in range(self.top):
+        for number in range(self.top):  # the lowest tier first, by the way they are numbered
             if np.isin(wanted, self.members[number], assume_unique=True).all():
                 return number
         return self.top

@@ -31,6 +31,7 @@ class LabelColumn:
 
     def where(self, test: Callable[[str | None], bool]) -> Mask:
         """Mark the nodes whose value passes the test, which is asked once per distinct value and once for None."""
+        # Nodes without the key have the code -1, which reads the last answer: that for None.
         answers = np.array([*map(test, self.values), test(None)], dtype=np.bool_)
         return answers[self.codes]
 

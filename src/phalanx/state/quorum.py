@@ -1,4 +1,9 @@
-"""What of a gang depends on its members: its minima, where they hold only until it has started, and what it reports of them."""
+"""What of a gang depends on its members: its minima, where they hold only until it has started, and what it reports of them.
+
+Each pod is bound with the minima of that moment in an annotation (`MINIMA`). The group object knows only what is needed now, and
+whoever owns it may change that at any time; without the annotation a gang that grew cannot be told from one that lost members. It
+is on the pods and not on the group, because the Binding itself carries it: it costs no request, and cannot be lost between two.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +22,10 @@ GANG = "gang"
 
 
 def as_members_say(gang: Gang, tasks: Iterable[Task]) -> Gang:
-    """Return the gang with the minima that hold for these members; most gangs stay as they are."""
+    """Return the gang with the minima that hold for these members.
+
+    Only a gang of `Quorum.ONCE` changes: once it was whole it needs nobody, as long as one of those that were is left.
+    """
     has_started = gang.quorum is Quorum.ONCE and _was_whole(gang) and any(task.status in READY for task in tasks)
     return replace(gang, min_member=0, role_minima={}) if has_started else gang
 

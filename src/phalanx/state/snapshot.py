@@ -41,7 +41,7 @@ class Totals:
     allocated: Resources = field(default_factory=dict)
     requested: Resources = field(default_factory=dict)
     inqueue: Resources = field(default_factory=dict)
-    """What admitted gangs were promised and do not hold yet."""
+    """What admitted gangs need for their minimum and do not hold yet."""
     elastic: Resources = field(default_factory=dict)
     """What gangs hold beyond their minimum."""
 
@@ -78,7 +78,7 @@ EMPTY: Mapping[TaskKey, Task] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that a session may know."""
+    """Everything that a session reads."""
 
     now: float
     space: ResourceSpace
@@ -94,7 +94,7 @@ class Snapshot:
     totals: Mapping[str, Totals]
     """What the gangs of each queue hold and ask for."""
     gang_totals: Mapping[GangKey, Totals]
-    """The same of each gang."""
+    """What each gang holds and asks for."""
     active: tuple[GangKey, ...]
     """Gangs that may change in this session; all others are complete and their status is written."""
     hypernodes: HyperTree
@@ -105,13 +105,13 @@ class Snapshot:
     """Tasks on nodes that have pod affinity or anti-affinity terms."""
     bind_requests: Mapping[str, BindRequest] = field(default_factory=dict)
     lost_requests: Mapping[str, str] = field(default_factory=dict)
-    """Bind requests that nobody will work off, each with what is wrong."""
+    """Bind requests that the binder will never carry out, each with what is wrong."""
     refused: Mapping[TaskKey, Task] = field(default_factory=dict)
     """Waiting tasks of which some binds failed."""
     reservations: Mapping[TaskKey, Task] = field(default_factory=dict)
-    """Tasks that only keep a shared device for others."""
+    """Reservation pods: tasks that hold a shared device for those who share it."""
     calm: frozenset[GangKey] = frozenset()
-    """Gangs that may take free room in this session but ask nobody to go."""
+    """Gangs that may take free room in this session but evict nobody."""
     full_tree: Mapping[str, Queue] | None = None
     """The queues as their objects say, where `queues` is what one scheduler makes of them."""
 

@@ -1,17 +1,20 @@
 """Gangs that run with too few members: which part is short, since when, and who would have to go for a fresh start.
 
 A gang has started when some member holds a place. Members that succeeded count as present, so a gang that is finishing is not
-short; neither is one that was promised what it lacks. The gang's own minimum, those of its roles and the number of sub-groups it
-needs are vital: without them the whole gang does nothing. A sub-group beyond that number is short for itself alone.
+short; neither is one whose missing members are pipelined. The gang's own minimum, those of its roles and the number of
+sub-groups it needs are vital: without them the whole gang does nothing. A sub-group beyond that number is short for itself
+alone.
 
 A gang that is short is not always stale. Owners raise minima, add pods and take some away while a gang runs; what was whole works
 on, and only what is missing waits. Stale is a gang that lost members against its owner's will. So a part is measured by the least
 of
 - what the group needs now;
 - what it needed when its youngest member was bound, which that member says itself (`quorum.MINIMA`);
-- how many members there are, where a controller makes them: it makes another one for each that it lost and still wants.
-Where no member says what was needed, because another scheduler bound them all, only members that failed or leave count as lost,
-unless the group says itself that it is stale. When in doubt, what runs is left running.
+- how many members there are, where a controller makes them: it makes another one for each that it lost and still wants. Where
+  no member says what was needed, because another scheduler bound them all, only members that failed or leave count as lost,
+  unless the group says itself that it is stale. When in doubt, what runs is left running: evicting a gang that works destroys
+  work for nothing, while one that is stale and left alone is seen by its owner. Comparing with what the group needs now, and
+  nothing else, killed gangs whose operator or owner raised the minimum or added pods.
 
 Since when, the group tells by its condition `Stale`, which the action `heal` has written on it. Before that its pods tell: a
 member is lost when it failed or when its deletion was asked for. Pods that are gone tell nothing, so a loss is never dated
@@ -46,7 +49,8 @@ class Lack:
     is_vital: bool = True
 
     def since(self, gang: Gang, now: float) -> float:
-        """Return when the part became short, as far as anybody knows: never too early, and now if nobody knows."""
+        """Return when the part became short, never too early; `now` when that is unknown."""
+        # It could do without the members lost earlier: with the newest losses, as many as are missing now, it became short.
         stamp, losses = stale_since(gang), sorted(_losses(self.tasks), reverse=True)
         missing = self.minimum - self.have
         known = losses[missing - 1] if self.counts_tasks and len(losses) >= missing else 0.0
@@ -90,8 +94,9 @@ def stale_parts(gang: GangState) -> list[Lack]:
 
 
 def _bounds(gang: GangState, lack: Lack) -> Iterator[int]:
-    """Yield what a part can have lost members of, at the most."""
+    """Yield upper bounds on what a part can be measured by; with none of them the minimum of the group counts."""
     holding = [state.task for state in gang.tasks if state.task.status in HOLDING]
+    # The youngest member was bound with the newest minima that this gang ever ran with; older ones may say less.
     youngest = max(holding, key=lambda task: (task.minima is not None, task.created, task.key), default=None)
     if youngest is not None and youngest.minima is not None:
         yield youngest.minima.get(lack.key, 0)
@@ -148,6 +153,7 @@ def _lacks_of(gang: GangState, policy: SubGroup) -> Iterator[Lack]:
     If others could make up for some of them, or if they are not there at all, nobody can tell which loss was one too many: then the
     number of sub-groups is what is short.
     """
+    # Sub-groups come into being with their first pod: one of which nothing is left is not in the list, only the number is short.
     parts = [part for part in gang.subgroups.values() if part.policy is policy]
     short = [part for part in parts if not part.is_pipelined]
     missing = policy.min_subgroups - (len(parts) - len(short))
@@ -169,11 +175,11 @@ def _title(part: SubGroupState) -> str:
 
 
 def _present(tally: Tally) -> int:
-    return tally.total(READY) + tally.waiting + tally.pending_best_effort
+    return tally.total(READY) + tally.pipelined + tally.pending_best_effort
 
 
 def leftovers(gang: GangState, short: Sequence[Lack]) -> list[TaskState]:
-    """Return who goes when these parts have been short for too long: of whole gangs only the parts, of others everybody.
+    """Return who goes when these parts have been short for too long: only the parts of a gang that is whole without them, else all.
 
     Members that were whole among themselves before the others were bound stay: when a leader dies while it adds pods to a gang that
     works, only what it added goes.
@@ -186,7 +192,11 @@ def leftovers(gang: GangState, short: Sequence[Lack]) -> list[TaskState]:
 
 
 def _whole_before(gang: GangState) -> set[int]:
-    """Return the largest set of members that has all it needed when the last of them was bound; nobody where nothing is known."""
+    """Return the ids of the largest set of members that has all it needed when the last of them was bound; empty when unknown.
+
+    Members that were bound with a smaller minimum started earlier. If there are as many of them as the largest such minimum, they
+    were a whole gang before it grew.
+    """
     needed = {id(state): (state.task.minima or {}).get(GANG, inf) for state in gang.tasks if state.status in HOLDING}
     for most in sorted({need for need in needed.values() if need < inf}, reverse=True):
         found = {member for member, need in needed.items() if need <= most}

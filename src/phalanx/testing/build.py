@@ -145,7 +145,7 @@ class Cycle:
 
     @property
     def pipelined(self) -> list[tuple[str, str]]:
-        """Pods and the nodes they are promised."""
+        """Pods and the nodes they are pipelined onto."""
         return [(_short(key), node) for key, node in self.answer["pipelined"].items()]
 
     def why(self, gang: str) -> str:

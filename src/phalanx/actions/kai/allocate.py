@@ -16,7 +16,7 @@ from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState
 
 
-class AllocateAction:
+class KaiAllocateAction:
     """Places jobs in order; one that fails is passed over, so smaller ones behind it may start."""
 
     name = "allocate"

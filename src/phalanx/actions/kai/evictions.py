@@ -6,7 +6,7 @@ from functools import partial
 
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
-from phalanx.actions.kai.solver import Solver, gone, uprooted
+from phalanx.actions.kai.solver import Solver, displaced, gone
 from phalanx.actions.kai.victim_order import VictimLine, VictimOrder, VictimUnit, holders
 from phalanx.kai.amounts import Figures
 from phalanx.kai.fair_shares import FairShares
@@ -23,7 +23,7 @@ from phalanx.state.verdict import Verdict
 
 
 class _SearchAction:
-    """What the three searches share: job after job, each once."""
+    """The loop that consolidation, reclaim and preempt share: each waiting job searches once, in order."""
 
     name = ""
 
@@ -33,8 +33,8 @@ class _SearchAction:
     def run(self, session: Session) -> None:
         """Try every waiting job in order."""
         line = JobLine(session, waiting_jobs(session, self.name))
-        order, waiting = VictimOrder(session, _active(session)), WaitingOrder(session)
-        failed = FailedJobs(session, partial(_active, session), waiting)
+        order, waiting = VictimOrder(session, _possible_victims(session)), WaitingOrder(session)
+        failed = FailedJobs(session, partial(_possible_victims, session), waiting)
         while (gang := line.pop()) is not None:
             if self.may_try(session, gang):
                 failed.attempt(gang, partial(self.solve, session, gang, order, waiting))
@@ -57,14 +57,14 @@ class _SearchAction:
         raise NotImplementedError
 
     def prepare(self, session: Session, gang: GangState) -> None:
-        """Note the state in which the search begins."""
+        """Keep what the search of this job is judged by; called before it begins."""
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
         """Return the queues whose jobs may give."""
         return list(order.by_queue)
 
     def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> bool:
-        """Search victims for one job and carry out what is found; tell whether anything was."""
+        """Search victims for one job and commit the scenario that works; tell whether one did."""
         self.prepare(session, gang)
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
@@ -98,7 +98,7 @@ class _SearchAction:
         return session.read_state(MinRuntimes) if self.name in ("reclaim", "preempt") else None
 
 
-def _active(session: Session) -> list[GangState]:
+def _possible_victims(session: Session) -> list[GangState]:
     return [gang for gang in session.gangs.values() if is_preemptible(gang) and holders(gang)]
 
 
@@ -108,7 +108,7 @@ class ConsolidationAction(_SearchAction):
     name = "consolidation"
 
     def may_try(self, session: Session, gang: GangState) -> bool:
-        """Only jobs that may be preempted themselves, and only if there are enough GPUs in total."""
+        """Tell whether the job is preemptible itself and the cluster has enough GPUs in total: consolidation adds none."""
         if not _most_moved(session) or not is_preemptible(gang) or not super().may_try(session, gang):
             return False
         shares = session.read_state(FairShares)
@@ -116,12 +116,12 @@ class ConsolidationAction(_SearchAction):
         return bool(session.book(SharedGpus).free() + 1e-6 >= wanted)
 
     def prepare(self, session: Session, gang: GangState) -> None:
-        """Count the jobs that are moved: not more than a number."""
+        """Start counting the jobs that may be moved for this one."""
         self._moved: set[str] = set()
         self._most = _most_moved(session)
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Every job that may be preempted, up to a number."""
+        """Tell whether a preemptible job may be moved; one job more than the limit may, as in KAI."""
         if self._most < 0 or victim.key in self._moved:
             return True
         if len(self._moved) > self._most:
@@ -130,11 +130,11 @@ class ConsolidationAction(_SearchAction):
         return True
 
     def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
-        """Everybody must have found a new place."""
+        """Tell whether every task that was evicted has a place again."""
         return not gone(units)
 
     def message(self, gang: GangState, task: TaskState) -> str:
-        """In KAI's words."""
+        """Return the message of the eviction, in KAI's words."""
         key = task.task.key
         return f"Pod {key} was preempted and rescheduled due to bin packing (resource consolidation) procedure"
 
@@ -144,31 +144,31 @@ def _most_moved(session: Session) -> int:
     return int(str(session.policy.options.get("maxConsolidationPreemptees", 16)))
 
 
-class PreemptAction(_SearchAction):
+class KaiPreemptAction(_SearchAction):
     """Takes room from less important jobs of the same queue."""
 
     name = "preempt"
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
-        """Only its own."""
+        """Return the queue of the job: preemption stays inside it."""
         return [gang.gang.queue]
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Jobs of strictly lower priority in the same queue."""
+        """Tell whether a job of the same queue has a strictly lower priority."""
         return victim.gang.queue == gang.gang.queue and victim.gang.priority < gang.gang.priority
 
     def message(self, gang: GangState, task: TaskState) -> str:
-        """In KAI's words."""
+        """Return the message of the eviction, in KAI's words."""
         return f"Pod {task.task.key} was preempted by higher priority workload {gang.key}"
 
 
-class ReclaimAction(_SearchAction):
+class KaiReclaimAction(_SearchAction):
     """Takes room back from queues that have more than their share."""
 
     name = "reclaim"
 
     def may_try(self, session: Session, gang: GangState) -> bool:
-        """The job's queue must stay within its fair share."""
+        """Tell whether the job's queue would stay within its fair share; records why not."""
         shares = session.read_state(FairShares)
         if shares is None or not super().may_try(session, gang):
             return False
@@ -181,34 +181,35 @@ class ReclaimAction(_SearchAction):
         return verdict.ok
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
-        """All others."""
+        """Return all queues but that of the job."""
         return [name for name in order.by_queue if name != gang.gang.queue]
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Jobs of other queues."""
+        """Tell whether a job is in another queue."""
         return victim.gang.queue != gang.gang.queue
 
     def prepare(self, session: Session, gang: GangState) -> None:
-        """Fairness is judged by the state in which the search begins."""
+        """Keep what queues hold now: fairness is judged by the state in which the search begins."""
         shares = session.read_state(FairShares)
         assert shares is not None, "no job searches without shares"
-        self._shares, self._standing, self._asking = shares, shares.tree.standing(), _reclaimer(shares, gang)
+        self._shares, self._allocations_at_start = shares, shares.tree.allocations()
+        self._reclaimer_at_start = _reclaimer(shares, gang)
 
     def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
-        """Ask the arithmetic of queues; who is moved has lost nothing, unless the option says otherwise."""
+        """Tell whether the victims' queues may lose this; tasks that are only moved count as no loss, unless an option says so."""
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}
-        for unit in gone(units) if may_move else uprooted(units):
+        for unit in gone(units) if may_move else displaced(units):
             leaf = self._shares.tree.leaf(unit[0].gang.gang.queue)
             if leaf is not None:
                 released.setdefault(leaf, []).append(self._shares.held_by(unit))
-        if self._asking is None:
+        if self._reclaimer_at_start is None:
             return False
-        asking = replace(self._asking, chunk=self._shares.chunk(tasks))
-        return victims_verdict(asking, released, self._standing, multiplier=self._shares.multiplier).ok
+        reclaimer = replace(self._reclaimer_at_start, chunk=self._shares.chunk(tasks))
+        return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=self._shares.multiplier).ok
 
     def message(self, gang: GangState, task: TaskState) -> str:
-        """In KAI's words."""
+        """Return the message of the eviction, in KAI's words."""
         return f"Pod {task.task.key} was preempted by workload {gang.key}."
 
 
@@ -227,7 +228,7 @@ class StaleGangEvictionAction:
         Arguments(self.name, arguments).done()
 
     def run(self, session: Session) -> None:
-        """Look at every gang once."""
+        """Evict gangs whose grace is over, and ask for another session when the grace of others ends."""
         grace = float(str(session.policy.options.get("stalenessGracePeriodSeconds", 60)))
         for gang in session.gangs.values():
             since = stamp_staleness(session.decisions, gang, session.now) if grace >= 0 else None

@@ -2,8 +2,8 @@
 
 This saves work and decides nothing. Two jobs are alike when no rule can tell them apart: same queue, priority and structure, tasks
 that no node can tell apart, the same nodes to avoid, and the same place in line, among the jobs that would be asked to move and
-among those that wait. Jobs of which some tasks have a place are always tried. A job that is spared the attempt is told what the
-other one was told.
+among those that wait. Jobs of which some tasks have a place are always tried. A job that is spared the attempt gets the verdicts
+of the other one, word for word: `explain` must not depend on what was skipped. A property compares both ways.
 """
 
 from bisect import bisect_left
@@ -23,7 +23,9 @@ class FailedJobs:
     def __init__(
         self, session: Session, holders: Callable[[], list[GangState]] | None = None, waiting: WaitingOrder | None = None
     ) -> None:
-        """Start empty; `holders` gives the jobs that a search may move, `waiting` those that wait; None on free room only."""
+        """Start empty; `holders` gives the jobs that a search may move, `waiting` those that wait. Both are None where only free
+        room is tried.
+        """
         self._session, self._holders, self._waiting = session, holders, waiting
         self._is_on = bool(session.policy.options.get("schedulingSignatures", True))
         self._version = -1
@@ -35,13 +37,13 @@ class FailedJobs:
         if not self._is_on or gang.tally.total(USING):
             return attempt()
         self._forget_if_changed()
-        blank, told = self._blank(gang), len(gang.verdicts)
-        if self._failures and (failure := self._failures.get((self._signature(gang), blank))) is not None:
-            self._tell(gang, *failure)
+        without_reason, known_verdicts = self._tasks_without_reason(gang), len(gang.verdicts)
+        if self._failures and (failure := self._failures.get((self._signature(gang), without_reason))) is not None:
+            self._copy_verdicts(gang, *failure)
             return False
         if attempt():
             return True
-        self._failures[self._signature(gang), blank] = (gang, gang.verdicts[told:])
+        self._failures[self._signature(gang), without_reason] = (gang, gang.verdicts[known_verdicts:])
         return False
 
     def _forget_if_changed(self) -> None:
@@ -50,14 +52,14 @@ class FailedJobs:
             self._failures.clear()
             self._lines = None
 
-    def _blank(self, gang: GangState) -> tuple[bool, ...]:
-        """Mark the tasks that have not been told anything: a search tells only those."""
+    def _tasks_without_reason(self, gang: GangState) -> tuple[bool, ...]:
+        """Mark the tasks without a reason why they wait: a search gives one only to those."""
         return () if self._holders is None else tuple(task.error is None for task in next_tasks(self._session, gang))
 
     def _signature(self, gang: GangState) -> Hashable:
         noun, tasks = gang.gang, next_tasks(self._session, gang)
         structure = (noun.queue, noun.priority, is_preemptible(gang), noun.min_member, noun.subgroups, noun.topology)
-        return structure, tuple(map(self._kind, tasks)), self._avoided(gang), self._place(gang), self._standing(gang)
+        return structure, tuple(map(self._kind, tasks)), self._avoided(gang), self._place_among_victims(gang), self._position(gang)
 
     def _kind(self, task: TaskState) -> Hashable:
         part = task.subgroup.policy.name if task.subgroup.policy is not None else ""
@@ -68,10 +70,10 @@ class FailedJobs:
         mask = self._session.avoided_nodes(gang)
         return b"" if mask is None else mask.tobytes()
 
-    def _standing(self, gang: GangState) -> Hashable:
-        return None if self._waiting is None else self._waiting.standing(gang)
+    def _position(self, gang: GangState) -> Hashable:
+        return None if self._waiting is None else self._waiting.position(gang)
 
-    def _place(self, gang: GangState) -> int:
+    def _place_among_victims(self, gang: GangState) -> int:
         """Return how many jobs of its queue that may be moved come before a job."""
         if self._holders is None:
             return 0
@@ -79,7 +81,7 @@ class FailedJobs:
             self._lines = _lines(self._holders())
         return bisect_left(self._lines.get(gang.gang.queue, []), _rank(gang))
 
-    def _tell(self, gang: GangState, twin_gang: GangState, verdicts: list[Verdict]) -> None:
+    def _copy_verdicts(self, gang: GangState, twin_gang: GangState, verdicts: list[Verdict]) -> None:
         gang.verdicts += verdicts
         self._session.trace.note(4, "alike", f"job {gang.key}: like {twin_gang.key}, which was tried in vain", gang=gang.key)
         for task, twin in zip(next_tasks(self._session, gang), next_tasks(self._session, twin_gang), strict=True):

@@ -1,4 +1,9 @@
-"""Find places for the tasks of one attempt: part by part of the gang, each in the sets of nodes that its topology allows."""
+"""Find places for the tasks of one attempt: part by part of the gang, each in the sets of nodes that its topology allows.
+
+One task after the other gets the best node of the set, and a task without a node fails the whole set: unlike Volcano's loop, which
+may go on without it, an attempt here is exactly what the job needs next. Nothing starts while a part of it must wait for others to
+leave: then all places of the attempt are pipelined (`_pipeline_all`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +24,7 @@ from phalanx.state.verdict import FitError
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeChoice:
     """A node for a task, now or once others have left."""
 
     node: int
@@ -30,12 +35,12 @@ class Placer:
     """Places attempts; `pipelines_only` never takes room at once, as the searches for victims do."""
 
     def __init__(self, session: Session, *, pipelines_only: bool = False) -> None:
-        """Serve one session. The book of shared devices is opened first: they are not there for whole requests."""
+        """Prepare for one session. Opening the book of shared GPUs takes these devices from the idle ones, before any is placed."""
         self._session, self._pipelines_only = session, pipelines_only
         session.book(SharedGpus)
 
     def place(self, gang: GangState, tasks: list[TaskState], statement: Statement, nodes: Mask | None = None) -> bool:
-        """Place all tasks or none; what was tried is undone."""
+        """Place all tasks and return True, or none and return False."""
         offered = np.ones(len(self._session.snapshot.nodes), dtype=np.bool_) if nodes is None else nodes
         mark = statement.checkpoint()
         if not any(self._place_group(gang, "", tasks, statement, some) for some in offers(self._session, gang, offered)):
@@ -67,23 +72,25 @@ class Placer:
         return all(self._place_group(gang, part, tasks, statement, nodes) for part in [*inner, *leaves])
 
     def _place_task(self, task: TaskState, statement: Statement, nodes: Mask) -> bool:
-        place = self.best(task, nodes)
-        if place is None:
+        """Place a task on its best node; tell whether there is one. An evicted task whose best node is its own stays there."""
+        choice = self.best(task, nodes)
+        if choice is None:
             return False
-        is_home = task.status is Status.RELEASING and task.node == place.node
-        if is_home and self._session.book(SharedGpus).stays(task, place.node) and statement.restore(task):
+        is_home = task.status is Status.RELEASING and task.node == choice.node
+        if is_home and self._session.book(SharedGpus).stays(task, choice.node) and statement.restore(task):
             return True
-        take = statement.allocate if place.is_now and not self._pipelines_only else statement.pipeline
-        take([task], [place.node])
+        take = statement.allocate if choice.is_now and not self._pipelines_only else statement.pipeline
+        take([task], [choice.node])
         return True
 
-    def best(self, task: TaskState, nodes: Mask) -> Place | None:
+    def best(self, task: TaskState, nodes: Mask) -> NodeChoice | None:
         """Return the best node that fits; the smaller name among equals."""
         session, shape = self._session, task.task.shape
         verdict = session.prefilter(task)
         if not verdict.ok:
             self._note(task, lambda: FitError.same_everywhere(int(nodes.sum()), verdict))
             return None
+        # `later` decides and `now` only says how: free room that pipelined tasks of others wait for is not to be had.
         request = session.request_of(shape)
         later = fits(session.ledger.future, request) & session.node_view(shape).allowed & nodes
         now = fits(session.ledger.idle, request)
@@ -100,10 +107,12 @@ class Placer:
         scores = session.placement_scores(task, nodes)
         node = int(np.where(later, scores, NOT_A_CANDIDATE).argmax())
         is_now = bool(now[node]) and (shape.gpu_share is None or session.book(SharedGpus).is_now(shape.gpu_share, node))
-        return Place(node, is_now)
+        return NodeChoice(node, is_now)
 
     def _note(self, task: TaskState, error: Callable[[], FitError]) -> None:
-        """Remember why no node took a task; a trial, which looks at some nodes of a cluster as it might be, tells nothing new."""
+        """Remember why no node took a task, unless this is a trial and a reason is known: a trial looks at some nodes only, of
+        a cluster as it might be, and its reasons would be told to users as if they had happened.
+        """
         if not self._pipelines_only or task.error is None:
             task.error = error()
 
@@ -124,12 +133,12 @@ def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[Tas
 
 
 def _waits_for_pipelined(gang: GangState) -> bool:
-    """Tell whether a leaf has a promised task and too few that really have a place."""
+    """Tell whether a leaf has a pipelined task and too few that really have a place."""
     return any(leaf.count([Status.PIPELINED]) and leaf.count(HOLDING) < leaf.minimum for leaf in pod_sets(gang))
 
 
 def _pipeline_all(gang: GangState, statement: Statement, mark: int) -> None:
-    """Turn the places of this attempt into promises on the same nodes: nothing of the gang starts before all of it can."""
+    """Pipeline every task of this attempt onto the node it got: nothing of the gang starts before all of it can."""
     moves = [(operation.kind, list(operation.tasks), list(operation.nodes)) for operation in statement.operations[mark:]]
     statement.rollback(mark)
     for kind, tasks, nodes in moves:

@@ -1,9 +1,17 @@
 """The search for victims that consolidation, reclaim and preempt share.
 
-A scenario is a list of victims. It is tried by evicting them for a trial and then placing everybody, victims included, in the
-usual order: a victim that finds a place, or can stay, is none. All jobs that wait stand in line with them and are passed over,
-but whose turn it is depends on them: nobody wins what the next session would give to another. The scenario counts if the job got
-its places and the action finds it fair. Scenarios that cannot work, for want of GPUs in the whole cluster, are not tried.
+A scenario is a list of victims. It is tried by evicting them on trial and then placing everybody, victims included, in the usual
+order: a victim that finds a place, or can stay, is none. The scenario counts if the job got its places and the action finds it
+fair. Scenarios that cannot work, for want of GPUs in the whole cluster, are not tried.
+
+The job and its victims are placed in the usual order, and so a job can only win against jobs that come after it: one that comes
+before takes its room back first. All other waiting jobs stand in line too and are passed over; they are not placed, but whose turn
+it is depends on the best waiting job of each queue. Without them a job would reclaim what the next session gives to another.
+
+Scenarios grow, they are not searched: victims come in one fixed order (`victim_order.py`), each scenario has one unit more than the
+last, and the problem itself grows task by task, keeping the victims found for the smaller one. That is KAI's way and decides
+like it. It does not find the fewest victims, and a wrong first victim is never given up; `actions/victim_search.py` does both, for
+profiles that are not KAI's. The cost grows with tasks, times victims, times nodes of each victim.
 """
 
 from collections.abc import Callable
@@ -25,16 +33,16 @@ from phalanx.session.statement import Kind, Statement
 from phalanx.state.gang_state import GangState, TaskState
 
 Judge = Callable[[list[VictimUnit], list[TaskState]], bool]
-"""Says whether a scenario is fair, given all units that it evicts for these tasks: some have another place, or stay."""
+"""Tells whether a scenario is fair, given all units that it evicts for these tasks; of these some have another place, or stay."""
 
 
 def gone(units: list[VictimUnit]) -> list[VictimUnit]:
-    """Return what of the units found no other place."""
+    """Return the tasks of the units that found no other place, unit by unit; units that lose nobody are left out."""
     return _those_in(units, (Status.RELEASING,))
 
 
-def uprooted(units: list[VictimUnit]) -> list[VictimUnit]:
-    """Return what of the units does not stay where it is, whether it found another place or not."""
+def displaced(units: list[VictimUnit]) -> list[VictimUnit]:
+    """Return the tasks of the units that do not stay where they are, whether they found another place or not, unit by unit."""
     return _those_in(units, (Status.RELEASING, Status.PIPELINED))
 
 
@@ -47,14 +55,17 @@ class Solver:
     """Searches victims for one job."""
 
     def __init__(
-        self, session: Session, gang: GangState, action: str, message: Callable[[TaskState], str], others: WaitingOrder
+        self, session: Session, gang: GangState, action: str, message: Callable[[TaskState], str], waiting: WaitingOrder
     ) -> None:
-        """Serve a job; `message` says why a task has to go, `others` are all jobs that wait."""
-        self._session, self._gang, self._action, self._message, self._others = session, gang, action, message, others
+        """Prepare for a job; `message` says why a task has to go, `waiting` holds all jobs that wait."""
+        self._session, self._gang, self._action, self._message, self._waiting = session, gang, action, message, waiting
         self._placer = Placer(session, pipelines_only=True)
 
     def solve(self, make_line: Callable[[], VictimLine], judge: Judge) -> Statement | None:
-        """Return a statement that places the job, or None; grows the problem task by task and keeps the victims found so far."""
+        """Return a statement that places the job, still to be committed; None when no scenario works.
+
+        The problem grows task by task. A solution for fewer tasks is discarded, but its victims begin every scenario for one more.
+        """
         tasks = next_tasks(self._session, self._gang)
         recorded: list[VictimUnit] = []
         for count in range(1, len(tasks) + 1):
@@ -64,14 +75,17 @@ class Solver:
             statement, recorded = found
             if count == len(tasks) and is_whole(self._gang):
                 return statement
+            # Only victims are kept. Places are found anew with one task more: the best ones for few tasks may be wrong for all.
             statement.discard()
         return None
 
     def _search(
         self, tasks: list[TaskState], recorded: list[VictimUnit], line: VictimLine, judge: Judge
     ) -> tuple[Statement, list[VictimUnit]] | None:
+        """Return the first scenario that works, with its victims; None when the line of victims ends before."""
         potential: list[VictimUnit] = []
         line.skip([task for unit in recorded for task in unit])
+        # One task more may fit without a new victim. Without any victim nothing is tried: `allocate` has done that already.
         if recorded and (statement := self._simulate(tasks, recorded, potential, judge)):
             return statement, self._victims(statement, recorded)
         while unit := line.pop():
@@ -83,13 +97,19 @@ class Solver:
         return None
 
     def _victims(self, statement: Statement, units: list[VictimUnit]) -> list[VictimUnit]:
-        """Return the units of which somebody was evicted in the end, moved ones included; a unit goes whole."""
+        """Return the units of which somebody was evicted in the end, moved ones included.
+
+        A unit is kept whole although a part of it may have stayed: the core of a gang that is cut would be a broken gang.
+        """
         evicted = {id(operation.tasks[0]) for operation in statement.operations if operation.kind is Kind.EVICT}
         stayed = {id(operation.tasks[0]) for operation in statement.operations if operation.undoes is not None}
         return [unit for unit in units if any(id(task) in evicted - stayed for task in unit)]
 
     def _could_work(self, tasks: list[TaskState], units: list[VictimUnit]) -> bool:
-        """Tell whether the cluster has enough GPUs with the victims gone, node by node: the largest request to the freest node."""
+        """Tell whether the cluster has enough GPUs with the victims gone: the largest request goes to the freest node, and so on.
+
+        A filter before the expensive part. True when nothing can be said, as with parts of devices.
+        """
         row = self._session.snapshot.space.row_by_name.get(GPU)
         wanted = sorted((task.task.shape.request.get(GPU, 0) for task in tasks), reverse=True)
         if row is None or not any(wanted) or any(task.task.shape.gpu_share for unit in units for task in unit):
@@ -108,7 +128,11 @@ class Solver:
     def _simulate(
         self, tasks: list[TaskState], recorded: list[VictimUnit], potential: list[VictimUnit], judge: Judge
     ) -> Statement | None:
-        """Try a scenario, node by node of the latest victim."""
+        """Try a scenario and return its statement, or None.
+
+        Only jobs with a victim on one node are evicted at a time, node after node of the latest victim: room of several tasks
+        is of use where it lies together, and evicting everybody in the list would cost jobs that give nothing there.
+        """
         statement = self._session.trial()
         self._evict(statement, recorded)
         nodes = list(dict.fromkeys(task.node for task in potential[-1])) if potential else [-1]
@@ -137,7 +161,7 @@ class Solver:
         """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
         nodes = self._nodes(tasks, units)
         jobs = {unit[0].gang.key: unit[0].gang for unit in units}
-        line = JobLine(self._session, [self._gang, *jobs.values()], others=self._others, chunks=self._chunks(tasks))
+        line = JobLine(self._session, [self._gang, *jobs.values()], others=self._waiting, chunks=self._chunks(tasks))
         has_place = False
         while (gang := line.pop()) is not None:
             if gang is self._gang:
@@ -145,7 +169,7 @@ class Solver:
                 if not has_place:
                     return False
             else:
-                self._bring_back(gang, statement, nodes)
+                self._place_again(gang, statement, nodes)
         return has_place
 
     def _chunks(self, tasks: list[TaskState]) -> dict[str, Figures]:
@@ -153,8 +177,11 @@ class Solver:
         shares = self._session.read_state(FairShares)
         return {} if shares is None else {self._gang.key: shares.chunk(tasks)}
 
-    def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask) -> None:
-        """Place evicted tasks of a victim again, where they were if that is best: its minimum, or one task of a job that has it."""
+    def _place_again(self, gang: GangState, statement: Statement, nodes: Mask) -> None:
+        """Place evicted tasks of a victim again, where they were if that is best: its minimum, or one task more of a whole job.
+
+        If that fails they stay evicted: they are real victims.
+        """
         tasks = next_tasks(self._session, gang, counts_evicted=True)
         if tasks and self._has_quota(gang, tasks):
             self._placer.place(gang, tasks, statement, nodes)
@@ -164,7 +191,10 @@ class Solver:
         return shares is None or shares.capacity(gang, tasks).ok
 
     def _nodes(self, tasks: list[TaskState], units: list[VictimUnit]) -> Mask:
-        """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims; all without GPUs."""
+        """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims.
+
+        A job without GPUs may go to any node.
+        """
         row = self._session.snapshot.space.row_by_name.get(GPU)
         if row is None or not any(uses_gpu(task.task.shape) for task in tasks):
             return np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)

@@ -1,7 +1,10 @@
 """Running jobs in the order in which they give: the reverse of the order in which they are placed.
 
 The order of all jobs that may give is made once per action (`VictimOrder`); a search walks over it (`VictimLine`) and only the jobs
-that it has taken something from are compared anew.
+that it has taken something from are compared anew. Otherwise each of 4,000 reclaiming jobs would sort all running ones again.
+
+A job is peeled: its extra tasks go one by one, then its core, the minimum of every leaf, as a whole. After each unit it is
+compared again with the others, since a job at its minimum is worth more than one above it.
 """
 
 from bisect import bisect_left, insort
@@ -25,7 +28,7 @@ Key = tuple[Any, ...]
 
 
 def holders(gang: GangState) -> list[TaskState]:
-    """Return the tasks of a job that hold room and can be asked to leave; pipelined ones hold nothing yet."""
+    """Return the tasks of a job that hold room and can be evicted; pipelined ones hold nothing yet."""
     return [task for task in gang.tasks if task.status in HOLDING and task.node >= 0]
 
 
@@ -44,10 +47,10 @@ class VictimOrder:
             line.sort(key=lambda entry: entry[0])
 
     def key(self, gang: GangState, gone: frozenset[int] | set[int]) -> Key:
-        """Return the place of a job, worst first, seen without the tasks that are gone."""
-        standing = _standing(gang, gone) if self._by_size else 0
+        """Return the sort key of a job, worst first, as if the tasks in `gone` had left."""
+        size_class = _size_class(gang, gone) if self._by_size else 0
         priority = gang.gang.priority if self._by_priority else 0
-        return priority, -standing, -gang.gang.created, _Reversed(gang.gang.uid)
+        return priority, -size_class, -gang.gang.created, _Reversed(gang.gang.uid)
 
     def update(self, gangs: dict[str, GangState]) -> None:
         """Put jobs that have given in their new place, and take those out that have nothing left."""
@@ -83,8 +86,8 @@ class _Reversed:
         return hash(self.text)
 
 
-def _standing(gang: GangState, gone: frozenset[int] | set[int]) -> int:
-    """Return 0 below the minimum, 1 exactly at it, 2 above."""
+def _size_class(gang: GangState, gone: frozenset[int] | set[int]) -> int:
+    """Return 0 for a job below its minimum, 1 exactly at it, 2 above: the more it has to spare, the sooner it gives."""
     counts = [(_left(leaf, gone), leaf.minimum) for leaf in pod_sets(gang)]
     if any(have < need for have, need in counts):
         return 0
@@ -147,6 +150,7 @@ class VictimLine:
         while place < len(line) and not self._is_untouched(line[place][1]):
             place += 1
         self._place[name] = place
+        # Entries of jobs that gave more since are out of date: a newer entry of the same job is in the heap.
         while again and (again[0][0] != self._order.key(again[0][1], self._gone) or not self._has_left(again[0][1])):
             heappop(again)
         if place == len(line) or (again and again[0][0] < line[place][0]):
