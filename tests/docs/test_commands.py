@@ -63,6 +63,7 @@ NOT_RUN = {
     "kubectl -n volcano-system scale deployment volcano-scheduler volcano-controllers --replicas 0": "needs a cluster",
     "phalanx run --scheduler-name volcano --config volcano-scheduler.conf": "needs a cluster",
     "phalanx run --scheduler-name volcano --controllers -volcano-job,-queue": "needs a cluster",
+    "phalanx run --scheduler-name kai-scheduler --profile kai": "needs a cluster",
     "phalanx run --scheduler-name phalanx": "needs a cluster",
     "phalanx run --config batch.yaml --scheduler-name batch --lease-name phalanx-batch": "needs a cluster",
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
