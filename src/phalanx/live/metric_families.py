@@ -73,13 +73,13 @@ class WriteFamilies:
             "phalanx_pods_scheduled_per_second", "Pods bound each second, on average over the last minute.", registry=registry
         )
         self.evictions = Counter(
-            "phalanx_evictions_total", "Pods that were told to go, by the action that chose them.", ["reason"], registry=registry
+            "phalanx_evictions_total", "Pods that were evicted, by the action that chose them.", ["reason"], registry=registry
         )
         self.victims = Histogram(
             "phalanx_preemption_victims", "Pods that go for one gang in one session.", buckets=VICTIMS, registry=registry
         )
         self.watch_events = Counter(
-            "phalanx_watch_events_total", "Changes heard from the API server, by kind and type.", ["kind", "type"],
+            "phalanx_watch_events_total", "Watch events received from the API server, by kind and type.", ["kind", "type"],
             registry=registry,
         )  # fmt: skip
 
