@@ -38,7 +38,10 @@ OTHER_FENCES = {"yaml", "json", "python", "text"}
 COPIED = ("examples", "Makefile", "pyproject.toml", "constraints.txt", "scripts")
 
 NOT_RUN = {
-    "kubectl get nodes,pods,podgroups,queues -A -o yaml > cluster.yaml": "needs a cluster",
+    "kubectl get -A -o yaml nodes,pods,podgroups.scheduling.volcano.sh,queues.scheduling.volcano.sh,"
+    "priorityclasses > cluster.yaml": "needs a cluster",
+    "kubectl get -A -o yaml nodes,pods,podgroups.scheduling.run.ai,queues.scheduling.run.ai,"
+    "priorityclasses > cluster.yaml": "needs a cluster",
     "kubectl get nodes,pods,podgroups,queues -A -o yaml | phalanx schedule -f -": "needs a cluster",
     "kubectl get nodes,pods -A -o yaml > cluster.yaml": "needs a cluster",
     "kubectl get configmap volcano-scheduler-configmap -n volcano-system -o yaml | phalanx config check -": "needs a cluster",

@@ -27,7 +27,7 @@ from phalanx.state.staleness import is_stale
 
 
 class AllocateAction:
-    """Places gangs on free room, or promises them room that is being released."""
+    """Places gangs on free room, or pipelines them onto room that is being released."""
 
     name = "allocate"
 
