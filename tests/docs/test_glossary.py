@@ -11,7 +11,8 @@ from phalanx import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted(ROOT.glob("examples/*/README.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *EXAMPLES]
 FIGURES = sorted((ROOT / "docs" / "figures").glob("*.svg"))
 TABLE = re.compile(r"^## Not used here\n.*?^\| --- \| --- \|\n(.*?)\n(?:\n|\Z)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^(`{3,})(?!\{).*?^\1$|`[^`\n]+`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)

@@ -167,7 +167,7 @@ def _figures(found: Mapping[str, Any]) -> dict[str, str]:
         "free but on partly used nodes": _percent(metrics["fragmentation"]),
         "gangs": f"{metrics['gangs']}: {metrics['finished']} finished, {metrics['waiting']} waiting",
         "pods evicted": f"{metrics['evictions']}, of {counted(metrics['evictedGangs'], 'gang')}",
-        "work begun anew": f"{metrics['lostWork'] / 3600:.{DIGITS}g} {resource} hours",
+        "restarted work": f"{metrics['lostWork'] / 3600:.{DIGITS}g} {resource} hours",
         "first arrival to last end": short_time(metrics["makespan"]), "sessions": str(metrics["sessions"]),
     }  # fmt: skip
 
@@ -207,7 +207,7 @@ MEASURES = (
     *(Measure(f"wait, {name}", ("wait", name), -1, "time") for name in ("mean", "p50", "p90", "p99", "max")),
     Measure("held", ("allocation",), 1, "part"), Measure("held by whole gangs", ("occupancy",), 1, "part"),
     Measure("free but on partly used nodes", ("fragmentation",), -1, "part"), Measure("pods evicted", ("evictions",), -1),
-    Measure("gangs evicted", ("evictedGangs",), -1), Measure("work begun anew", ("lostWork",), -1, "hours"),
+    Measure("gangs evicted", ("evictedGangs",), -1), Measure("restarted work", ("lostWork",), -1, "hours"),
     Measure("first arrival to last end", ("makespan",), -1, "time"), Measure("sessions", ("sessions",), 0),
 )  # fmt: skip
 
