@@ -33,7 +33,8 @@ def found_in(text: str) -> list[str]:
 
 def helps(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
     """Yield every command below this one with its help."""
-    context = click.Context(command, info_name=path)
+    # A command keeps the help option of the first context that asks for it, so the context has the settings of the command.
+    context = click.Context(command, info_name=path, **command.context_settings)
     yield path, command.get_help(context)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
