@@ -12,7 +12,7 @@ from phalanx.manifests.schema import defaults_of, rules_of
 
 HEAD = """# Rules and defaults
 
-`phalanx manifests crds` prints the CustomResourceDefinitions, and `phalanx manifests policies` the admission policies for rules that
+`phalanx manifests crds` prints the CRDs of all kinds, and `phalanx manifests policies` the admission policies for rules that
 a CRD cannot express. The API server evaluates both itself: there is no webhook that could fail. `phalanx up` and `phalanx simulate`
 reject the same objects with the same messages, and set the same defaults.
 
