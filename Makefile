@@ -8,13 +8,13 @@ RUNTIME := $(VENV)/.runtime-installed
 TOOLS := $(VENV)/.tools-installed
 
 TEST_WORKERS ?= auto
-CHECKS := check-format check-lint check-types check-imports check-dependencies check-spelling
+CHECKS := check-format check-lint check-types check-imports check-dependencies check-spelling check-changelog
 EXACT := src/phalanx/model/*,src/phalanx/placement/*,src/phalanx/state/*,src/phalanx/session/*
 # Keeps the lines of one check together; make before 4.0 cannot.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz bench clean
+.PHONY: help demo test check $(CHECKS) docs controlplane conformance browser fuzz bench changelog dist clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
@@ -31,8 +31,8 @@ test: $(TOOLS) controlplane  ## Run every check, build the documentation, run ev
 	$(BIN)/coverage report --include='$(EXACT)' --fail-under=95
 	@$(MAKE) --no-print-directory conformance
 
-check: $(TOOLS)  ## Check format, lint, types, import contracts, dependencies and spelling
-	@$(MAKE) --no-print-directory --keep-going --jobs=6 $(SYNC) $(CHECKS)
+check: $(TOOLS)  ## Check format, lint, types, import contracts, dependencies, spelling and changelog fragments
+	@$(MAKE) --no-print-directory --keep-going --jobs=7 $(SYNC) $(CHECKS)
 
 check-format: $(TOOLS)
 	$(BIN)/ruff format --check
@@ -56,6 +56,9 @@ check-dependencies: $(TOOLS)
 check-spelling: $(TOOLS)
 	$(BIN)/codespell
 
+check-changelog: $(TOOLS)
+	$(BIN)/towncrier build --draft > /dev/null
+
 docs: $(TOOLS)  ## Build the documentation into build/docs; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
 
@@ -77,6 +80,12 @@ fuzz: $(TOOLS)  ## Try the properties on examples that no run had before
 bench: $(RUNTIME)  ## Measure how fast sessions are decided on this machine
 	@$(BIN)/phalanx bench
 
+changelog: $(TOOLS)  ## Gather the fragments of changelog.d under the present version in CHANGELOG.md
+	$(BIN)/towncrier build --yes
+
+dist: $(RUNTIME)  ## Build the wheel and the source archive into dist
+	$(BIN)/python -m hatchling build --clean
+
 clean:  ## Remove .venv, caches and reports
 	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -85,8 +94,8 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; name one: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
-# The build backend is installed first, so that its version is the one in constraints.txt too.
-$(RUNTIME): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+# The build backend is installed first, so that its version is the one in constraints.txt too. Our own version is in __init__.py.
+$(RUNTIME): pyproject.toml constraints.txt $(wildcard src/phalanx/__init__.py) | $(VENV)/pyvenv.cfg
 	$(PIP) hatchling editables
 	$(PIP) --no-build-isolation --editable .
 	@touch $@

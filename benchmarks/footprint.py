@@ -24,6 +24,7 @@ from live import each
 from phalanx.dev.build import build
 from phalanx.dev.nodes import Machines
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import launch
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.credentials import Fixed, bearer
@@ -103,7 +104,7 @@ def measure(plane: ControlPlane) -> Footprint:
         "--lease-namespace=default", f"--http=127.0.0.1:{PORT}",
     ]  # fmt: skip
     begun = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=(plane.folder / "phalanx.log").open("a")) as process:
+    with launch(command, stdout=subprocess.DEVNULL, stderr=(plane.folder / "phalanx.log").open("a")) as process:
         try:
             while not is_ready():
                 time.sleep(0.1)

@@ -30,6 +30,7 @@ from phalanx.dev.build import build
 from phalanx.dev.commands import SCHEDULER
 from phalanx.dev.nodes import Machines
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import launch
 from phalanx.errors import Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, Document
 from phalanx.store.kube.client import Client
@@ -149,7 +150,7 @@ async def phalanx(client: Client, plane: ControlPlane, race: Race, namespace: st
     ]
 
     def start() -> Callable[[], None]:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=(plane.folder / "phalanx.log").open("a"))
+        process = launch(command, stdout=subprocess.DEVNULL, stderr=(plane.folder / "phalanx.log").open("a"))
 
         def stop() -> None:
             process.terminate()

@@ -4,6 +4,7 @@
     ├── ConfigError        a configuration file, profile or option is wrong
     ├── SnapshotError      an object of the cluster cannot be understood
     ├── TraceError         a file or a row of a recorded workload cannot be understood
+    ├── StuckError         everybody waits in virtual time, and nothing is planned that could wake somebody
     └── ClusterError       the API server refused or did not answer
         ├── Missing        there is no such object
         ├── Conflict       the object has changed since it was read: read it again
@@ -37,6 +38,10 @@ class SnapshotError(PhalanxError):
 
 class TraceError(PhalanxError):
     """A file or a row of a recorded workload cannot be understood; the message begins with its place, like "jobs.csv, line 17"."""
+
+
+class StuckError(PhalanxError):
+    """Everybody waits in virtual time, and nothing is planned that could wake somebody."""
 
 
 class ClusterError(PhalanxError):

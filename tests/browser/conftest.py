@@ -1,20 +1,23 @@
 """A browser for all tests here; without Chromium they are not collected (`make browser` installs it)."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from phalanx.dev.processes import launch
 from phalanx.sim.report import page
-from phalanx.sim.report_words import Result
-from tests.support.browser import Browser, Tab, chromium, running_browser
+from phalanx.sim.report_text import Result
+from tests.support.browser import Browser, Tab, browser_of, chromium, chromium_command
 
 collect_ignore_glob = [] if chromium() else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with running_browser(tmp_path_factory.mktemp("chromium")) as browser:
+    process = launch(chromium_command(tmp_path_factory.mktemp("chromium")), stderr=subprocess.PIPE)
+    with browser_of(process) as browser:
         yield browser
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from importlib.resources import files
 
-from phalanx.sim.report_words import duration, number
+from phalanx.sim.report_text import duration, number
 from tests.support import sim_results as results
 from tests.support.browser import Browser, Tab
 

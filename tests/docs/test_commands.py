@@ -28,7 +28,8 @@ from _pytest.mark import ParameterSet
 
 from phalanx.cli import ENTRIES_BY_NAME
 from phalanx.config.policies import policy_of
-from phalanx.dev.plane import stop_all
+from phalanx.dev.plane import ORDER
+from phalanx.dev.processes import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -56,7 +57,7 @@ NOT_RUN = {
     "helm upgrade phalanx deploy/chart -n phalanx-system --set serviceMonitor.enabled=true "
     "--set prometheusRule.enabled=true": "needs a cluster",
     "kubectl apply --server-side -k deploy/kustomize/base": "needs a cluster",
-    "phalanx manifests all --image registry.example.com/phalanx:0.1.0 | kubectl apply --server-side -f -": "needs a cluster",
+    "phalanx manifests all --image registry.example.com/phalanx:0.2.0 | kubectl apply --server-side -f -": "needs a cluster",
     "kubectl -n phalanx-system rollout status deployment/phalanx": "needs a cluster",
     "kubectl plugin list": "needs kubectl",
     "kubectl phalanx get gangs -A": "needs a cluster",
@@ -129,6 +130,18 @@ def title(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+STOP_LAB = """
+import signal, sys
+from pathlib import Path
+from phalanx.dev.processes import Process
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+signal.sigwait({signal.SIGTERM})
+for name in sys.argv[2:]:
+    Process(name, Path(sys.argv[1])).stop(signal.SIGKILL)
+"""
+"""Kills what `phalanx dev cluster up` has left running: it outlives its reader, and must not when the test is killed."""
+
+
 class Desk:
     """Where a reader sits: a copy of the project, with the program installed."""
 
@@ -139,7 +152,7 @@ class Desk:
         environment |= {"PATH": f"{folder}/.venv/bin:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
         environment |= {"XDG_RUNTIME_DIR": str(folder), "KUBECONFIG": str(folder / "none"), "NO_COLOR": "1"}
         self._environment = environment
-        self._beside: list[subprocess.Popen[str]] = []
+        self._beside = [launch([sys.executable, "-c", STOP_LAB, str(folder / "lab"), *ORDER[::-1]])]
 
     def __enter__(self) -> Self:
         return self
@@ -148,7 +161,6 @@ class Desk:
         for process in self._beside:
             process.terminate()
             process.communicate(timeout=PATIENCE_SECONDS)
-        stop_all(self._folder / "lab")
 
     def type(self, command: Command) -> None:
         """Run a command; it shows what it should and ends as it should."""
@@ -181,11 +193,10 @@ class Desk:
             assert first_missing([line], process.stdout.readline()) is None, line
 
     def _open(self, arguments: list[str]) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        return launch(
             arguments,
             cwd=self._folder,
             env=self._environment,
-            text=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of, profile_text
-from phalanx.dev.helm import rendered, run_helm
 from phalanx.manifests.admission_policies import policy_documents
 from phalanx.manifests.definitions import SETS, definition_documents
 from phalanx.manifests.deploy_files import KEEP
@@ -15,6 +14,7 @@ from phalanx.manifests.install import install_documents
 from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.monitoring import monitoring_documents
 from phalanx.manifests.roles import role_documents
+from tests.support.helm import rendered, run_helm
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "chart"
 SETTINGS = InstallSettings(config=profile_text(DEFAULT_PROFILE))

@@ -12,12 +12,14 @@ import pytest
 
 from phalanx.controllers.binder.reservation_pod import ACCOUNT, HOME, VISIBLE
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import launch
+from phalanx.dev.replicas import scheduling
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import InstallSettings
 from phalanx.model.kinds import Document
 from phalanx.testing import build
 from tests.support import kai_objects as kai
-from tests.support.live_site import Site, scheduling
+from tests.support.live_site import Site
 from tests.support.store_contract import Api
 
 pytestmark = pytest.mark.xdist_group("controlplane")
@@ -45,7 +47,7 @@ class Reservations:
     def __init__(self, plane: ControlPlane, site: Site) -> None:
         self._api, self._node = Api(site.connection, HOME), site.node("")
         self._config = plane.kubeconfig_of(HOME, ACCOUNT)
-        self._programs: list[subprocess.Popen[bytes]] = []
+        self._programs: list[subprocess.Popen[str]] = []
 
     def pods(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._api.read("pods").body["items"]
@@ -58,7 +60,7 @@ class Reservations:
         fields = {item["name"]: item["valueFrom"]["fieldRef"]["fieldPath"].split(".")[1] for item in container["env"]}
         told = {name: pod["metadata"][field] for name, field in fields.items()}
         command = [sys.executable, "-m", "phalanx", *container["args"], "--kubeconfig", str(self._config)]
-        self._programs.append(subprocess.Popen(command, env={**os.environ, **told, "NVIDIA_VISIBLE_DEVICES": device}))
+        self._programs.append(launch(command, env={**os.environ, **told, "NVIDIA_VISIBLE_DEVICES": device}))
 
     def end(self) -> None:
         for program in self._programs:

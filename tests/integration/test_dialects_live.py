@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.commands import SCHEDULER
+from phalanx.dev.layout import SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.programs import path_of
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
 from phalanx.testing import build
 from tests.support import coscheduling_gangs as sigs
 from tests.support import same_gang as speech
-from tests.support.live_site import Site, scheduling
+from tests.support.live_site import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 NAMES = ("phalanx", "volcano", "kai-scheduler", "koord-scheduler", "yunikorn")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.model.kinds import Document
@@ -149,11 +149,11 @@ def test_a_leader_that_slept_beyond_its_lease_sends_nothing_of_what_waits(plane:
     with sleeper.asleep():
         assert eventually(lambda: api.leader() == "other" and gang.bound(api) == gang.size)
         woken = time.monotonic()
-    assert eventually(lambda: "does not lead any more" in sleeper.said())
+    assert eventually(lambda: "does not lead any more" in sleeper.logged())
     time.sleep(2.0)
     late = [item for item in slow.seen if item.moment >= woken and item.method != "GET" and "/leases" not in item.path]
     assert [item for item in late if "/events" not in item.path] == []
-    assert "Traceback" not in sleeper.said()
+    assert "Traceback" not in sleeper.logged()
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def test_a_leader_whose_sessions_fail_says_so_and_lets_another_one_lead(
     assert eventually(lambda: first.ask("/livez")[0] == 500, seconds=SOON_SECONDS)
     assert "KeyError: 'nobody foresaw this'" in first.ask("/livez?verbose")[1]
     assert eventually(lambda: (api.leader(), gang.bound(api)) == ("second", gang.size), seconds=SOON_SECONDS)
-    assert first.said().count("Traceback") == 1
+    assert first.logged().count("Traceback") == 1
 
 
 # --- single answers ------------------------------------------------------------------------------------------------------

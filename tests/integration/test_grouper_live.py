@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support import operator_workloads as owners
-from tests.support.live_site import Site, scheduling
+from tests.support.live_site import Site
 from tests.support.operator_workloads import Group, Workload
 from tests.support.store_contract import eventually
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
-from phalanx.live.sessions import ARRIVAL_SECONDS
+from phalanx.dev.replicas import scheduling
+from phalanx.live.app import PACE
 from phalanx.model.kinds import Document
 from phalanx.testing import build
-from tests.support.live_site import Site, example, scheduling
+from tests.support.live_site import Site, example
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 JOBS, CRON_JOBS = "jobs.batch.volcano.sh", "cronjobs.batch.volcano.sh"
@@ -80,7 +81,7 @@ def test_a_job_that_is_admitted_first_gets_its_pods_at_once(site: Site) -> None:
     site.make([job("train", {})], "apply")
     site.await_phases("train-", {"Running": 3})
     (group,) = site.get(GROUPS)["items"]
-    assert max(map(made_at, site.pods())) - made_at(group) < ARRIVAL_SECONDS
+    assert max(map(made_at, site.pods())) - made_at(group) < PACE.arrival
 
 
 def test_the_group_of_a_job_counts_the_pods_that_run(site: Site) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from phalanx.dev.plane import ControlPlane
-from tests.support.live_site import Site, example, scheduling
+from phalanx.dev.replicas import scheduling
+from tests.support.live_site import Site, example
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS, REQUESTS = "podgroups.scheduling.run.ai", "scheduling.run.ai/v1alpha2:bindrequests"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.commands import SERVER
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
+from phalanx.dev.layout import SERVER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.dialects.bind_requests import FAILED_BINDS
@@ -93,7 +93,7 @@ def test_a_scheduler_finishes_its_work_after_an_outage(plane: ControlPlane, api:
     assert [scheduler.ask(path)[0] for path in ("/readyz", "/livez")] == [200, 200]
     whole = old.size + BIG + new.size
     assert whole - CONNECTIONS <= scheduled(scheduler) <= whole  # the answers to some were lost with the server
-    assert "Traceback" not in scheduler.said()
+    assert "Traceback" not in scheduler.logged()
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
-from tests.support.live_site import Site, scheduling
+from tests.support.live_site import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "podgroups.scheduling.volcano.sh"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SERVER
-from phalanx.dev.nodes import Machines
+from phalanx.dev.kwok_nodes import Machines
+from phalanx.dev.layout import CONTROLLERS, ETCD, KWOK, SERVER
 from phalanx.dev.plane import ControlPlane, running
 from phalanx.errors import PhalanxError
 from phalanx.manifests.admission_policies import policy_documents

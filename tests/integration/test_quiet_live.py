@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
-from tests.support.live_site import Site, scheduling
+from tests.support.live_site import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 GROUPS = "podgroups.scheduling.volcano.sh"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from phalanx.dev.helm import rendered
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from phalanx.manifests.install import FOLDER
 from tests.support import same_gang as speech
+from tests.support.helm import rendered
 from tests.support.http_api import connection_to
 from tests.support.live_gangs import Ranks
 from tests.support.store_contract import Api, eventually
@@ -112,7 +112,7 @@ def test_the_roles_are_enough_for_a_gang_of_each_dialect(dialect: str, plane: Co
     name = f"{dialect}-{secrets.token_hex(4)}"
     for document in speech.gang(dialect, name, tasks=2, cpu=1):
         plane.create([here(api, dict(document))])
-    assert eventually(lambda: phases(api, name) == ["Running"] * 2), scheduler.said()
+    assert eventually(lambda: phases(api, name) == ["Running"] * 2), scheduler.logged()
     assert eventually(lambda: bool(events(api, f"{name}-0", "Scheduled")))
 
 
@@ -152,4 +152,4 @@ def conditions(api: Api, pod: str) -> list[dict[str, Any]]:
 
 
 def test_nothing_was_forbidden(scheduler: Replica) -> None:
-    assert [line for line in scheduler.said().splitlines() if "forbidden" in line.lower() or "Traceback" in line] == []
+    assert [line for line in scheduler.logged().splitlines() if "forbidden" in line.lower() or "Traceback" in line] == []

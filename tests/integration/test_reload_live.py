@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phalanx.config.policies import profile_text
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from tests.support.http_api import connection_to

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
-from tests.support.live_site import Site, example, scheduling
+from tests.support.live_site import Site, example
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 NAMES = ("phalanx", "volcano", "kai-scheduler")

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.model.kinds import Document
 from phalanx.testing import build
-from tests.support.live_site import Site, scheduling
+from tests.support.live_site import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 NODES = {"batch": ("gpu-1", "gpu-2", "gpu-3"), "serving": ("gpu-4", "gpu-5")}

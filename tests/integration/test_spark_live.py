@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from phalanx.dev.plane import ControlPlane
+from phalanx.dev.replicas import scheduling
 from phalanx.testing import build
 from tests.support import pod_made_gangs as made
-from tests.support.live_site import Site, scheduling
+from tests.support.live_site import Site
 
 pytestmark = pytest.mark.xdist_group("controlplane")
 SCHEDULER = "--scheduler-name=yunikorn"

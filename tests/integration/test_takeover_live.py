@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from phalanx.dev.nodes import RACK, Machines
+from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from tests.support.bind_audit import BindAudit
@@ -103,4 +103,4 @@ def test_a_leader_that_is_told_to_end_hands_over_at_once(api: Api, pair: Pair) -
     assert pair.leader.stop() == 0
     assert eventually(lambda: api.leader() == pair.standby.name)
     assert time.monotonic() - begun < LEASE_SECONDS
-    assert "Traceback" not in pair.leader.said()
+    assert "Traceback" not in pair.leader.logged()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phalanx.dialects.convert import DIALECTS, converted
-from phalanx.dialects.convert.groups import Group, sort_out
+from phalanx.dialects.convert.groups import NeutralGang, sort_out
 from phalanx.testing import build
 from phalanx.testing.build import Document
 
@@ -44,7 +44,7 @@ def some_gang(random: Random) -> list[Document]:
     return [group, *(build.in_group("train", pod, role=role) for pod, (role, _) in zip(members, pods, strict=True))]
 
 
-def facts(group: Group) -> dict[str, Any]:
+def facts(group: NeutralGang) -> dict[str, Any]:
     return {
         "name": (group.namespace, group.name), "queue": group.queue, "minimum": group.min_member, "roles": dict(group.roles),
         "played": {str(member.document["metadata"]["name"]): _part(group, member.role) for member in group.members},
@@ -53,7 +53,7 @@ def facts(group: Group) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _part(group: Group, role: str) -> str:
+def _part(group: NeutralGang, role: str) -> str:
     """Return a role that counts for something."""
     return role if role in group.roles else ""
 

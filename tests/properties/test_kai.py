@@ -13,7 +13,8 @@ from phalanx.actions.kai.placement import Placer
 from phalanx.config.builtin import KAI_CATALOGUE
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
-from phalanx.explain.summary import gang_rows
+from phalanx.explain.gang_rows import gang_rows
+from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import is_evicted, next_tasks, pod_sets
 from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.model.resources import PODS
@@ -51,6 +52,12 @@ def decide(seed: int) -> tuple[Session, Decisions]:
     for name in session.policy.actions:
         KAI_CATALOGUE.actions[name]({}).run(session)
     return session, close_session(session)
+
+
+def shares_of(session: Session) -> FairShares:
+    shares = session.read_state(FairShares)
+    assert shares is not None
+    return shares
 
 
 def tasks_of(session: Session) -> list[TaskState]:
@@ -160,7 +167,7 @@ def test_consolidation_alone_takes_nobody_s_place(seed: int) -> None:
 @given(SEEDS)
 def test_no_limit_of_a_queue_is_exceeded_by_a_decision(seed: int) -> None:
     session, _ = decide(seed)
-    for name, share in session.instance("proportion").tree.by_name.items():
+    for name, share in shares_of(session).tree.by_name.items():
         before = session.decisions.queues[name]["allocated"]["gpu"]
         if share.limit[2] >= 0 and share.allocated[2] > before + CLOSE:
             assert share.allocated[2] <= share.limit[2] + CLOSE
@@ -171,7 +178,7 @@ def test_no_limit_of_a_queue_is_exceeded_by_a_decision(seed: int) -> None:
 def test_every_gang_that_waits_says_why(seed: int) -> None:
     session, decisions = decide(seed)
     for row in gang_rows(session.snapshot, decisions):
-        assert row.standing.has_minimum or row.why
+        assert row.status.has_minimum or row.why
         assert "admitted" not in row.why
 
 
@@ -231,7 +238,7 @@ def books(session: Session) -> list[Any]:
         [
             [(task.status, task.node, task.gpu_groups) for task in tasks_of(session)],
             [(gang.tally.counts, session.gang_key(gang)) for gang in session.gangs.values()],
-            [(share.allocated, share.allocated_nonpreemptible) for share in session.instance("proportion").tree.by_name.values()],
+            [(share.allocated, share.allocated_nonpreemptible) for share in shares_of(session).tree.by_name.values()],
             [devices.state_of(number) for number in range(len(session.snapshot.nodes))],
         ]
     )

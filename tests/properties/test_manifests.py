@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phalanx.dialects.kinds.reader import reader_of
 from phalanx.errors import Invalid
 from phalanx.manifests.definitions import DEFINITIONS, Definition
 from phalanx.manifests.schema import INT_OR_STRING, Schema
@@ -81,3 +83,19 @@ def test_defaults_are_filled_in_once_and_change_nothing_that_is_there(case: tupl
     whole = completed(definition.schema, document)
     assert completed(definition.schema, whole) == whole
     assert all(isinstance(text, str) for text in problems(definition.schema, whole))
+
+
+@given(CASES)
+def test_what_is_stored_can_be_read(case: tuple[Definition, dict[str, Any]]) -> None:
+    made = created(MemoryStore(lambda: 0.0), case[1])
+    if not isinstance(made, str):
+        msgspec.convert(made, reader_of(case[0].struct))
+
+
+@given(CASES)
+def test_a_default_means_to_who_reads_what_the_api_server_writes(case: tuple[Definition, dict[str, Any]]) -> None:
+    definition, document = case
+    whole, reader = completed(definition.schema, document), reader_of(definition.struct)
+    # Without the definition, a task needs all of its partitions.
+    if not problems(definition.schema, whole) and "partitionPolicy" not in str(document):
+        assert msgspec.convert(document, reader) == msgspec.convert(whole, reader)

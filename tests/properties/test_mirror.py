@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phalanx.model.kinds import POD
+from phalanx.model.watch_event import ADDED, DELETED, WatchEvent
 from phalanx.store.kube.mirror import Mirror
-from phalanx.store.watch_history import ADDED, DELETED, Event
 
 OWNERS = ("job-0", "job-1")
 Place = tuple[str, str]
@@ -61,7 +61,7 @@ STEPS = st.tuples(st.sampled_from(WORDS), PLACES, st.sampled_from([[], ["job-0"]
 def test_a_mirror_says_what_the_server_has(steps: list[tuple[str, Place, list[str]]]) -> None:
     cluster, mirror, followed = Cluster(), Mirror(lambda: 0.0), dict[str, str]()
 
-    def follow(event: Event) -> None:
+    def follow(event: WatchEvent) -> None:
         """Whoever only listens never hears of a beginning twice, or of an end without one."""
         uid = event.object["metadata"]["uid"]
         assert (event.type == ADDED) == (uid not in followed)

@@ -97,7 +97,7 @@ def answer_to(objects: list[Document], policy: Policy) -> dict[str, Any]:
     for item in objects:
         assert cluster.put(item)
     snapshot = cluster.snapshot(kai_chance.NOW)
-    return answer(snapshot, run_cycle(snapshot, policy, catalogue_of(policy.family)))
+    return answer(snapshot, run_cycle(snapshot, policy, catalogue_of(policy.catalogue)))
 
 
 def renamed(answer: dict[str, Any]) -> Any:

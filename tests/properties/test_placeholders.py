@@ -13,8 +13,8 @@ from phalanx.controllers.placeholders import is_placeholder
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.pods import REPLACES
 from phalanx.model.kinds import POD, Document
+from phalanx.model.watch_event import WatchEvent
 from phalanx.sim.world import World
-from phalanx.store.watch_history import Event
 from phalanx.testing import build
 from tests.support import pod_made_gangs as made
 from tests.support import sim_worlds as worlds
@@ -100,7 +100,7 @@ def test_nodes_are_never_too_full_and_no_placeholder_is_replaced_twice(trace: Tr
     assert found.recorder.evictions == []
 
 
-def the_books_are_right(event: Event, found: World) -> None:
+def the_books_are_right(event: WatchEvent, found: World) -> None:
     pods = list(found.store.items(POD))
     running = Counter(pod["spec"].get("nodeName", "") for pod in pods if pod["status"]["phase"] in ("Pending", "Running"))
     sizes = {name: count for name, count in running.items() if name and not is_busy(name, pods)}

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phalanx.controllers.quarantine import RefusalController
+from phalanx.controllers.quarantine import QuarantineController
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KUEUE_GROUP
 from phalanx.dialects.kueue import TOTAL_COUNT
@@ -74,7 +74,7 @@ def truth(stage: Stage) -> dict[str, str]:
 @settings(deadline=None, max_examples=150)
 @given(st.integers(0, 2**40))
 def test_objects_say_what_a_fresh_reading_of_everything_says(seed: int) -> None:
-    random, stage = Random(seed), Stage(RefusalController())
+    random, stage = Random(seed), Stage(QuarantineController())
     for moment in range(random.randint(1, 12)):
         document = random.choice([some_group, some_pod, some_pod])(random)
         meta = document["metadata"]

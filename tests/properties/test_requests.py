@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from phalanx.cli.batch import answer_line
+from phalanx.cli.schedule_batch import answer_line
 from phalanx.testing import build
 from phalanx.testing.build import Document
 from tests.support import random_clusters as chance

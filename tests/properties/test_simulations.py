@@ -16,7 +16,7 @@ from phalanx.sim.recorder import Recorder
 from phalanx.sim.result import Run, result
 from phalanx.sim.scenario import Failure, NodeEvent, Scenario
 from phalanx.sim.settings import Delays, Settings, Span
-from phalanx.sim.setup import cast, set_stage
+from phalanx.sim.setup import set_stage
 from phalanx.sim.world import World
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
@@ -87,9 +87,12 @@ def objects(case: Case) -> list[Any]:
 def world_of(case: Case, profile: str) -> World:
     policy = policy_of_profile(profile)
     world = World(
-        Profile(policy, catalogue_of(policy.family)), settings=case.settings, seed=case.seed, is_solo=profile == "default-scheduler"
+        Profile(policy, catalogue_of(policy.catalogue)),
+        settings=case.settings,
+        seed=case.seed,
+        is_solo=profile == "default-scheduler",
     )
-    set_stage(world, cast(objects(case)), Scenario(nodes=case.nodes, failures=case.failures))
+    set_stage(world, worlds.parts(objects(case)), Scenario(nodes=case.nodes, failures=case.failures))
     return world
 
 
@@ -126,7 +129,7 @@ def test_no_gang_gets_places_below_its_minimum(case: Case, profile: str) -> None
             there = sum(bool(task.node) or task.status.name == "SUCCEEDED" for task in members)
             assert there + count >= snapshot.gangs[key].min_member
 
-    world.scheduling.decided.append(check)
+    world.loop.decided.append(check)
     play(world, 6 * HOURS, lambda moment: moment)
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD
+from phalanx.model.watch_event import DELETED
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import EVERYTHING, Selection, selection
-from phalanx.store.watch_history import DELETED
 
 Step = Callable[[MemoryStore], object]
 SELECTIONS = [EVERYTHING, selection(labels="colour=red"), selection(labels="colour!=red"), selection(fields="spec.nodeName=")]
@@ -83,8 +83,8 @@ def test_the_parts_of_a_list_make_the_list_that_was_there_at_first(
     found = list(page.items)
     for todo in between:
         go(store, todo)
-        if page.goes_on:
-            page = store.page(POD, chosen, limit=limit, goes_on=page.goes_on)
+        if page.continue_token:
+            page = store.page(POD, chosen, limit=limit, continue_token=page.continue_token)
             found += page.items
     assert found == whole
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from phalanx.config.builtin import catalogue_of
 from phalanx.controllers.controller import Key, Result, View
-from phalanx.controllers.volcano_job.controller import VolcanoJobs
-from phalanx.controllers.volcano_job.job import JOB, Action, Phase
+from phalanx.controllers.volcano_job.controller import VolcanoJobController
+from phalanx.controllers.volcano_job.job import JOB, JobAction, JobPhase
 from phalanx.errors import ClusterError, Invalid
 from phalanx.model.kinds import POD, Document, Kind
 from phalanx.session.cycle import Profile
@@ -18,7 +18,7 @@ from phalanx.sim.world import World
 from phalanx.testing import build
 from tests.support import volcano_jobs as jobs
 
-ACTIONS = [action for action in Action if action not in (Action.SYNC, Action.ENQUEUE)]
+ACTIONS = [action for action in JobAction if action not in (JobAction.SYNC, JobAction.ENQUEUE)]
 COMMANDS = ("AbortJob", "ResumeJob", "RestartJob", "TerminateJob", "CompleteJob")
 EVENTS = ("PodFailed", "PodEvicted", "Unknown", "TaskCompleted", "TaskFailed", "*")
 NO_ADMISSION = "allocate, backfill"
@@ -27,9 +27,9 @@ NO_ADMISSION = "allocate, backfill"
 class Crashing:
     """The controller of Jobs, of which some looks end in the middle of their writes."""
 
-    name, watches, brings_back = VolcanoJobs.name, VolcanoJobs.watches, VolcanoJobs.brings_back
+    name, watches, brings_back = VolcanoJobController.name, VolcanoJobController.watches, VolcanoJobController.brings_back
 
-    def __init__(self, inner: VolcanoJobs, crashes: Iterable[int | None]) -> None:
+    def __init__(self, inner: VolcanoJobController, crashes: Iterable[int | None]) -> None:
         self._inner, self._crashes = inner, iter(crashes)
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
@@ -97,10 +97,10 @@ def do(world: World, deed: tuple[int, str, int, str], number: int) -> None:
 
 def settled(
     job: dict[str, Any], acts: list[tuple[int, str, int, str]], crashes: list[int | None], actions: str
-) -> tuple[World, VolcanoJobs]:
+) -> tuple[World, VolcanoJobController]:
     policy = build.policy(actions=actions)
-    controller = VolcanoJobs(pair_for, has_admission=policy.has_admission)
-    world = World(Profile(policy, catalogue_of(policy.family)), controllers=[Crashing(controller, crashes)])
+    controller = VolcanoJobController(pair_for, has_admission=policy.has_admission)
+    world = World(Profile(policy, catalogue_of(policy.catalogue)), controllers=[Crashing(controller, crashes)])
     world.load([*(build.node(f"node-{number}", cpu=4) for number in range(3)), build.queue("default")])
     try:
         world.store.create(job)
@@ -133,13 +133,13 @@ def test_a_job_settles_and_its_status_is_true(
     assert list(controller.reconcile(world.store, Key("default", "job")).writes) == []
     found = world.store.get(JOB, "default", "job")
     status, pods = found["status"], world.store.items(POD)
-    phase = Phase(status["state"]["phase"])
-    assert phase in (Phase.PENDING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED, Phase.ABORTED)
+    phase = JobPhase(status["state"]["phase"])
+    assert phase in (JobPhase.PENDING, JobPhase.RUNNING, JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMINATED, JobPhase.ABORTED)
     assert status["retryCount"] <= found["spec"]["maxRetry"]
     assert status["terminating"] == 0
     for name in ("pending", "running", "succeeded", "failed"):
         assert status[name] == sum(pod["status"]["phase"].lower() == name for pod in pods), name
-    if phase in (Phase.PENDING, Phase.RUNNING):
+    if phase in (JobPhase.PENDING, JobPhase.RUNNING):
         names = [f"job-{task['name']}-{index}" for task in found["spec"]["tasks"] for index in range(task["replicas"])]
         assert {pod["metadata"]["name"] for pod in pods} <= set(names)
         assert {pod["metadata"]["annotations"]["volcano.sh/job-version"] for pod in pods} <= {str(status["version"])}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from phalanx.model.resources import PODS, amount_of
 from phalanx.sim.generate import generate
-from phalanx.sim.workload import Gang, Machine, Workload
+from phalanx.sim.workload import Machine, Workload, WorkloadGang
 
 GPU = "nvidia.com/gpu"
 SETTINGS = st.fixed_dictionaries(
@@ -26,7 +26,7 @@ SETTINGS = st.fixed_dictionaries(
 )
 
 
-def gpu_seconds(gang: Gang) -> float:
+def gpu_seconds(gang: WorkloadGang) -> float:
     return gang.duration * sum(part.tasks * int(part.request[GPU]) for part in gang.parts)
 
 
@@ -34,7 +34,7 @@ def tasks_per_node(machine: Machine, request: dict[str, str]) -> int:
     return min(amount_of(name, machine.offers[name]) // amount_of(name, asked) for name, asked in request.items())
 
 
-def fits(gang: Gang, workload: Workload) -> bool:
+def fits(gang: WorkloadGang, workload: Workload) -> bool:
     """Tell whether the empty cluster holds the gang, whose tasks are all alike, on nodes that are all alike."""
     (part,) = gang.parts
     return part.tasks <= len(workload.machines) * tasks_per_node(workload.machines[0], {**part.request, PODS: "1"})

@@ -212,7 +212,7 @@ def mend(found: World, fault: Fault) -> None:
 def test_it_is_told_what_to_write_and_everybody_else_runs_and_mended_it_starts(fault: Fault) -> None:
     found = speech.cluster(nodes=2, gpus=8)
     told: list[RecordEvent] = []
-    found.controllers.pen.told.append(told.append)
+    found.on_event(told.append)
     stranger = "native" if fault.dialect == "volcano" else "volcano"
     healthy = [*speech.gang(fault.dialect, "fine", tasks=2, gpus=1), *speech.gang(stranger, "other", tasks=2, gpus=1)]
     objects = [*fault.beside, *broken(fault), *healthy]
@@ -237,7 +237,7 @@ def test_it_is_told_what_to_write_and_everybody_else_runs_and_mended_it_starts(f
 def test_a_volcano_job_that_needs_more_pods_than_it_has_replicas_is_refused_alone_and_starts_when_it_is_mended() -> None:
     found = speech.cluster(nodes=2, gpus=8)
     told: list[RecordEvent] = []
-    found.controllers.pen.told.append(told.append)
+    found.on_event(told.append)
     found.load([jobs.job("train", jobs.task("worker", 3, gpus=1), minAvailable=4)])
     found.submit([[jobs.job("fine", jobs.task("worker", 2, gpus=1))]])
     worlds.run(found, 60)

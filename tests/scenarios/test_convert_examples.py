@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from phalanx.cli import main
 from phalanx.dialects.convert import DIALECTS
-from phalanx.dialects.convert.groups import Group, sort_out
+from phalanx.dialects.convert.groups import NeutralGang, sort_out
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "role-minima"
 WITH_ROLES = ("volcano", "kai", "koordinator", "yunikorn")
@@ -28,7 +28,7 @@ def said_in(dialect: str) -> str:
     return found
 
 
-def the_gang(text: str) -> Group:
+def the_gang(text: str) -> NeutralGang:
     (group,) = sort_out([item for item in yaml.safe_load_all(text) if item]).groups
     return group
 

@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
+from phalanx.dev.processes import launch
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "extender"
 
@@ -20,7 +21,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "extender"
 def address() -> Iterator[str]:
     """Start the example's process on a free port."""
     command = [sys.executable, str(FOLDER / "server.py"), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with launch(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         yield server.stdout.readline().split()[-1]
         server.terminate()

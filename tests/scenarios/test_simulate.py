@@ -16,6 +16,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
+from phalanx.dev.processes import launch
 from phalanx.sim.traces import FORMATS
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
@@ -197,7 +198,7 @@ def test_two_scenarios_or_none_in_the_file_that_was_named_are_refused(folder: Pa
 def started(*arguments: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "phalanx", "simulate", *arguments]
-    return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return launch(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 @pytest.mark.parametrize("speed", ["1x", "max"])

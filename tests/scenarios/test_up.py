@@ -14,6 +14,7 @@ from typing import IO
 
 import pytest
 
+from phalanx.dev.processes import launch
 from phalanx.testing import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,12 +35,14 @@ class Site:
 
     def up(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a cluster; return when it says that it is there."""
-        process = subprocess.Popen(
-            [*PHALANX, "up", *arguments], cwd=ROOT, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        process = self.start("up", *arguments)
         self._started.append(process)
         assert " at http://127.0.0.1:" in _stream(process.stdout).readline(), _stream(process.stderr).read()
         return process
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command and leave it to the test to end it."""
+        return launch([*PHALANX, *arguments], cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, *arguments: str) -> Run:
         """Run a command to its end."""
@@ -192,11 +195,7 @@ def test_the_address_is_taken_back_at_the_end(site: Site) -> None:
 
 def test_a_watch_shows_changes_until_it_is_interrupted(site: Site) -> None:
     site.up("--nodes", "1")
-    arguments = [*PHALANX, "get", "namespaces", "-w"]
-    watch = subprocess.Popen(
-        arguments, cwd=ROOT, env=site.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells let what they start with & ignore it
-    )  # fmt: skip
+    watch = site.start("get", "namespaces", "-w")
     lines = _stream(watch.stdout)
     while not lines.readline().startswith("kube-system"):
         pass

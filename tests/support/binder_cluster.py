@@ -16,13 +16,13 @@ from phalanx.controllers.binder.reservation_pod import HOME
 from phalanx.controllers.controller import Controller
 from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import BIND_REQUEST, NODE, POD, Document
+from phalanx.model.watch_event import WatchEvent
 from phalanx.sim.claim_controller import ClaimKeeping
 from phalanx.sim.device_plugins import Devices
 from phalanx.sim.faults import Faults
 from phalanx.sim.kubelets import Kubelets
-from phalanx.sim.replacement_pods import Comebacks
+from phalanx.sim.replacement_pods import ReplacementPods
 from phalanx.sim.settings import Settings
-from phalanx.store.watch_history import Event
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support.controller_store import Stage
@@ -35,17 +35,17 @@ class BindStage(Stage):
         """Begin without pods."""
         super().__init__(*(controllers or (Binder(), GpuReservations())))
         settings = Settings()
-        kubelets = Kubelets(self.store, self.kernel, settings, Random(0))
-        Devices(self.store, self.kernel)
-        ClaimKeeping(self.store, self.kernel)
+        kubelets = Kubelets(self.store, self.time, settings, Random(0))
+        Devices(self.store, self.time)
+        ClaimKeeping(self.store, self.time)
         self.make(*home_documents({}))
-        self.faults = Faults(self.store, kubelets, Comebacks(self.store, self.kernel, settings, lambda pod: True))
+        self.faults = Faults(self.store, kubelets, ReplacementPods(self.store, self.time, settings, lambda pod: True))
         self.binds: list[str] = []
         """Pods that were given a node, each time they were."""
         self.store.listen(self._hear)
         self.make(*(build.node(f"node-{number}", cpu=64, gpus=4) for number in range(nodes)))
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         had_node = event.before is not None and event.before["spec"].get("nodeName") if event.kind is POD else True
         if not had_node and event.object["spec"].get("nodeName") and event.object["metadata"]["namespace"] != HOME:
             self.binds.append(event.object["metadata"]["name"])

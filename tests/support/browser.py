@@ -34,11 +34,15 @@ def chromium() -> str | None:
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
 
 
+def chromium_command(folder: Path) -> list[str]:
+    """Return how to start Chromium with its own files in a folder; on its standard error it says where it listens."""
+    return [chromium() or PROGRAMS[0], *_FLAGS, f"--user-data-dir={folder}"]
+
+
 @contextmanager
-def running_browser(folder: Path) -> Iterator["Browser"]:
-    """Run Chromium, with its own files in a folder."""
-    command = [chromium() or PROGRAMS[0], *_FLAGS, f"--user-data-dir={folder}"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, asyncio.Runner() as runner:
+def browser_of(process: subprocess.Popen[str]) -> Iterator["Browser"]:
+    """Talk to a Chromium that has just been started, and end it."""
+    with process, asyncio.Runner() as runner:
         try:
             browser = Browser(runner)
             runner.run(browser.connect(_address(process)))

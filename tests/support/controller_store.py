@@ -10,8 +10,9 @@ from typing import Any
 
 from phalanx.controllers.controller import Controller, Key, Patient, RecordEvent, Write
 from phalanx.model.kinds import Document, Kind
-from phalanx.sim.controlling import Controllers
-from phalanx.sim.event_queue import Kernel
+from phalanx.scheduling.controllers import ControllerRunner
+from phalanx.sim.store_port import StorePort
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.store.memory import MemoryStore
 
 START = 1_767_225_600.0
@@ -23,11 +24,15 @@ class Stage:
 
     def __init__(self, *controllers: Controller, start: float = START) -> None:
         """Begin with an empty cluster."""
-        self.kernel, self.start, self._asked = Kernel(start), start, controllers
-        self.store = MemoryStore(lambda: self.kernel.now)
+        self.time, self.start, self._asked = VirtualTime(start), start, controllers
+        self.store = MemoryStore(lambda: self.time.now)
         self.problems: list[str] = []
         self.told: list[RecordEvent] = []
-        Controllers(self.store, self.kernel, controllers, self.problems).pen.told.append(self.told.append)
+        port = StorePort(self.store, self.time, Rank.CONTROLLER)
+        port.recorded.append(self.told.append)
+        runner = ControllerRunner(port, controllers, report=self.problems.append)
+        self.store.listen(lambda event: runner.notice(event.kind, event.object))
+        runner.start()
 
     def make(self, *documents: Document) -> Document:
         """Load objects as they are; return the last."""
@@ -39,7 +44,7 @@ class Stage:
 
     def run(self, seconds: float) -> None:
         """Let time pass until so many seconds after the start."""
-        self.kernel.advance(self.start + seconds)
+        self.time.advance(self.start + seconds)
 
     def names(self, kind: Kind) -> list[str]:
         """Return the names of the objects of a kind."""

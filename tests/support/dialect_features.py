@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.controllers.controller import RecordEvent
 from phalanx.dialects import gates, koordinator, kueue, yunikorn
-from phalanx.explain.event_text import gang_events
+from phalanx.explain.events import gang_events
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.sim.world import World
 from phalanx.store.patches import MERGE, patched
@@ -215,8 +215,8 @@ def has_backoff(dialect: str) -> bool:
 def _listened_to(**more: Any) -> tuple[World, list[str]]:
     """Return a world, and the reasons of all events that are told in it."""
     world, told = speech.cluster(**more), list[str]()
-    world.controllers.pen.told.append(lambda event: told.append(event.reason))
-    world.scheduling.decided.append(lambda _, decisions: told.extend(item.reason for item in gang_events(decisions)))
+    world.on_event(lambda event: told.append(event.reason))
+    world.loop.decided.append(lambda _, decisions: told.extend(item.reason for item in gang_events(decisions)))
     return world, told
 
 
@@ -284,7 +284,7 @@ def writes_events(dialect: str) -> bool:
 
 def _short_of_pods(dialect: str) -> tuple[World, list[RecordEvent]]:
     world, told = speech.cluster(nodes=1, gpus=4), list[RecordEvent]()
-    world.controllers.pen.told.append(told.append)
+    world.on_event(told.append)
     worlds.submit(world, speech.gang(dialect, "train", tasks=2, min_member=3, gpus=1))
     worlds.run(world, 1)
     return world, told

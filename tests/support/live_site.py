@@ -10,16 +10,12 @@ what a test before has left may take a while to go.
 
 import json
 import secrets
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import yaml
 
-from phalanx.errors import PhalanxError
 from phalanx.model.kinds import Document
 from tests.support.http_api import connection_to
 from tests.support.store_contract import Api, eventually
@@ -28,8 +24,6 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PLAYED = {"kwok.x-k8s.io/node": "fake"}
 """The annotation of nodes that kwok plays."""
 HOSTNAME = "kubernetes.io/hostname"
-STOP_SECONDS = 20.0
-LAST_LINES = 30
 WITHOUT_NAMESPACE = frozenset(
     {
         "Node",
@@ -58,23 +52,6 @@ class Plane(Protocol):
     def kubectl(self, *arguments: str, text: str = "") -> str:
         """Run kubectl with some input and return what it prints."""
         ...
-
-
-@contextmanager
-def scheduling(plane: Plane, folder: Path, *flags: str) -> Iterator[Path]:
-    """Run `phalanx run` beside the block and yield its log; it has to live until the end, and to end in order."""
-    log = folder / "phalanx.log"
-    command = [sys.executable, "-m", "phalanx", "run", f"--kubeconfig={plane.kubeconfig}", "--no-leader-elect", *flags]
-    with log.open("ab") as file, subprocess.Popen(command, stdout=file, stderr=file) as process:
-        try:
-            yield log
-            code = process.poll()
-        finally:
-            process.terminate()
-            left = process.wait(STOP_SECONDS)
-    if (code, left) != (None, 0):
-        end = "\n".join(log.read_text().splitlines()[-LAST_LINES:])
-        raise PhalanxError(f"phalanx run ended with {code if code is not None else left}; the end of {log}:\n{end}")
 
 
 def example(name: str, *files: str) -> list[Document]:

@@ -4,7 +4,7 @@ from random import Random
 from statistics import mean, quantiles
 from typing import Any
 
-from phalanx.sim.report_words import Result
+from phalanx.sim.report_text import Result
 
 Gang = dict[str, Any]  # plain data, as in a result
 SESSION_SECONDS = 10.0

@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.config.builtin import catalogue_of
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import POD, Document
 from phalanx.model.task import GangKey
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
-from phalanx.sim.event_queue import Kernel
 from phalanx.sim.recorder import GangRecord
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.settings import Settings
+from phalanx.sim.setup import Cast, cast
+from phalanx.sim.virtual_time import VirtualTime
 from phalanx.sim.world import World
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
@@ -26,9 +28,17 @@ def world(*, nodes: int = 3, policy: Policy | None = None, settings: Settings | 
     """Return a world with equal nodes ``node-0`` and so on; `more` is what nodes offer, and what a world takes besides."""
     own = {name: more.pop(name) for name in ("seed", "is_solo", "controllers", "gates", "start") if name in more}
     chosen = policy or build.policy()
-    found = World(Profile(chosen, catalogue_of(chosen.family)), settings=settings, **own)
+    found = World(Profile(chosen, catalogue_of(chosen.catalogue)), settings=settings, **own)
     found.load([*(build.node(f"node-{number}", **more) for number in range(nodes)), build.queue("default")])
     return found
+
+
+def parts(documents: Sequence[Document]) -> Cast:
+    """Return the parts that objects play."""
+    cluster = ObjectCluster()
+    for document in documents:
+        cluster.put(document)
+    return cast(documents, cluster)
 
 
 def gang(name: str, *, duration: str = "", **more: Any) -> list[Document]:
@@ -56,10 +66,10 @@ def phases(store: MemoryStore) -> dict[str, str]:
     }
 
 
-def store(now: float = 1000.0) -> tuple[MemoryStore, Kernel]:
-    """Return an empty store and the kernel that is its clock."""
-    kernel = Kernel(now)
-    return MemoryStore(lambda: kernel.now), kernel
+def store(now: float = 1000.0) -> tuple[MemoryStore, VirtualTime]:
+    """Return an empty store and the time that is its clock."""
+    time = VirtualTime(now)
+    return MemoryStore(lambda: time.now), time
 
 
 def record(world: World, gang: str) -> GangRecord:

@@ -11,8 +11,8 @@ from typing import Any
 
 from phalanx.config.builtin import catalogue_of
 from phalanx.controllers.controller import Create, Delete, Key, Patch, RecordEvent
-from phalanx.controllers.volcano_job.controller import VolcanoJobs
-from phalanx.controllers.volcano_job.job import COMMAND, JOB, Job
+from phalanx.controllers.volcano_job.controller import VolcanoJobController
+from phalanx.controllers.volcano_job.job import COMMAND, JOB, ParsedJob
 from phalanx.controllers.volcano_job.parse import read_job
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
@@ -41,7 +41,7 @@ def job(name: str, *tasks: dict[str, Any], annotations: dict[str, str] | None = 
     return {"apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": meta, "spec": {"tasks": list(tasks), **spec}}
 
 
-def read(name: str, *tasks: dict[str, Any], **spec: Any) -> Job:
+def read(name: str, *tasks: dict[str, Any], **spec: Any) -> ParsedJob:
     """Return a Job as the controller reads it, with the uid u-1."""
     document = job(name, *tasks, **spec)
     return read_job({**document, "metadata": {**document["metadata"], "uid": "u-1"}})
@@ -64,7 +64,7 @@ class Ward:
     """A world with the controller of Jobs, and short words for what one asks about it."""
 
     world: World
-    controller: VolcanoJobs
+    controller: VolcanoJobController
     told: list[RecordEvent] = field(default_factory=list)
 
     def submit(self, *documents: Document) -> None:
@@ -118,9 +118,9 @@ class Ward:
 def ward(chosen: Policy | None = None, *, nodes: int = 4, make_pair: MakePair = pair_for, **offers: Any) -> Ward:
     """Return a world with equal nodes and a queue, in which Jobs are kept."""
     profile = chosen or build.policy()
-    controller = VolcanoJobs(make_pair, has_admission=profile.has_admission)
-    world = World(Profile(profile, catalogue_of(profile.family)), controllers=[controller])
+    controller = VolcanoJobController(make_pair, has_admission=profile.has_admission)
+    world = World(Profile(profile, catalogue_of(profile.catalogue)), controllers=[controller])
     world.load([*(build.node(f"node-{number}", **offers) for number in range(nodes)), build.queue("default")])
     found = Ward(world, controller)
-    world.controllers.pen.told.append(found.told.append)
+    world.on_event(found.told.append)
     return found

@@ -60,7 +60,7 @@ def cluster_of(nodes: int, policy: Policy, *queues: Document) -> Cluster:
 
 def test_a_calm_gang_takes_free_room_but_asks_nobody_to_go() -> None:
     cluster = cluster_of(3, FEWEST).submit(running("meek", ["node-0", "node-1"], minimum=2), urgent(2))
-    snapshot, catalogue = cluster.objects.snapshot(0.0), catalogue_of(FEWEST.family)
+    snapshot, catalogue = cluster.objects.snapshot(0.0), catalogue_of(FEWEST.catalogue)
     calm = replace(snapshot, calm=frozenset({GangKey("default/urgent")}))
     assert run_cycle(snapshot, FEWEST, catalogue).evictions
     assert not run_cycle(calm, FEWEST, catalogue).evictions

@@ -15,8 +15,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.run import Options, _chosen
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.cli.run import RunOptions, _chosen
+from phalanx.controllers.jobflow import JobTemplateController
+from phalanx.dev.processes import launch
 from phalanx.sim.sshkeys import pair_for
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
@@ -116,7 +117,7 @@ def test_a_broken_configuration_is_told_with_its_place(kubeconfig: Path, tmp_pat
     ("typed", "host", "port"), [(":8080", "0.0.0.0", 8080), ("127.0.0.1:0", "127.0.0.1", 0), ("[::1]:9", "::1", 9)]
 )
 def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> None:
-    address = Options(
+    address = RunOptions(
         None, None, None, None, ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
         http=typed, verbosity=0, log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(), pod_events=True,
         reservation_image=None, placeholder_image=None,
@@ -148,7 +149,7 @@ def test_help_shows_examples_and_every_option() -> None:
 def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run it beside the test; its log goes to a file."""
     with log.open("w") as stream:
-        process = subprocess.Popen([sys.executable, "-m", "phalanx", "run", *arguments], stderr=stream, text=True)
+        process = launch([sys.executable, "-m", "phalanx", "run", *arguments], stderr=stream)
         try:
             yield process
         finally:

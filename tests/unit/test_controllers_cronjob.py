@@ -35,7 +35,7 @@ def stage(document: dict[str, Any]) -> Stage:
 
 def end(found: Stage, job: str, phase: str = "Completed") -> None:
     found.set_status(VOLCANO_JOB, job, {"state": {"phase": phase, "lastTransitionTime": "2026-01-01T00:12:00Z"}})
-    found.run(found.kernel.now - found.start)
+    found.run(found.time.now - found.start)
 
 
 def at(minutes: int) -> str:
@@ -103,7 +103,7 @@ def test_what_is_too_late_is_left_out() -> None:
 def test_a_suspended_schedule_makes_nothing_and_goes_on_later() -> None:
     found = stage(cron_job(suspend=True))
     found.run(25 * MINUTE)
-    assert (found.names(VOLCANO_JOB), found.kernel.next_time()) == ([], None)
+    assert (found.names(VOLCANO_JOB), found.time.next_time()) == ([], None)
     found.store.patch(VOLCANO_CRON_JOB, "default", "nightly", {"spec": {"suspend": False}})
     found.run(31 * MINUTE)
     assert found.names(VOLCANO_JOB) == [at(20), at(30)]

@@ -13,6 +13,7 @@ from phalanx.model.kinds import NODE, POD, Document
 from phalanx.model.merging import merged
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.scheduling.gates import GatePlanner
+from phalanx.session.cycle import Profile
 from phalanx.sim.world import World
 from phalanx.testing import build
 from tests.support import gated_gangs as gates
@@ -190,9 +191,9 @@ def test_the_pods_of_a_plan_that_was_begun_are_not_planned_anew(order: tuple[int
 def test_a_plan_is_not_written_on_a_pod_that_has_changed_since() -> None:
     found = gates.world(nodes=1, gpus=1, gates=None)
     found.submit([gates.gang("a", 1, gpus=1)])
-    planner = GatePlanner(build.policy(), CATALOGUE, found.store.everything)
+    planner = GatePlanner(Profile(build.policy(), CATALOGUE), found.store.everything)
     pod = found.store.get(POD, "default", "a-0")
-    planner.hear(POD, pod, is_gone=False)
+    planner.notice(POD, pod, is_gone=False)
     (write,) = planner.plan(found.now)
     found.store.patch(POD, "default", "a-0", {"metadata": {"labels": {"by": "somebody"}}})
     with pytest.raises(Conflict):

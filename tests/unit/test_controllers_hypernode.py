@@ -33,7 +33,7 @@ def members(found: Stage) -> dict[str, list[str]]:
 def relabel(found: Stage, name: str, **labels: str | None) -> None:
     own = {{"leaf": LEAF, "spine": SPINE}[key]: value for key, value in labels.items()}
     found.store.patch(NODE, "", name, {"metadata": {"labels": own}})
-    found.run(found.kernel.now - found.start + 2)
+    found.run(found.time.now - found.start + 2)
 
 
 def test_every_level_is_a_tier_and_holds_the_one_below() -> None:

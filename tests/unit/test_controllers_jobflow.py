@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.objects import PROBLEM
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB
 from tests.support.controller_store import Stage
@@ -35,7 +34,7 @@ def stage(*documents: dict[str, Any]) -> Stage:
 
 def set_phase(found: Stage, job: str, phase: str, **status: Any) -> None:
     found.set_status(VOLCANO_JOB, job, {"state": {"phase": phase}, **status})
-    found.run(found.kernel.now - found.start + 1)
+    found.run(found.time.now - found.start + 1)
 
 
 def status(found: Stage) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def nodes_of(pods: Sequence[Kept]) -> list[str]:
 
 def listen(found: World) -> list[RecordEvent]:
     told: list[RecordEvent] = []
-    found.controllers.pen.told.append(told.append)
+    found.on_event(told.append)
     return told
 
 

@@ -9,7 +9,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
 from phalanx.controllers.controller import Controller, Key, RecordEvent
 from phalanx.controllers.kueue import ALL_GROUPS, KueueGateController
-from phalanx.controllers.quarantine import MEMBERS, POD_ALONE, Question, RefusalController
+from phalanx.controllers.quarantine import MEMBERS, POD_ALONE, QuarantineController, QuarantineKey
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.kueue import ADMISSION_GATE, TOPOLOGY_GATE, TOTAL_COUNT
 from phalanx.dialects.yunikorn import DEGRADED, TASK_GROUPS
@@ -39,7 +39,7 @@ def pods(found: World) -> dict[str, Document]:
 
 def listen(found: World) -> list[RecordEvent]:
     told: list[RecordEvent] = []
-    found.controllers.pen.told.append(told.append)
+    found.on_event(told.append)
     return told
 
 
@@ -186,7 +186,7 @@ def test_a_pod_with_another_count_is_told_and_the_rest_starts() -> None:
     group = made.pod_group("train", tasks=3, cpu=1)
     for pod, count in zip(group, ("2", "2", "7"), strict=True):
         pod["metadata"]["annotations"][TOTAL_COUNT] = count
-    found = world(RefusalController(), nodes=2)
+    found = world(QuarantineController(), nodes=2)
     told = listen(found)
     worlds.submit(found, group)
     worlds.run(found, 60)
@@ -195,23 +195,23 @@ def test_a_pod_with_another_count_is_told_and_the_rest_starts() -> None:
     assert (condition["status"], condition["reason"]) == ("False", "Misconfigured")
     assert "'7', but the oldest pod of group train says '2'" in condition["message"]
     assert [(event.about["metadata"]["name"], event.message) for event in told] == [("train-2", condition["message"])]
-    assert quiet(found, RefusalController(), Question("default", "train", MEMBERS))
+    assert quiet(found, QuarantineController(), QuarantineKey("default", "train", MEMBERS))
 
 
 def test_an_originator_that_cannot_be_read_is_told() -> None:
     group = made.application("spark", {"driver": 1, "executor": 1})
     group[0]["metadata"]["annotations"][TASK_GROUPS] = "nonsense"
-    found = world(RefusalController(), nodes=2)
+    found = world(QuarantineController(), nodes=2)
     worlds.submit(found, group)
     worlds.run(found, 60)
     assert set(worlds.phases(found.store).values()) == {"Pending"}
     assert "not JSON" in scheduled(pods(found)["spark-driver-0"])["message"]
-    assert quiet(found, RefusalController(), Question("default", "spark-driver-0", POD_ALONE))
+    assert quiet(found, QuarantineController(), QuarantineKey("default", "spark-driver-0", POD_ALONE))
 
 
 def test_a_pod_of_koordinators_that_says_nonsense_is_told_unless_somebody_else_says_what_the_gang_is() -> None:
     broken = sigs.describing_pod("train-0", "train", min_available="two", cpu=1)
-    found = world(RefusalController(), nodes=2, cpu=4)
+    found = world(QuarantineController(), nodes=2, cpu=4)
     told = listen(found)
     worlds.submit(found, [broken, sigs.describing_pod("train-1", "train", min_available="2", cpu=1)])
     worlds.submit(found, [sigs.pod_group(sigs.KOORDINATOR, "fine", {"minMember": 1})])

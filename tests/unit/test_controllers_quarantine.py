@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.quarantine import POD_ALONE, Question, RefusalController
+from phalanx.controllers.quarantine import POD_ALONE, QuarantineController, QuarantineKey
 from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, kind_of
 from phalanx.testing import build
@@ -23,7 +23,7 @@ BROKEN = {
 
 
 def stage(*documents: Document) -> Stage:
-    found = Stage(RefusalController())
+    found = Stage(QuarantineController())
     found.make(*documents)
     found.run(1)
     return found
@@ -119,8 +119,8 @@ def test_a_pod_without_any_group_that_cannot_be_read_is_told() -> None:
 
 
 def test_a_pod_that_has_a_node_is_no_question_any_more() -> None:
-    controller, found = RefusalController(), stage(build.node("node-0"))
+    controller, found = QuarantineController(), stage(build.node("node-0"))
     waiting, running = build.pod("waits", group="train"), build.pod("runs", group="train", on="node-0")
-    assert list(controller.concerns(found.store, POD, waiting)) == [Question("default", "waits", POD_ALONE)]
+    assert list(controller.concerns(found.store, POD, waiting)) == [QuarantineKey("default", "waits", POD_ALONE)]
     assert list(controller.concerns(found.store, POD, running)) == []
     assert GROUP in running["metadata"]["annotations"]

@@ -24,7 +24,7 @@ def command(action: str, queue: str, name: str = "do", **target: str) -> dict[st
 
 def order(found: Stage, action: str, queue: str) -> None:
     found.make(command(action, queue))
-    found.run(found.kernel.now - found.start + 2)
+    found.run(found.time.now - found.start + 2)
 
 
 def states(found: Stage) -> dict[str, str]:
@@ -146,7 +146,7 @@ def test_commands_that_cannot_be_followed_are_taken_and_answered() -> None:
     found.make(build.queue("research"), build.queue("root"))
     for text, queue, more in (("Explode", "research", {}), ("CloseQueue", "root", {}), ("CloseQueue", "research", {"uid": "old"})):
         found.make(command(text, queue, **more))
-        found.run(found.kernel.now - found.start + 2)
+        found.run(found.time.now - found.start + 2)
     order(found, "CloseQueue", "nowhere")
     assert found.names(COMMAND) == []
     assert [event.message for event in found.told] == [
@@ -164,7 +164,7 @@ def test_a_broken_command_is_told_and_taken() -> None:
     found.make({**command("CloseQueue", "research"), "action": 7})
     found.run(2)
     assert (found.names(COMMAND), found.problems) == ([], [])
-    assert found.told[-1].message == "Command default/do: action: expected `str`, got `int`"
+    assert found.told[-1].message == "Command default/do: action: expected `str | null`, got `int`"
 
 
 def test_commands_for_jobs_are_left_to_others() -> None:

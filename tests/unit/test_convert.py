@@ -11,7 +11,7 @@ from phalanx.cli import main
 from phalanx.cli.convert import DIALECTS as OFFERED
 from phalanx.dialects.convert import DIALECTS, Converted, converted
 from phalanx.dialects.convert.groups import sort_out
-from phalanx.dialects.gates import Plan, lifted, written
+from phalanx.dialects.gates import GatePlan, lifted, written
 from phalanx.errors import SnapshotError
 from phalanx.model.merging import merged
 from phalanx.testing import build
@@ -240,7 +240,7 @@ def test_the_class_of_all_pods_is_that_of_the_gang() -> None:
 def test_a_pod_with_a_plan_is_as_it_was_before() -> None:
     (pod,) = gates.gang("train", 1, notes={"phalanx.dev/timeout": "10m"})
     planned = pod | {"metadata": {**pod["metadata"], "resourceVersion": "1"}}
-    plan = Plan("1", 1, "node-0", "2026-01-01T00:00:00Z")
+    plan = GatePlan("1", 1, "node-0", "2026-01-01T00:00:00Z")
     planned = merged(merged(planned, written(plan)), lifted(planned, plan))
     found = converted([planned], "volcano")
     assert pods(found)[0]["spec"].get("affinity", {}) == {}
@@ -359,7 +359,7 @@ def test_a_job_becomes_a_gang_of_another_dialect() -> None:
     ("spec", "problem"),
     [
         ({"tasks": []}, "spec.tasks: empty; write at least one task with a template"),
-        ({"tasks": [{"replicas": "two"}]}, "spec.tasks[0].replicas: expected `int`, got `str`"),
+        ({"tasks": [{"replicas": "two"}]}, "spec.tasks[0].replicas: expected `int | null`, got `str`"),
     ],
 )
 def test_a_job_that_cannot_be_read_is_refused(spec: Document, problem: str) -> None:

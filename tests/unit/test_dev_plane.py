@@ -7,8 +7,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.dev.commands import ETCD, SERVER, Layout
-from phalanx.dev.nodes import Machines
+from phalanx.dev.kwok_nodes import Machines
+from phalanx.dev.layout import ETCD, SERVER, Layout
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import Process
 from phalanx.dev.programs import PROGRAMS, path_of

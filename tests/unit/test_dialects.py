@@ -252,7 +252,7 @@ def test_a_bare_group_has_the_usual_values() -> None:
     [
         ({"minMember": -1}, "PodGroup default/g: spec.minMember: -1 is negative; write 0 or more"),
         ({"networkTopology": {"mode": "firm"}}, "spec.networkTopology.mode: 'firm' is unknown; write 'hard' or 'soft'"),
-        ({"minMember": "many"}, "PodGroup default/g: spec.minMember: expected `int`, got `str`"),
+        ({"minMember": "many"}, "PodGroup default/g: spec.minMember: expected `int | null`, got `str`"),
         ({"minMember": 2**40}, "PodGroup default/g: spec.minMember: expected `int` <= 2147483647"),
     ],
 )

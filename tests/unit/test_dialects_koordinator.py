@@ -207,7 +207,7 @@ def test_a_gang_that_names_one_of_another_bundle_is_set_aside_alone(order: tuple
     there = cluster(nodes=5).submit(*(parts[number] for number in order))
     assert len(there.run_cycle().binds) == 4
     assert there.why("c/odd") == (
-        "set aside: it lists a/prefill, c/odd as its bundle, but a/prefill lists a/prefill, b/decode; "
+        "quarantined: it lists a/prefill, c/odd as its gang group, but a/prefill lists a/prefill, b/decode; "
         "write the same list on all of them"
     )
 

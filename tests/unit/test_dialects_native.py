@@ -171,7 +171,7 @@ def test_a_missing_group_is_told_where_kube_scheduler_is_silent() -> None:
     worlds.run(found, 10)
     text = "2 pods wait for PodGroup default/train of scheduling.k8s.io, which does not exist; create it"
     assert found.reasons() == {"default/train": text}
-    assert answer(*found.scheduling.look())["groups"]["default/train"]["why"] == text
+    assert answer(*found.look())["groups"]["default/train"]["why"] == text
     worlds.submit(found, [native.group("train", min_count=2)], at=11)
     worlds.run(found, 20)
     assert set(worlds.phases(found.store).values()) == {"Running"}

@@ -9,7 +9,7 @@ import pytest
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.group_references import KUEUE_GROUP, SPARK_APP, YUNIKORN_APP
 from phalanx.dialects.kueue import FAST_ADMISSION, QUEUE, TOTAL_COUNT
-from phalanx.dialects.yunikorn import DEGRADED, GANG_DEGRADED, POLICY, TASK_GROUPS, Reservation, reservation
+from phalanx.dialects.yunikorn import DEGRADED, GANG_DEGRADED, POLICY, TASK_GROUPS, ReservationPolicy, reservation
 from phalanx.dialects.yunikorn import QUEUE as YUNIKORN_QUEUE
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
@@ -139,13 +139,13 @@ def test_task_groups_that_cannot_be_read_set_the_originator_aside_alone(text: st
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", Reservation(900.0, is_hard=False)),
-        ("placeholderTimeoutInSeconds=60 gangSchedulingStyle=Hard", Reservation(60.0, is_hard=True)),
-        ("gangSchedulingStyle=Strict placeholderTimeoutInSeconds=0", Reservation(900.0, is_hard=False)),
-        ("placeholderTimeoutInSeconds=soon", Reservation(900.0, is_hard=False)),
+        ("", ReservationPolicy(900.0, is_hard=False)),
+        ("placeholderTimeoutInSeconds=60 gangSchedulingStyle=Hard", ReservationPolicy(60.0, is_hard=True)),
+        ("gangSchedulingStyle=Strict placeholderTimeoutInSeconds=0", ReservationPolicy(900.0, is_hard=False)),
+        ("placeholderTimeoutInSeconds=soon", ReservationPolicy(900.0, is_hard=False)),
     ],
 )
-def test_what_a_policy_leaves_open_or_says_unreadably_is_as_in_yunikorn(text: str, expected: Reservation) -> None:
+def test_what_a_policy_leaves_open_or_says_unreadably_is_as_in_yunikorn(text: str, expected: ReservationPolicy) -> None:
     assert reservation({POLICY: text}) == expected
 
 

@@ -37,11 +37,11 @@ def test_the_reason_behind_a_gate_comes_before_the_gate() -> None:
     worlds.submit(found, gates.gang("a", 2, gpus=1))
     worlds.run(found, 5)
     assert found.gates is not None
-    reasons = found.gates.waits
+    reasons = found.gates.planner.waits
     assert list(reasons) == [GangKey("default/a")]
     book = GangBook()
-    assert book.note(*found.scheduling.look(), reasons) == reasons
-    assert book.note(*found.scheduling.look(), reasons) == {}
+    assert book.note(*found.look(), reasons) == reasons
+    assert book.note(*found.look(), reasons) == {}
 
 
 def test_that_a_reason_lasts_longer_is_no_news() -> None:
@@ -51,6 +51,6 @@ def test_that_a_reason_lasts_longer_is_no_news() -> None:
     found = []
     for moment in (110, 120, 130):
         worlds.run(world, moment)
-        found.append([*book.note(*world.scheduling.look(), {}).values()])
+        found.append([*book.note(*world.look(), {}).values()])
     assert [text.partition(";")[0] for text in found[0]] == ["1 of 2 tasks runs, below the minimum of 2 for 10 s"]
     assert found[1:] == [[], []]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.explain.recorded import event_order, event_time, heard, pod_refusal, refusal
+from phalanx.explain.recorded import event_order, event_time, pod_refusal, recorded_reason, refusal
 from phalanx.model.kinds import Document
 from phalanx.model.task import GangKey
 from phalanx.state.gang_state import GangState
@@ -45,29 +45,30 @@ def test_the_last_event_about_the_group_is_the_newest_word() -> None:
         warning("PodGroup", "train", "1 of 3 fit"),
         warning("Pod", "train-0", "no"),
     ]
-    assert heard(state_of(group, *pods), pods, events) == "1 of 3 fit"
+    assert recorded_reason(state_of(group, *pods), pods, events) == "1 of 3 fit"
 
 
 def test_the_group_and_its_pods_share_what_they_have_to_say() -> None:
     group, pods = native_gang(3, "pod group is unschedulable")
     told = [refused(pods[0], "0/9 nodes: 9 Insufficient cpu"), *(refused(pod, "waiting for minCount pods") for pod in pods[1:])]
     text = "pod group is unschedulable; 2 pods: waiting for minCount pods; 1 pod: 0/9 nodes: 9 Insufficient cpu"
-    assert heard(state_of(group, *told), told, []) == text
+    assert recorded_reason(state_of(group, *told), told, []) == text
 
 
 def test_pods_that_say_the_same_need_no_count_and_say_nothing_twice() -> None:
     group, pods = native_gang(3)
     told = [refused(pod, "no room") for pod in pods]
-    assert heard(state_of(group, *told), told, []) == "no room"
+    assert recorded_reason(state_of(group, *told), told, []) == "no room"
     whole = "2/3 tasks unschedulable: no room"
     for message, text in ((whole, whole), ("no", "no room"), ("no room", "no room")):
         group, pods = native_gang(3, message)
-        assert heard(state_of(group, *told), told, []) == text
+        assert recorded_reason(state_of(group, *told), told, []) == text
 
 
 def test_an_event_about_a_pod_is_better_than_nothing() -> None:
     group, pods = native_gang(3)
-    assert heard(state_of(group, *pods), pods, [warning("Pod", "train-0", "refused by a webhook")]) == "refused by a webhook"
+    event = warning("Pod", "train-0", "refused by a webhook")
+    assert recorded_reason(state_of(group, *pods), pods, [event]) == "refused by a webhook"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_an_event_about_a_pod_is_better_than_nothing() -> None:
 def test_where_nobody_speaks_the_obvious_is_said(pods: int, text: str) -> None:
     group, members = native_gang(pods)
     scheduler = members[0]["spec"].get("schedulerName") or "default-scheduler"
-    assert heard(state_of(group, *members), members, []) == text.format(scheduler)
+    assert recorded_reason(state_of(group, *members), members, []) == text.format(scheduler)
 
 
 def test_a_refusal_is_read_from_every_way_to_say_it() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from phalanx.explain.reason_text import general_obstacle, node_obstacles, request_text
-from phalanx.state.verdict import FitError
+from phalanx.state.verdict import FitError, Verdict
 from phalanx.testing import build
 
 WITHOUT_QUEUES = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder")))
@@ -258,18 +258,31 @@ def test_reasons_of_nodes_follow_their_number_and_unknown_ones_stay(counts: dict
 
 
 @pytest.mark.parametrize(
-    ("reason", "sentence"),
+    ("reason", "names", "sentence"),
     [
-        ("plugin VolumeBinding pre-predicates failed pod has unbound immediate PersistentVolumeClaims",
-         "volume claim 'data' is not bound to a volume yet"),
-        ('plugin VolumeZone pre-predicates failed storageclass.storage.k8s.io "fast" not found',
-         "storage class 'fast' of a volume claim does not exist"),
-        ("plugin Moon pre-predicates failed the moon is full", "the moon is full"),
-        ("Insufficient cpu", ""),
+        ("VolumeClaimNotFound", {"claim": "data"}, "volume claim 'data' does not exist"),
+        ("VolumeClaimDeleted", {"claim": "data"}, "volume claim 'data' is being deleted"),
+        ("VolumeNotFound", {"claim": "data", "volume": "pv-1"}, "volume claim 'data' has lost its volume 'pv-1'"),
+        ("VolumeNotFound", {"volume": "pv-1"}, "volume 'pv-1' of a claim does not exist"),
+        ("UnboundVolumeClaim", {}, "volume claim 'data' is not bound to a volume yet"),
+        ("UnboundVolumeClaim", {"storage_class": ""}, "volume claim 'data' has neither volume nor storage class"),
+        ("StorageClassNotFound", {"storage_class": "fast"}, "storage class 'fast' of a volume claim does not exist"),
+        ("ClaimNotFound", {"claim": "default/h100"}, "device claim 'default/h100' does not exist"),
+        ("ClaimNotFound", {"template": "gpu"}, "device claim 'gpu' is not made yet"),
+        ("ClaimDeleted", {"claim": "h100"}, "device claim 'h100' is being deleted"),
+        ("ClaimInUse", {}, "a device claim is used by as many pods as it may be"),
+        ("DeviceClassNotFound", {"device_class": "gpu.example.com"}, "device class 'gpu.example.com' does not exist"),
+        ("NodeAffinityConflict", {}, "its node affinity names nodes that exclude each other"),
+        ("FullMoon", {}, "the moon is full"),
     ],
-)  # fmt: skip
-def test_reasons_that_hold_for_every_node_need_no_number(reason: str, sentence: str) -> None:
-    assert general_obstacle(FitError(2, {reason: 2}), ("data",)) == sentence
+)
+def test_reasons_that_hold_for_every_node_need_no_number(reason: str, names: dict[str, str], sentence: str) -> None:
+    verdict = Verdict.refuse("predicates", reason, "plugin Moon pre-predicates failed", **names, cause="the moon is full")
+    assert general_obstacle(FitError.same_everywhere(2, verdict), ("data",)) == sentence
+
+
+def test_what_nodes_refuse_is_no_reason_for_every_node() -> None:
+    assert general_obstacle(FitError(2, {"Insufficient cpu": 2}), ("data",)) == ""
 
 
 def test_a_request_names_what_is_scarce_first_and_amounts_as_people_do() -> None:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from phalanx.controllers.binder.reservation_pod import HOME, reservation
+from phalanx.dev.processes import launch
 from phalanx.errors import Busy, ConfigError, Missing, Unreachable
 from phalanx.live import gpu_reservation as module
 from phalanx.live.gpu_reservation import device_in, place_in, reserve
@@ -93,7 +94,7 @@ def test_the_command_reserves_until_it_is_told_to_end(tmp_path: Path) -> None:
         clusters, contexts = [{"name": "c", "cluster": {"server": connection.server}}], [{"name": "h", "context": {"cluster": "c"}}]
         config.write_text(yaml.safe_dump({"current-context": "h", "clusters": clusters, "contexts": contexts}))
         command = [sys.executable, "-m", "phalanx", "reserve-gpu", "--kubeconfig", str(config)]
-        with subprocess.Popen(command, env={**os.environ, **ENVIRONMENT}, stderr=subprocess.PIPE, text=True) as process:
+        with launch(command, env={**os.environ, **ENVIRONMENT}, stderr=subprocess.PIPE) as process:
             assert process.stderr is not None
             assert process.stderr.readline() == f"GPU GPU-1234 is reserved by pod {HOME}/{NAME}\n"
             process.send_signal(signal.SIGTERM)

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from phalanx.controllers.grouper.group_writers import WORDS
+from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS
 from phalanx.controllers.grouper.owners import OWNER_MIN_MEMBERS, SKIPPED
-from phalanx.controllers.grouper.rules import RULES, UNKNOWN, Rule
+from phalanx.controllers.grouper.rules import RULES, UNKNOWN, GroupingRule
 from phalanx.controllers.grouper.settings import GrouperSettings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "controllers-grouper.md").read_text()
@@ -19,7 +19,7 @@ def rows(title: str) -> list[str]:
     return [line for line in part.splitlines() if line.startswith("| ")][2:]
 
 
-def row(rule: Rule) -> str:
+def row(rule: GroupingRule) -> str:
     owners = ", ".join(f"`{kind}` ({group})" if group else f"`{kind}`" for group, kind in rule.kinds) or "any other"
     return f"| {owners} | {rule.says} | `{rule.priority}` |"
 
@@ -44,7 +44,7 @@ def written(value: object) -> str:
 
 
 def test_every_dialect_is_there() -> None:
-    assert [re.findall(r"`([^`]+)`", line)[0] for line in rows("Other dialects")] == list(WORDS)
+    assert [re.findall(r"`([^`]+)`", line)[0] for line in rows("Other dialects")] == list(GROUP_DIALECTS)
 
 
 @pytest.mark.parametrize("key", OWNER_MIN_MEMBERS)

@@ -29,7 +29,7 @@ GANG = "default/pg-bert-pytorchjob-bert"
 def world_of(profile: str, *, gpus: int, settings: Settings | None = None) -> World:
     policy = policy_of_profile(profile)
     world = World(
-        Profile(policy, catalogue_of(policy.family)),
+        Profile(policy, catalogue_of(policy.catalogue)),
         settings=settings,
         controllers=standard_controllers(pair_for, has_admission=False),
     )
@@ -87,7 +87,7 @@ def test_a_broken_job_is_set_aside_alone() -> None:
     world, good, bad = world_of("kai", gpus=8), job(), job("broken")
     bad["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = "three"
     told: list[tuple[str, str]] = []
-    world.controllers.pen.told.append(lambda event: told.append((event.about["metadata"]["name"], event.message)))
+    world.on_event(lambda event: told.append((event.about["metadata"]["name"], event.message)))
     world.load([good, bad, *pods(bad, "kai-scheduler"), *pods(good, "kai-scheduler")])
     worlds.run(world, 10)
     running = {name for name, phase in worlds.phases(world.store).items() if phase == "Running"}

@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.batch import answer_line
+from phalanx.cli.schedule_batch import answer_line
 from phalanx.config.kai_shards import ACTION_PRIORITIES, PLUGIN_PRIORITIES
 from phalanx.config.policies import policy_of_pool_shard
 from phalanx.dialects.cluster import ObjectCluster

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.kai_status import UNSCHEDULABLE, task_error
-from phalanx.explain.summary import GangRow, gang_rows
+from phalanx.explain.gang_rows import GangRow, gang_rows
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import FitError
@@ -206,7 +206,7 @@ def test_the_table_counts_the_minima_of_the_leaves() -> None:
     group = kai.pod_group("serve", min_member=1, subGroups=parts)
     pods = [kai.pod(f"p-{number}", "serve", part=part, gpus=1) for number, part in enumerate(("left", "left", "right"))]
     found = row(kai.cluster().submit(A, group, pods))
-    assert (found.standing, found.minimum, found.placed) == ("Starts", 3, 3)
+    assert (found.status, found.minimum, found.placed) == ("Starts", 3, 3)
 
 
 def test_under_another_profile_a_group_is_told_that_its_queue_has_all_it_may_use() -> None:

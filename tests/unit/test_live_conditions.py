@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from phalanx.controllers.controller import Patch
 from phalanx.model.conditions import IS_GATED
 from phalanx.model.kinds import POD
 from phalanx.model.task import TaskKey
@@ -22,8 +21,7 @@ def store(condition: dict[str, Any]) -> MemoryStore:
 
 
 def told(found: GatedConditions, text: str, now: float) -> list[dict[str, Any]]:
-    writes = [write for write in found.writes({KEY: text}, now) if isinstance(write, Patch)]
-    return [dict(condition) for write in writes for condition in write.patch["status"]["conditions"]]
+    return [dict(condition) for write in found.writes({KEY: text}, now) for condition in write.patch["status"]["conditions"]]
 
 
 def test_a_gated_pod_is_told_why_its_gang_has_no_room_and_still_that_it_is_gated() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from phalanx.errors import ClusterError, Forbidden, ServerError
-from phalanx.live import election as module
+from phalanx.live.clock import LoopClock
 from phalanx.live.election import LEASE, Election, Terms
 from phalanx.store.kube.client import Client
 from tests.support.embedded_server import Server, going_on, until
@@ -20,9 +20,9 @@ TERMS = Terms("phalanx", "default", "a", lease_seconds=0.3, renew_seconds=0.2, r
 class Elector:
     """One who takes part, and what he does while he leads."""
 
-    def __init__(self, client: Client, identity: str, terms: Terms = TERMS) -> None:
+    def __init__(self, client: Client, identity: str, terms: Terms = TERMS, clock: LoopClock | None = None) -> None:
         self.reports: list[str] = []
-        self.election = Election(client, replace(terms, identity=identity), report=self.reports.append)
+        self.election = Election(client, replace(terms, identity=identity), clock=clock, report=self.reports.append)
         self.terms_led = 0
         self.is_leading = False
 
@@ -225,10 +225,10 @@ def test_who_steps_down_and_is_alone_leads_again_later() -> None:
     run(question)
 
 
-def test_a_term_whose_lease_ran_out_is_over_even_if_it_is_renewed_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_term_whose_lease_ran_out_is_over_even_if_it_is_renewed_a_moment_later() -> None:
     async def question(server: Server, client: Client) -> None:
-        a, asleep = Elector(client, "a"), [0.0]
-        monkeypatch.setattr(module, "boottime", lambda: monotonic() + asleep[0])
+        asleep = [0.0]
+        a = Elector(client, "a", clock=LoopClock(boot=lambda: monotonic() + asleep[0]))
         async with going_on(a.run()):
             await until(lambda: a.is_leading)
             asleep[0] = TERMS.renew_seconds  # no other clock has noticed

@@ -7,14 +7,14 @@ import pytest
 from phalanx.config.builtin import catalogue_of
 from phalanx.live.metric_gauges import LastMinute
 from phalanx.live.metrics import Metrics
-from phalanx.live.timing import Times
 from phalanx.model.kinds import POD
 from phalanx.model.moment import moment_text
 from phalanx.model.task import TaskKey
+from phalanx.model.watch_event import WatchEvent
+from phalanx.scheduling.timing import Times
 from phalanx.session.cycle import run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.watch_history import Event
 from phalanx.testing import build
 from tests.support import coscheduling_gangs as sigs
 from tests.support import kai_objects as kai
@@ -47,7 +47,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 def decided(cluster: build.Cluster, now: float = NOW) -> tuple[Snapshot, Decisions]:
     snapshot = cluster.objects.snapshot(now)
-    return snapshot, run_cycle(snapshot, cluster.policy, catalogue_of(cluster.policy.family))
+    return snapshot, run_cycle(snapshot, cluster.policy, catalogue_of(cluster.policy.catalogue))
 
 
 def created(documents: list[Any], seconds_ago: float) -> list[Any]:
@@ -166,7 +166,7 @@ def test_a_timeout_is_counted_once() -> None:
     policy = build.policy([["gang", "coscheduling"], ["predicates"]], "allocate")
     world = worlds.world(nodes=1, policy=policy, cpu=4)
     metrics = Metrics(lambda: world.now)
-    world.scheduling.decided.append(metrics.note)
+    world.loop.decided.append(metrics.note)
     worlds.submit(world, sigs.gang("bert", tasks=2, cpu=4, spec={"scheduleTimeoutSeconds": 10}))
     worlds.run(world, 15)
     assert value(metrics, "podgroup_scheduling_timeout_total") == 1
@@ -270,9 +270,9 @@ def test_no_name_of_a_pod_or_a_gang_is_a_label(metrics: Metrics) -> None:
 def test_the_life_of_two_gangs_in_a_cluster() -> None:
     world = worlds.world(nodes=2, gpus=1)
     metrics = Metrics(lambda: world.now)
-    world.scheduling.decided.append(metrics.note)
+    world.loop.decided.append(metrics.note)
 
-    def bound(event: Event) -> None:
+    def bound(event: WatchEvent) -> None:
         if event.kind is not POD or event.before is None or event.before["spec"].get("nodeName"):
             return
         if event.object["spec"].get("nodeName"):

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from phalanx.model.kinds import NODE, POD, kind_at
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED
 from phalanx.store.kube import mirror as module
 from phalanx.store.kube.mirror import Mirror
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED
 
 METRICS = kind_at("metrics.k8s.io", "nodes")
 

@@ -12,10 +12,9 @@ from click.testing import CliRunner, Result
 
 from phalanx.cli import main
 from phalanx.cli.kubectl_complete import complete
-from phalanx.explain.gangs import GangBook
 from phalanx.live.observer import Observer
 from phalanx.model.kinds import EVENT, Document
-from phalanx.sim.embedded_events import EventWriter
+from phalanx.scheduling.events import EventRecorder, SessionEvents
 from phalanx.sim.world import World
 from phalanx.store.kube.client import Client
 from phalanx.testing import build
@@ -29,14 +28,8 @@ class Inside:
     """A world that keeps its book of gangs and writes events, as a running scheduler does."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.book = world, GangBook()
-        writer = EventWriter(world.store)
-
-        def note(snapshot: Any, decisions: Any) -> None:
-            for key, text in self.book.note(snapshot, decisions, {}).items():
-                writer.waits(snapshot.gangs[key], text)
-
-        world.scheduling.decided.append(note)
+        self.world, self.book = world, SessionEvents(world.port, world.loop, behind_gates=dict).book
+        world.on_event(EventRecorder(world.port, instance="test").record)
 
     def gangs(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.book.documents(self.world.cluster.snapshot(self.world.now))["items"]

@@ -13,14 +13,15 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_text
 from phalanx.config.reference import in_full
 from phalanx.errors import Forbidden
-from phalanx.live import failing
-from phalanx.live import sessions as sessions_module
+from phalanx.live import app
 from phalanx.live.app import Live, Setup
-from phalanx.live.cache import Urgency
 from phalanx.live.election import LEASE, Terms
 from phalanx.live.operations import Address, Operations
 from phalanx.live.reload import ConfigSource
 from phalanx.model.kinds import EVENT, POD, Document
+from phalanx.scheduling import failures
+from phalanx.scheduling.cache import Urgency
+from phalanx.scheduling.loop import Pace
 from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
@@ -68,7 +69,7 @@ def run(tmp_path: Path, log: pytest.LogCaptureFixture, question: Callable[[Scene
             scene = Scene(server, client, tmp_path / "phalanx.yaml", log)
             task = asyncio.create_task(scene.operations.run(Address("127.0.0.1", 0), is_over))
             try:
-                await until(lambda: scene.live.is_leader and scene.live.sessions.count)
+                await until(lambda: scene.live.is_leader and scene.live.loop.count)
                 await question(scene)
             finally:
                 is_over.set()
@@ -97,7 +98,7 @@ def test_health_metrics_and_configuration_are_served(tmp_path: Path, caplog: pyt
 def test_refused_binds_are_logged_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions_module, "LATER_SECONDS", 0.01)
+    monkeypatch.setattr(app, "PACE", Pace(later=0.01))
 
     async def question(scene: Scene) -> None:
         def rule(pod: Document, node: str) -> None:
@@ -114,10 +115,10 @@ def test_a_changed_configuration_is_in_force_and_told_of(tmp_path: Path, caplog:
     async def question(scene: Scene) -> None:
         scene.file.write_text(CONFIG.replace("allocate", '"allocate, backfill"'))
         scene.source.poll()
-        assert scene.live.sessions.profile.policy.actions == ("allocate", "backfill")
+        assert scene.live.loop.profile.policy.actions == ("allocate", "backfill")
         scene.file.write_text("actions: dance\n")
         scene.source.poll()
-        assert scene.live.sessions.profile.policy.actions == ("allocate", "backfill")
+        assert scene.live.loop.profile.policy.actions == ("allocate", "backfill")
         assert scene.said("the configuration of before stays in force")
         await until(lambda: len(scene.server.store.items(EVENT)) >= 2)
         reasons = {item["reason"]: item["involvedObject"]["kind"] for item in scene.server.store.items(EVENT)}
@@ -129,17 +130,17 @@ def test_a_changed_configuration_is_in_force_and_told_of(tmp_path: Path, caplog:
 def test_sessions_that_fail_one_after_the_other_fail_the_probe_and_cost_the_lease(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions_module, "AFTER_FAULT_SECONDS", 0.01)
-    monkeypatch.setattr(failing, "SHORTEST_SECONDS", 0.0)
+    monkeypatch.setattr(app, "PACE", Pace(after_fault=0.01))
+    monkeypatch.setattr(failures, "SHORTEST_SECONDS", 0.0)
 
     async def question(scene: Scene) -> None:
         def broken(snapshot: Snapshot, decisions: Decisions) -> None:
             raise KeyError("root")
 
-        scene.live.sessions.decided.append(broken)
-        before = scene.live.sessions.count
-        scene.live.sessions.wake(Urgency.SOON)
-        await until(lambda: scene.live.sessions.count >= before + 5)
+        scene.live.loop.decided.append(broken)
+        before = scene.live.loop.count
+        scene.live.loop.wake(Urgency.SOON)
+        await until(lambda: scene.live.loop.count >= before + 5)
         code, text = await scene.asked("/livez")
         assert (code, "[-]sessions failed: the last 5 sessions failed" in text, "KeyError: 'root'" in text) == (500, True, True)
         assert not scene.live.is_leader
@@ -152,8 +153,8 @@ def test_sessions_that_fail_one_after_the_other_fail_the_probe_and_cost_the_leas
 def test_a_session_that_goes_well_makes_up_for_those_that_failed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions_module, "AFTER_FAULT_SECONDS", 0.01)
-    monkeypatch.setattr(failing, "SHORTEST_SECONDS", 0.0)
+    monkeypatch.setattr(app, "PACE", Pace(after_fault=0.01))
+    monkeypatch.setattr(failures, "SHORTEST_SECONDS", 0.0)
 
     async def question(scene: Scene) -> None:
         left = [KeyError("root")] * 4
@@ -162,11 +163,11 @@ def test_a_session_that_goes_well_makes_up_for_those_that_failed(
             if left:
                 raise left.pop()
 
-        scene.live.sessions.decided.append(broken)
+        scene.live.loop.decided.append(broken)
         for _ in range(2):
-            before = scene.live.sessions.count
-            scene.live.sessions.wake(Urgency.SOON)
-            await until(lambda: not left and scene.live.sessions.count >= before + 5)  # noqa: B023
+            before = scene.live.loop.count
+            scene.live.loop.wake(Urgency.SOON)
+            await until(lambda: not left and scene.live.loop.count >= before + 5)  # noqa: B023
             left += [KeyError("root")] * 4
         assert ((await scene.asked("/livez"))[0], scene.live.is_leader) == (200, True)
 

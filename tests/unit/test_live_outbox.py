@@ -277,38 +277,15 @@ def test_a_request_that_cannot_even_be_made_is_a_refusal_like_others() -> None:
     run(question)
 
 
-def test_to_send_is_to_wait_for_the_answer() -> None:
-    async def question() -> None:
-        post = Post()
-        await post.outbox.send(Rank.WRITE, "a", post.letter("a", Busy("slow down")))
-        assert post.sent == ["a", "a"]
-        with pytest.raises(Invalid, match="wrong"):
-            await post.outbox.send(Rank.WRITE, "a", post.letter("b", Invalid("wrong")))
-
-    run(question)
-
-
 def test_a_request_that_comes_when_the_last_connection_has_just_become_free_is_sent() -> None:
     async def question() -> None:
         post = Post(connections=1)
         async with asyncio.timeout(1.0):
             for name in "abc":
-                await post.outbox.send(Rank.WRITE, name, post.letter(name))
+                answer: asyncio.Future[ClusterError | None] = asyncio.get_running_loop().create_future()
+                post.outbox.put(Rank.WRITE, name, post.letter(name), answer.set_result)
+                await answer
         assert post.sent == ["a", "b", "c"]
-
-    run(question)
-
-
-def test_who_no_longer_waits_for_an_answer_disturbs_nobody() -> None:
-    async def question() -> None:
-        post = Post()
-        waiting = asyncio.create_task(post.outbox.send(Rank.WRITE, "a", post.letter("a", waits=True)))
-        await until(lambda: post.sent)
-        waiting.cancel()
-        await asyncio.wait({waiting})
-        post.gate.set()
-        await post.finish()
-        assert post.complaints == []
 
     run(question)
 

@@ -169,5 +169,5 @@ def test_the_outcome_is_a_metric(file: Path) -> None:
 def test_the_policy_in_force_can_be_shown_as_json_and_read_again(profile: str) -> None:
     policy: Policy = policy_of_profile(profile)
     again = policy_of(json.loads(json.dumps(in_full(policy))))
-    assert (again.actions, again.family, again.flags) == (policy.actions, policy.family, policy.flags)
+    assert (again.actions, again.catalogue, again.flags) == (policy.actions, policy.catalogue, policy.flags)
     assert [plugin.name for plugin in again.plugins()] == [plugin.name for plugin in policy.plugins()]

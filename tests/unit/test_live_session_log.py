@@ -45,7 +45,7 @@ def two() -> build.Cluster:
 
 
 def test_a_silent_log_says_nothing_and_asks_nobody(two: build.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(narration, "standing_of")
+    monkeypatch.delattr(narration, "gang_status")
     assert told(two, 0) == []
 
 

@@ -126,7 +126,7 @@ def test_the_configuration_stands_where_the_program_reads_it() -> None:
 
 def expressions() -> Iterator[str]:
     yield from (alert.expression for alert in ALERTS)
-    yield from (line.expression for _, panels in ROWS for panel in panels for line in panel.lines)
+    yield from (line.expression for _, panels in ROWS for panel in panels for line in panel.queries)
 
 
 def test_alerts_and_the_board_ask_for_metrics_that_there_are() -> None:

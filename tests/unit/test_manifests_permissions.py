@@ -1,4 +1,4 @@
-"""The table of accesses holds what controllers do, and roles allow what it holds and nothing else."""
+"""The table of permissions holds what controllers do, and roles allow what it holds and nothing else."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,12 +29,12 @@ from phalanx.controllers.controller import (
     Write,
 )
 from phalanx.controllers.grouper.controller import PodGrouper
-from phalanx.controllers.grouper.group_writers import WORDS
+from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS
 from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.dialects.cluster import kinds_read
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.install_settings import InstallSettings
-from phalanx.manifests.permissions import NODE_METRICS, READ, SESSIONS, SSH, TABLE, Access, accesses
+from phalanx.manifests.permissions import NODE_METRICS, READ, SESSIONS, SSH, TABLE, Permission, permissions
 from phalanx.manifests.roles import edit_rules, lease_rules, role_documents, rules_of, scheduler_rules, ssh_rules, view_rules
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 from phalanx.sim.sshkeys import pair_for
@@ -55,11 +55,11 @@ def named(controller: Controller) -> str:
     return controller.name
 
 
-def allowed(row: Iterable[Access], kind: Kind, part: str = "") -> set[str]:
+def allowed(row: Iterable[Permission], kind: Kind, part: str = "") -> set[str]:
     return {verb for access in row if (access.kind, access.part) == (kind, part) for verb in access.verbs}
 
 
-def pairs(row: Iterable[Access]) -> set[Done]:
+def pairs(row: Iterable[Permission]) -> set[Done]:
     return {(verb, f"{access.kind.group}/{access.resource}") for access in row for verb in access.verbs}
 
 
@@ -78,7 +78,7 @@ def test_a_controller_may_read_what_it_watches(controller: Controller) -> None:
 
 def test_the_grouper_may_make_groups_in_the_words_of_every_dialect() -> None:
     made = {access.kind for access in TABLE[PodGrouper.name] if {"create", "patch"} <= {*access.verbs}}
-    assert {words.kind for words in WORDS.values()} <= made
+    assert {words.kind for words in GROUP_DIALECTS.values()} <= made
 
 
 def test_sessions_may_read_every_kind_that_they_know() -> None:
@@ -162,7 +162,7 @@ class Journal:
 FOLDERS = sorted(file.parent for file in (ROOT / "examples").glob("*/scenario.yaml"))
 
 
-def is_declared(row: Iterable[Access], verb: str, kind: Kind, part: str) -> bool:
+def is_declared(row: Iterable[Permission], verb: str, kind: Kind, part: str) -> bool:
     return bool(allowed(row, kind)) if verb == LOOK else verb in allowed(row, kind, part)
 
 
@@ -194,7 +194,7 @@ def granted(rules: Iterable[dict[str, Any]]) -> list[Done]:
 
 
 def test_rules_allow_what_the_table_holds_once_and_nothing_else() -> None:
-    found = granted(rules_of(accesses()))
+    found = granted(rules_of(permissions()))
     assert set(found) == pairs(access for row in TABLE.values() for access in row if access.option != SSH)
     assert len(found) == len(set(found))
 

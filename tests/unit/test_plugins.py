@@ -9,6 +9,7 @@ import pytest
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
+from phalanx.plugins.overcommit import OvercommitPlugin
 from phalanx.session.cycle import open_session
 from phalanx.session.hooks import Site
 from phalanx.session.policy import PluginPolicy
@@ -321,7 +322,7 @@ def test_gangs_are_admitted_up_to_a_multiple_of_the_cluster() -> None:
 @pytest.mark.parametrize(("factor", "used"), [(None, 1.2), (2, 2.0), ("1.5", 1.5), (0.5, 1.2)])
 def test_a_factor_below_one_means_the_usual_one(factor: object, used: float) -> None:
     arguments = {} if factor is None else {"overcommit-factor": factor}
-    assert CATALOGUE.plugins["overcommit"](PluginPolicy("overcommit", arguments=arguments)).factor == used
+    assert OvercommitPlugin(PluginPolicy("overcommit", arguments=arguments)).factor == used
 
 
 def test_admitted_gangs_count_in_full_and_running_ones_with_what_they_lack() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from phalanx.config.policies import policy_of, policy_of_profile
 from phalanx.errors import ConfigError
-from phalanx.explain.event_text import GangEvent, gang_events
+from phalanx.explain.events import GangEvent, gang_events
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD
 from phalanx.plugins.coscheduling import LAST_FAILURE, WAITS_SINCE
 from phalanx.session.policy import Policy
@@ -21,7 +21,7 @@ KIND = GROUP_BY_DIALECT["coscheduling"]
 
 def policy(**arguments: Any) -> Policy:
     tier: list[Any] = [{"name": "coscheduling", "arguments": arguments}, "priority", "gang"]
-    actions = [{"name": "allocate", "arguments": {"promisedFirst": True}}]
+    actions = [{"name": "allocate", "arguments": {"nominatedFirst": True}}]
     return build.policy((tier, ("predicates", "nodeorder")), "allocate", configurations=actions)
 
 
@@ -45,7 +45,7 @@ def stamps(world: World, name: str = "train") -> dict[str, str]:
 
 def told(world: World) -> list[GangEvent]:
     found: list[GangEvent] = []
-    world.scheduling.decided.append(lambda _, decisions: found.extend(gang_events(decisions)))
+    world.loop.decided.append(lambda _, decisions: found.extend(gang_events(decisions)))
     return found
 
 
@@ -78,7 +78,7 @@ def test_kept_places_become_binds_in_one_session_when_the_last_one_is_found() ->
     worlds.submit(there, sigs.gang("train", tasks=3, cpu=2))
     there.plan(20, lambda: there.store.create(build.node("node-2", cpu=2)))
     binds: list[dict[Any, str]] = []
-    there.scheduling.decided.append(lambda _, decisions: binds.append(dict(decisions.binds)))
+    there.loop.decided.append(lambda _, decisions: binds.append(dict(decisions.binds)))
     worlds.run(there, 40)
     assert [found for found in binds if found] == [
         {"default/train-0": "node-0", "default/train-1": "node-1", "default/train-2": "node-2"}

@@ -31,7 +31,7 @@ def test_a_gang_beyond_the_quota_waits_and_is_told_the_quota_and_its_numbers() -
     (outcome,) = cycle.decisions.outcomes
     (verdict,) = outcome.state.verdicts
     assert (verdict.plugin, verdict.reason) == ("resourcequota", "NamespaceQuotaExceeded")
-    amounts = {"used": 5 * 2**30, "promised": 0, "hard": 8 * 2**30, "wanted": 4 * 2**30}
+    amounts = {"used": 5 * 2**30, "reserved": 0, "hard": 8 * 2**30, "wanted": 4 * 2**30}
     assert verdict.numbers == {"quota": "default/team", "resource": "requests.memory", **amounts}
 
 
@@ -69,7 +69,10 @@ def test_gangs_admitted_in_the_same_session_count() -> None:
     cluster.submit(build.pod_group("first", minResources={"cpu": 4}), build.pod("first-0", group="first"))
     cycle = admitted(cluster, {"cpu": 4}, "second")
     assert (cycle.phase("first"), cycle.phase("second")) == ("Inqueue", "Pending")
-    assert cycle.why("second") == "not admitted: resource quota team has 1 of 8 cpu used and 4 promised; 4 more do not fit"
+    assert (
+        cycle.why("second")
+        == "not admitted: resource quota team has 1 of 8 cpu used and 4 reserved for admitted gangs; 4 more do not fit"
+    )
 
 
 def test_a_gang_that_asks_for_nothing_of_a_full_quota_is_admitted() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError, SnapshotError
+from phalanx.plugins.usage import UsagePlugin
 from phalanx.session.cycle import open_session
 from phalanx.session.hooks import Site
 from phalanx.session.session import Session
@@ -63,7 +64,7 @@ def session_of(found: Cluster) -> Session:
 
 def scores(session: Session, extra: int = 0) -> list[float]:
     shape = next(iter(session.gangs.values())).tasks[0].task.shape
-    (hook,) = [plugin.node_scores for _, policy, plugin in session.plugins if policy.name == "usage"]
+    (hook,) = [plugin.node_scores for _, _, plugin in session.plugins if isinstance(plugin, UsagePlugin)]
     found: list[float] = hook(session, shape, Site(slice(None), extra, extra)).tolist()
     return found
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from phalanx.config.builtin import CATALOGUE
-from phalanx.controllers.controller import Patch
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import POD, Document
 from phalanx.scheduling.pod_conditions import BETWEEN_MESSAGES_SECONDS, PodConditions
@@ -40,9 +39,8 @@ class Scene:
         """Hold a session so many seconds after the start; return the pods that are written to, and what."""
         snapshot = self.cluster.snapshot(NOW + seconds)
         found = list(self.conditions.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE)))
-        patches = [write for write in found if isinstance(write, Patch) and write.is_status]
-        assert len(patches) == len(found)
-        return [(write.name, write.patch["status"]["conditions"][0]) for write in patches]
+        assert all(write.is_status for write in found)
+        return [(write.name, write.patch["status"]["conditions"][0]) for write in found]
 
     def names(self, seconds: float = 0.0) -> list[str]:
         return [name for name, _ in self.writes(seconds)]
@@ -89,7 +87,7 @@ def test_what_a_pod_bears_already_is_not_written_again() -> None:
     after_a_restart = PodConditions(scene.mirror)
     snapshot = scene.cluster.snapshot(NOW)
     writes = after_a_restart.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE))
-    assert name not in [write.name for write in writes if isinstance(write, Patch)]
+    assert name not in [write.name for write in writes]
 
 
 def test_since_when_it_waits_stays_while_only_the_reason_changes() -> None:

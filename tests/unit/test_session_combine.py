@@ -25,11 +25,11 @@ from phalanx.session.amounts import (
     share,
     short_of,
 )
-from phalanx.session.hooks import Room
+from phalanx.session.hooks import HOOKS
 from phalanx.session.policy import FLAGS
 from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState
-from phalanx.state.verdict import ABSTAINED, PERMITTED, YES, FitError, Verdict, Vote
+from phalanx.state.verdict import ABSTAINED, PERMITTED, YES, FitError, Room, SearchScope, Verdict, Vote
 
 
 def says(answer: Any, asked: list[Any] | None = None) -> Any:
@@ -119,10 +119,7 @@ def test_everybody_may_have_to_agree_on_victims(tiers: list[list[list[Any] | Non
 
 
 def test_every_switch_in_the_table_of_hooks_is_one_that_can_be_set() -> None:
-    assert {flag for flag, _ in combine.RULES.values() if flag} <= set(FLAGS)
-    assert combine.RULES["gang_valid"][0] is None
-    assert combine.RULES["evictable"][0] is None
-    assert combine.RULES["gang_starving"] == ("enableJobStarving", "first tier agrees")
+    assert {hook.switch for hook in HOOKS.values()} <= {None, *FLAGS}
 
 
 def test_a_heap_serves_by_how_things_stand_when_it_is_asked() -> None:
@@ -153,9 +150,9 @@ def test_a_course_keeps_events_up_to_its_level() -> None:
 
 
 def test_a_fit_error_counts_reasons_in_the_words_users_know() -> None:
-    error = FitError(3, {"Insufficient cpu": 2, "node(s) were unschedulable": 1}, prefix="In hyperNode s0: ")
+    error = FitError(3, {"Insufficient cpu": 2, "node(s) were unschedulable": 1}, scope=SearchScope(hypernode="s0"))
     assert error.text == "In hyperNode s0: 0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
-    assert FitError.same_everywhere(2, "no").text == "0/2 nodes are unavailable: 2 no."
+    assert FitError.same_everywhere(2, Verdict.refuse("predicates", "No", "no")).text == "0/2 nodes are unavailable: 2 no."
 
 
 SPACE = ResourceSpace.of(["gpu"])

@@ -12,6 +12,7 @@ from phalanx.session.cycle import Catalogue
 from phalanx.session.hooks import Site, Term
 from phalanx.session.node_view import NodeView
 from phalanx.session.session import Session
+from phalanx.state.verdict import SearchScope
 from phalanx.testing import build
 from phalanx.testing.build import Document
 from tests.support.open_sessions import gang_in, session_of, two_nodes
@@ -122,7 +123,7 @@ def test_a_fit_error_names_what_is_short_before_what_the_filters_say() -> None:
     node_view = session.node_view(gang_in(session).tasks[0].task.shape)
     assert node_view.error().text == "0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
     within: Mask = np.array([True, True, False])
-    assert node_view.error(within=within, prefix="In hyperNode s: ").text == (
+    assert node_view.error(within=within, scope=SearchScope(hypernode="s")).text == (
         "In hyperNode s: 0/2 nodes are unavailable: 1 Insufficient cpu, 1 node(s) were unschedulable."
     )
     final = node_view.error().final

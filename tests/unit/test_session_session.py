@@ -1,5 +1,6 @@
 """Sessions and statements, asked directly, on clusters of a few nodes."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,6 +15,11 @@ from phalanx.state.gang_state import GangState
 from phalanx.testing import build
 from phalanx.testing.build import Document
 from tests.support.open_sessions import gang_in, session_of, two_nodes
+
+
+@dataclass(frozen=True)
+class Left:
+    number: int
 
 
 def statuses(gang: GangState) -> list[str]:
@@ -50,7 +56,7 @@ def test_commit_makes_binds_and_forgets_earlier_attempts() -> None:
     assert gang.tasks[0].attempt is None
 
 
-def test_a_promise_is_no_bind_and_stays_when_kept() -> None:
+def test_a_pipelined_task_is_not_bound_and_keeps_its_place_when_kept() -> None:
     session = session_of(two_nodes(), build.gang("train", tasks=1, cpu=1))
     gang = gang_in(session)
     with session.statement() as statement:
@@ -287,3 +293,11 @@ def test_who_must_agree_on_victims_can_be_chosen(rule: str, names: list[str]) ->
     session = session_of(two_nodes(), HIGH, low, new, policy=policy)
     victims = session.preemptable(gang_in(session, "new").tasks[0], session.running_on(0))
     assert [task.task.name for task in victims] == names
+
+
+def test_what_a_plugin_leaves_in_the_session_is_found_by_its_type() -> None:
+    session = session_of(two_nodes())
+    assert session.read_state(Left) is None
+    for number in (1, 2):
+        session.write_state(Left(number))
+    assert session.read_state(Left) == Left(2)

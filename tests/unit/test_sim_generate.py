@@ -9,11 +9,9 @@ from statistics import median
 import pytest
 
 from phalanx.errors import ConfigError
-from phalanx.sim.demand import LIMITS, Settings
-from phalanx.sim.generate import generate, read_settings
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
+from phalanx.sim.generate import LIMITS, GeneratorSettings, generate, read_settings
 from phalanx.sim.traces import FORMATS
-from phalanx.sim.workload import Workload
+from phalanx.sim.workload import HIGH, LOW, NORMAL, Workload
 
 DAY = 86400
 
@@ -110,7 +108,7 @@ def test_a_node_has_the_gpus_asked_for_and_tasks_no_more() -> None:
 
 def test_the_reference_lists_every_setting_with_its_usual_value_and_limits() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "workloads.md").read_text()
-    usual = {field.name: field.default for field in fields(Settings)}
+    usual = {field.name: field.default for field in fields(GeneratorSettings)}
     for name, (least, most) in LIMITS.items():
         assert f"| `{name}` | {usual[name]} | {least} | {most} |" in page
     assert page.count("\n| `") == len(LIMITS) + len(FORMATS)

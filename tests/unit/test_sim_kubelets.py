@@ -3,9 +3,9 @@
 from random import Random
 
 from phalanx.model.kinds import Document
-from phalanx.sim.event_queue import Kernel
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.settings import Delays, Settings, Span
+from phalanx.sim.virtual_time import VirtualTime
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
@@ -13,51 +13,51 @@ from tests.support import sim_worlds as worlds
 DELAYS = Delays(pull=Span(10, 10), start=Span(2, 2), stop=Span(5, 5))
 
 
-def place(delays: Delays = DELAYS) -> tuple[MemoryStore, Kernel, Kubelets]:
-    store, kernel = worlds.store()
-    kubelets = Kubelets(store, kernel, Settings(delays=delays), Random(1))
+def place(delays: Delays = DELAYS) -> tuple[MemoryStore, VirtualTime, Kubelets]:
+    store, time = worlds.store()
+    kubelets = Kubelets(store, time, Settings(delays=delays), Random(1))
     store.load(build.node("node-0"))
     store.load(build.pod("x"))
-    return store, kernel, kubelets
+    return store, time, kubelets
 
 
 def test_a_bound_pod_runs_after_pulling_and_starting() -> None:
-    store, kernel, _ = place()
+    store, time, _ = place()
     store.bind("default", "x", "node-0")
-    kernel.advance(1011.9)
+    time.advance(1011.9)
     assert worlds.phases(store) == {"x": "Pending"}
-    kernel.advance(1012)
+    time.advance(1012)
     assert worlds.phases(store) == {"x": "Running"}
 
 
 def test_a_leaving_pod_is_gone_after_stopping_and_at_most_after_its_grace() -> None:
     for grace, seconds in ((30, 5), (2, 2)):
-        store, kernel, _ = place()
+        store, time, _ = place()
         store.bind("default", "x", "node-0")
-        kernel.advance(1020)
+        time.advance(1020)
         store.evict("default", "x", grace=grace)
-        kernel.advance(1020 + seconds - 0.1)
+        time.advance(1020 + seconds - 0.1)
         assert worlds.phases(store) == {"x": "Leaving"}
-        kernel.advance(1020 + seconds)
+        time.advance(1020 + seconds)
         assert worlds.phases(store) == {}
 
 
 def test_a_pod_that_leaves_before_it_starts_never_runs() -> None:
-    store, kernel, _ = place()
+    store, time, _ = place()
     store.bind("default", "x", "node-0")
-    kernel.advance(1011)
+    time.advance(1011)
     store.evict("default", "x")
-    kernel.advance(1013)
+    time.advance(1013)
     assert worlds.phases(store) == {"x": "Leaving"}
 
 
 def test_a_pod_on_a_dead_node_does_not_start_and_is_told_as_lost() -> None:
-    store, kernel, kubelets = place()
+    store, time, kubelets = place()
     lost: list[Document] = []
     kubelets.lost.append(lost.append)
     kubelets.dead.add("node-0")
     store.bind("default", "x", "node-0")
-    kernel.advance(1100)
+    time.advance(1100)
     assert worlds.phases(store) == {"x": "Pending"}
     assert [pod["metadata"]["name"] for pod in lost] == ["x"]
 
@@ -65,11 +65,11 @@ def test_a_pod_on_a_dead_node_does_not_start_and_is_told_as_lost() -> None:
 def test_delays_are_drawn_from_their_range() -> None:
     starts = set()
     for seed in range(5):
-        store, kernel = worlds.store()
-        Kubelets(store, kernel, Settings(delays=Delays(start=Span(1, 9))), Random(seed))
+        store, time = worlds.store()
+        Kubelets(store, time, Settings(delays=Delays(start=Span(1, 9))), Random(seed))
         store.load(build.pod("x"))
         store.bind("default", "x", "node-0")
-        moment = kernel.next_time()
+        moment = time.next_time()
         assert moment is not None
         starts.add(moment)
     assert len(starts) == 5

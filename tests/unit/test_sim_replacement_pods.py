@@ -1,21 +1,21 @@
 """Pods that come back: whom somebody expects, once gone, and as it was submitted."""
 
 from phalanx.model.kinds import POD
-from phalanx.sim.replacement_pods import Comebacks, fresh
+from phalanx.sim.replacement_pods import ReplacementPods, fresh
 from phalanx.sim.settings import Settings
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
 
 
 def test_an_expected_pod_comes_back_after_a_while_without_its_past() -> None:
-    store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings(restart_after=7), lambda pod: False)
+    store, time = worlds.store()
+    comebacks = ReplacementPods(store, time, Settings(restart_after=7), lambda pod: False)
     old = store.load(build.pod("x", on="node-0", cpu=1))
     comebacks.expect(old["metadata"]["uid"])
     store.delete(POD, "default", "x", grace=0)
-    kernel.advance(1006)
+    time.advance(1006)
     assert store.items(POD) == []
-    kernel.advance(1007)
+    time.advance(1007)
     (new,) = store.items(POD)
     assert new["metadata"]["uid"] != old["metadata"]["uid"]
     assert "nodeName" not in new["spec"]
@@ -24,28 +24,28 @@ def test_an_expected_pod_comes_back_after_a_while_without_its_past() -> None:
 
 
 def test_nobody_else_comes_back() -> None:
-    store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings(restart_after=None), lambda pod: False)
+    store, time = worlds.store()
+    comebacks = ReplacementPods(store, time, Settings(restart_after=None), lambda pod: False)
     comebacks.expect(store.load(build.pod("x"))["metadata"]["uid"])
     store.load(build.pod("y"))
     store.delete(POD, "default", "x", grace=0)
     store.delete(POD, "default", "y", grace=0)
-    assert kernel.next_time() is None
+    assert time.next_time() is None
 
 
 def test_a_pod_that_has_done_its_work_does_not_come_back() -> None:
-    store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings(), lambda pod: False)
+    store, time = worlds.store()
+    comebacks = ReplacementPods(store, time, Settings(), lambda pod: False)
     comebacks.expect(store.load({**build.pod("x", on="node-0"), "status": {"phase": "Succeeded"}})["metadata"]["uid"])
     store.delete(POD, "default", "x", grace=0)
-    assert kernel.next_time() is None
+    assert time.next_time() is None
 
 
 def test_somebody_else_may_be_quicker() -> None:
-    store, kernel = worlds.store()
-    comebacks = Comebacks(store, kernel, Settings(restart_after=5), lambda pod: False)
+    store, time = worlds.store()
+    comebacks = ReplacementPods(store, time, Settings(restart_after=5), lambda pod: False)
     comebacks.expect(store.load(build.pod("x"))["metadata"]["uid"])
     store.delete(POD, "default", "x", grace=0)
     other = store.create(fresh(build.pod("x")))
-    kernel.advance(1010)
+    time.advance(1010)
     assert [pod["metadata"]["uid"] for pod in store.items(POD)] == [other["metadata"]["uid"]]

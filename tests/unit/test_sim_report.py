@@ -10,7 +10,7 @@ import pytest
 from phalanx.sim.report import MODULES, joined_script, page
 from phalanx.sim.report_data import CURVE_POINTS, HEAT_COLUMNS, HEAT_ROWS, curve_mean, heat, node_means, pack, stuck_span
 from phalanx.sim.report_tables import FIGURES, best_results, comparison, evictions, nodes, queues, waits
-from phalanx.sim.report_words import Result, deadlocks, duration, headline, number, percent, titles, work
+from phalanx.sim.report_text import Result, deadlocks, duration, headline, number, percent, titles, work
 from tests.support import sim_results as results
 
 EVIL = "<script>alert('&\"')</script>"

@@ -17,7 +17,7 @@ PREEMPTING = build.policy((("priority", "gang"), ("predicates", "proportion")), 
 def held_at(world: World) -> list[float]:
     """Return a list that will hold the moments of all sessions."""
     moments: list[float] = []
-    world.scheduling.decided.append(lambda snapshot, decisions: moments.append(snapshot.now - world.start))
+    world.loop.decided.append(lambda snapshot, decisions: moments.append(snapshot.now - world.start))
     return moments
 
 
@@ -72,7 +72,7 @@ def preempting() -> World:
 
 def test_an_evicted_pod_goes_comes_back_and_is_recorded() -> None:
     world, heard = preempting(), list[Eviction]()
-    world.scheduling.evicted.append(heard.append)
+    world.loop.evictor.evicted.append(heard.append)
     worlds.run(world, 100)
     assert worlds.phases(world.store) == {"low-0": "Pending", "high-0": "Running"}
     assert [eviction.task.key for eviction in heard] == ["default/low-0"]
@@ -96,7 +96,7 @@ def test_looking_carries_nothing_out() -> None:
     world = worlds.world(nodes=1, gpus=1)
     world.submit([worlds.gang("a", tasks=1, gpus=1)])
     before = world.store.history.version
-    _, decisions = world.scheduling.look()
+    _, decisions = world.look()
     assert len(decisions.outcomes) == 1
     assert world.store.history.version == before
 

@@ -8,13 +8,13 @@ from phalanx.config.builtin import CATALOGUE, catalogue_of
 from phalanx.controllers.volcano_job.job import JOB
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.kinds import BUDGET, QUEUE, kind_at
+from phalanx.model.watch_event import WatchEvent
 from phalanx.session.cycle import Profile
 from phalanx.sim.generate import generate
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario
 from phalanx.sim.settings import Settings
-from phalanx.sim.setup import ARRIVES, cast, copy_of, set_stage, set_workload
+from phalanx.sim.setup import ARRIVES, copy_of, set_stage, set_workload
 from phalanx.sim.world import World
-from phalanx.store.watch_history import Event
 from phalanx.testing import build
 from tests.support import kai_objects as kai
 from tests.support import sim_worlds as worlds
@@ -26,8 +26,7 @@ NODES = [build.node(f"gpu-{number}", gpus=1) for number in range(3)]
 def staged(*objects: Any, **scenario: Any) -> World:
     world = World(Profile(build.policy(), CATALOGUE))
     documents = [document for part in (NODES, *objects) for document in ([part] if isinstance(part, dict) else part)]
-    parts = cast(document for document in documents)
-    set_stage(world, parts, Scenario(**scenario))
+    set_stage(world, worlds.parts(documents), Scenario(**scenario))
     return world
 
 
@@ -56,7 +55,7 @@ def test_pods_may_come_apart_from_their_gang() -> None:
     world = staged(build.gang("train", tasks=3), arrivals=named)
     came: dict[str, float] = {}
 
-    def hear(event: Event) -> None:
+    def hear(event: WatchEvent) -> None:
         came.setdefault(event.object["metadata"]["name"], world.now - world.start)
 
     world.store.listen(hear)
@@ -156,7 +155,7 @@ def test_an_annotation_that_is_no_duration_is_refused_with_its_object(name: str)
 def test_a_workload_runs_in_the_words_of_its_scheduler(family: str, policy: Any) -> None:
     workload = generate(3, jobs=20, nodes=4, days=1, load=0.3)
     chosen = policy or build.policy()
-    world = World(Profile(chosen, catalogue_of(chosen.family)), settings=Settings(removes_finished=True, heartbeat=600))
+    world = World(Profile(chosen, catalogue_of(chosen.catalogue)), settings=Settings(removes_finished=True, heartbeat=600))
     set_workload(world, workload, family)
     worlds.run(world, 10 * 86400)
     assert len(world.recorder.gangs) == 20
@@ -204,7 +203,7 @@ def test_an_object_of_no_gang_comes_when_it_says() -> None:
     late = build.queue("late")
     late["metadata"]["annotations"] = {"phalanx.dev/arrives": "10s"}
     world = worlds.world(nodes=1)
-    set_stage(world, cast([late]), Scenario())
+    set_stage(world, worlds.parts([late]), Scenario())
     worlds.run(world, 5)
     assert world.store.find(QUEUE, "", "late") is None
     worlds.run(world, 15)

@@ -1,8 +1,8 @@
 """What sessions leave on groups, the next ones build on: since when a gang is stale, above all."""
 
 from phalanx.controllers.controller import RecordEvent
-from phalanx.explain.blocked import aside
-from phalanx.explain.event_text import eviction_text
+from phalanx.explain.events import eviction_text
+from phalanx.explain.quarantine import quarantine_condition
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
@@ -139,7 +139,7 @@ def test_a_group_is_not_set_aside_by_the_session_that_admits_it_upon_which_its_p
         snapshot = cluster.objects.snapshot(0.0)
         assert snapshot.gangs[GangKey("default/train")].phase == phase
         cycle = cluster.run_cycle()
-        found = aside(cycle.decisions.outcomes[0], snapshot)
+        found = quarantine_condition(cycle.decisions.outcomes[0], snapshot)
         assert (found and found.reason) == reason
         cluster.carry_out(cycle)
 
@@ -152,7 +152,7 @@ def test_the_event_of_a_pod_that_goes_for_nobody_names_nobody() -> None:
 def test_a_group_that_nobody_admits_is_set_aside_by_the_first_session() -> None:
     cluster = build.cluster(nodes=3, policy=build.policy(actions="enqueue, allocate"))
     cluster.submit(sigs.gang("train", tasks=3)[:-1])
-    found = aside(cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0))
+    found = quarantine_condition(cluster.run_cycle().decisions.outcomes[0], cluster.objects.snapshot(0.0))
     assert found is not None
     assert found.reason == "NotEnoughPods"
 
@@ -160,7 +160,7 @@ def test_a_group_that_nobody_admits_is_set_aside_by_the_first_session() -> None:
 def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions_count_on() -> None:
     world = speech.cluster(nodes=2, gpus=8)
     told: list[RecordEvent] = []
-    world.scheduling.pen.told.append(told.append)
+    world.on_event(told.append)
     pods = speech.gang("kueue", "train", tasks=4, gpus=1)
     for number, pod in enumerate(pods[:3]):
         worlds.submit(world, [pod], at=10 * number)

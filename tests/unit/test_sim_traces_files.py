@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from phalanx.errors import ConfigError, TraceError
-from phalanx.sim.traces import FORMATS, guess, read_trace
-from phalanx.sim.traces.names import LONGEST, Names
+from phalanx.sim.traces import FORMATS, detect_format, read_trace
+from phalanx.sim.traces.draft import LONGEST_NAME, UniqueNames
 from phalanx.sim.traces.tasks import spread
 from phalanx.sim.traces.trace_cluster import made_cluster
-from phalanx.sim.workload import Gang, Part
+from phalanx.sim.workload import WorkloadGang, WorkloadPart
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 JOBS = "job_id,num_gpu,submit_time,duration\n"
@@ -22,8 +22,8 @@ def jobs_file(folder: Path, *rows: str, columns: str = JOBS) -> Path:
     return path
 
 
-def gang(submitted: float, duration: float, tasks: int = 1, **request: str) -> Gang:
-    return Gang(f"at-{submitted}", submitted, duration, (Part(tasks, request),))
+def gang(submitted: float, duration: float, tasks: int = 1, **request: str) -> WorkloadGang:
+    return WorkloadGang(f"at-{submitted}", submitted, duration, (WorkloadPart(tasks, request),))
 
 
 def gpus(count: int) -> dict[str, str]:
@@ -40,7 +40,7 @@ def test_an_unknown_format_is_refused_with_the_ones_there_are() -> None:
 def test_files_that_are_no_trace_are_named(tmp_path: Path) -> None:
     path = jobs_file(tmp_path, columns="a,b\n")
     with pytest.raises(TraceError, match=r"^jobs.csv: no trace that we know; expected jobs in one of the formats: acme, "):
-        guess([path])
+        detect_format([path])
     with pytest.raises(TraceError, match=r"^jobs.csv: no jobs in there; expected a CSV file with the columns job_id,vc,"):
         read_trace("helios", [path])
     with pytest.raises(TraceError, match=r"^jobs.csv: no jobs in there; expected a JSON list of jobs with jobid"):
@@ -49,7 +49,7 @@ def test_files_that_are_no_trace_are_named(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"nowhere.csv: No such file or directory; name the files of a trace"):
-        guess([tmp_path / "nowhere.csv"])
+        detect_format([tmp_path / "nowhere.csv"])
 
 
 def test_a_folder_with_two_lists_of_jobs_asks_for_one() -> None:
@@ -62,8 +62,8 @@ def test_a_folder_with_two_lists_of_jobs_asks_for_one() -> None:
 def test_a_file_may_begin_with_a_byte_order_mark_and_quote_its_cells(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_bytes('\ufeff"job_id","num_gpu","submit_time","duration"\r\n"a","2","5","60"\r\n'.encode())
-    assert guess([path]) == "tiresias"
-    assert read_trace("tiresias", [path]).workload.gangs == (Gang("a", 0, 60, (Part(1, gpus(2)),)),)
+    assert detect_format([path]) == "tiresias"
+    assert read_trace("tiresias", [path]).workload.gangs == (WorkloadGang("a", 0, 60, (WorkloadPart(1, gpus(2)),)),)
 
 
 def test_a_short_row_is_refused_alone(tmp_path: Path) -> None:
@@ -161,13 +161,13 @@ def test_gpus_are_spread_evenly_over_as_many_nodes_as_they_need(total: int, node
 
 
 def test_names_are_valid_and_never_shared() -> None:
-    names = Names("vc")
+    names = UniqueNames("vc")
     assert [names.fresh(text) for text in ("vcRed", "VCRED", "vcred-2", "11cb", "", "ä_b.C")] == [
         "vcred", "vcred-2", "vcred-2-2", "vc-11cb", "vc", "b-c",
     ]  # fmt: skip
     assert names.same("Blue") == names.same("Blue") == "blue"
     long = [names.fresh("x" * 60), names.fresh("x" * 60)]
-    assert long == ["x" * LONGEST, "x" * LONGEST + "-2"]
+    assert long == ["x" * LONGEST_NAME, "x" * LONGEST_NAME + "-2"]
 
 
 def test_every_format_is_told_apart_from_every_other() -> None:

@@ -4,25 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
-from phalanx.sim.traces import FORMATS, Trace, guess, read_trace
-from phalanx.sim.workload import Gang, Part
+from phalanx.sim.traces import FORMATS, RecordedTrace, detect_format, read_trace
+from phalanx.sim.workload import HIGH, LOW, NORMAL, WorkloadGang, WorkloadPart
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 SAMPLES = {name: DATA / name for name in FORMATS} | {"acme": DATA / "acme" / "trace_kalos.csv"}
 
 
-def sample(name: str, *, nodes: int | None = None) -> Trace:
+def sample(name: str, *, nodes: int | None = None) -> RecordedTrace:
     return read_trace(name, [SAMPLES[name]], nodes=nodes)
 
 
-def gang(name: str, trace: Trace) -> Gang:
+def gang(name: str, trace: RecordedTrace) -> WorkloadGang:
     return next(gang for gang in trace.workload.gangs if gang.name == name)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_sample_is_told_by_its_contents(name: str) -> None:
-    assert guess([SAMPLES[name]]) == name
+    assert detect_format([SAMPLES[name]]) == name
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -43,12 +42,12 @@ def test_every_gang_has_a_name_of_its_own_a_queue_with_a_weight_and_a_duration(n
 def test_philly_has_a_task_for_each_machine_of_the_first_attempt_and_runs_as_long_as_all_attempts() -> None:
     trace = sample("philly")
     first = gang("application-150000-1", trace)
-    assert first.parts == (Part(1, {"nvidia.com/gpu": "8"}),)
+    assert first.parts == (WorkloadPart(1, {"nvidia.com/gpu": "8"}),)
     assert first.duration == 2 * 60 + 2 * 3600
-    assert gang("application-150000-2", trace).parts == (Part(2, {"nvidia.com/gpu": "8"}),)
+    assert gang("application-150000-2", trace).parts == (WorkloadPart(2, {"nvidia.com/gpu": "8"}),)
     assert gang("application-150000-3", trace).parts == (
-        Part(1, {"nvidia.com/gpu": "2"}, "worker-2gpu"),
-        Part(2, {"nvidia.com/gpu": "1"}, "worker-1gpu"),
+        WorkloadPart(1, {"nvidia.com/gpu": "2"}, "worker-2gpu"),
+        WorkloadPart(2, {"nvidia.com/gpu": "1"}, "worker-1gpu"),
     )
 
 
@@ -71,12 +70,12 @@ def test_philly_leaves_out_jobs_without_a_known_run_and_refuses_broken_ones_alon
 
 def test_helios_has_a_task_for_each_node_and_shares_gpus_and_cpus_among_them() -> None:
     trace = sample("helios")
-    assert gang("job-9002", trace).parts == (Part(2, {"cpu": "48", "nvidia.com/gpu": "8"}),)
-    assert gang("job-9003", trace).parts == (Part(1, {"cpu": "32"}),)
-    assert gang("job-9005", trace).parts == (Part(2, {"cpu": "12500m", "nvidia.com/gpu": "6"}),)
+    assert gang("job-9002", trace).parts == (WorkloadPart(2, {"cpu": "48", "nvidia.com/gpu": "8"}),)
+    assert gang("job-9003", trace).parts == (WorkloadPart(1, {"cpu": "32"}),)
+    assert gang("job-9005", trace).parts == (WorkloadPart(2, {"cpu": "12500m", "nvidia.com/gpu": "6"}),)
     assert gang("job-9008", trace).parts == (
-        Part(1, {"cpu": "10", "nvidia.com/gpu": "4"}, "worker-4gpu"),
-        Part(2, {"cpu": "10", "nvidia.com/gpu": "3"}, "worker-3gpu"),
+        WorkloadPart(1, {"cpu": "10", "nvidia.com/gpu": "4"}, "worker-4gpu"),
+        WorkloadPart(2, {"cpu": "10", "nvidia.com/gpu": "3"}, "worker-3gpu"),
     )
 
 
@@ -104,8 +103,8 @@ def test_helios_says_which_cell_is_wrong_and_counts_what_never_ran() -> None:
 
 def test_acme_reads_kalos_with_memory_of_each_pod_and_times_in_any_zone() -> None:
     trace = sample("acme")
-    assert gang("dlcaaa01", trace).parts == (Part(8, {"cpu": "120", "memory": "1000Gi", "nvidia.com/gpu": "8"}),)
-    assert gang("dlcaaa02", trace).parts == (Part(1, {"cpu": "12", "memory": "64000Mi", "nvidia.com/gpu": "1"}),)
+    assert gang("dlcaaa01", trace).parts == (WorkloadPart(8, {"cpu": "120", "memory": "1000Gi", "nvidia.com/gpu": "8"}),)
+    assert gang("dlcaaa02", trace).parts == (WorkloadPart(1, {"cpu": "12", "memory": "64000Mi", "nvidia.com/gpu": "1"}),)
     assert gang("dlcaaa03", trace).submitted == 5.5 * 60
     assert gang("dlcaaa03", trace).queue == "u200"
     assert (trace.left_out, trace.notes) == (1, ("trace_kalos.csv, line 6: mem_per_pod_GB: 'lots' is not a number",))
@@ -113,15 +112,15 @@ def test_acme_reads_kalos_with_memory_of_each_pod_and_times_in_any_zone() -> Non
 
 def test_acme_reads_seren_which_says_nothing_of_memory() -> None:
     trace = read_trace("acme", [DATA / "acme" / "trace_seren.csv"])
-    assert gang("job-71004", trace).parts == (Part(4, {"cpu": "128", "nvidia.com/gpu": "8"}),)
+    assert gang("job-71004", trace).parts == (WorkloadPart(4, {"cpu": "128", "nvidia.com/gpu": "8"}),)
     assert (trace.left_out, trace.notes) == (0, ())
 
 
 def test_pai_makes_a_gang_of_the_tasks_of_a_job_and_rounds_shares_of_gpus_up() -> None:
     first = gang("aa01", sample("pai"))
     assert first.parts == (
-        Part(4, {"cpu": "6", "memory": "30000Mi", "nvidia.com/gpu": "1"}, "worker"),
-        Part(1, {"cpu": "4", "memory": "10Gi"}, "ps"),
+        WorkloadPart(4, {"cpu": "6", "memory": "30000Mi", "nvidia.com/gpu": "1"}, "worker"),
+        WorkloadPart(1, {"cpu": "4", "memory": "10Gi"}, "ps"),
     )
     assert (first.submitted, first.duration, first.queue) == (0, 3610, "user-red")
 
@@ -152,14 +151,14 @@ def test_pai_machines_say_their_model_of_gpu() -> None:
 def test_pai_is_read_with_a_line_of_columns_too(tmp_path: Path) -> None:
     header, rows = ((DATA / "pai" / f"pai_task_table.{suffix}").read_text() for suffix in ("header", "csv"))
     (tmp_path / "tasks.csv").write_text(header + rows)
-    assert guess([tmp_path]) == "pai"
+    assert detect_format([tmp_path]) == "pai"
     bare = read_trace("pai", [DATA / "pai" / "pai_task_table.csv"]).workload
     assert read_trace("pai", [tmp_path]).workload == bare
 
 
 def test_openb_makes_each_pod_a_gang_with_the_priority_of_its_quality_of_service() -> None:
     trace = sample("openb")
-    assert gang("pod-b", trace).parts == (Part(1, {"cpu": "6", "memory": "12Gi", "nvidia.com/gpu": "1"}),)
+    assert gang("pod-b", trace).parts == (WorkloadPart(1, {"cpu": "6", "memory": "12Gi", "nvidia.com/gpu": "1"}),)
     assert (gang("pod-b", trace).submitted, gang("pod-b", trace).duration) == (100, 2990)
     priorities = [gang(f"pod-{letter}", trace).priority for letter in "aedcih"]
     assert priorities == [HIGH, HIGH, NORMAL, LOW, NORMAL, NORMAL]
@@ -188,7 +187,7 @@ def test_spot_gpu_has_workers_of_a_model_and_the_priority_of_their_type() -> Non
     trace = sample("spot-gpu")
     many = gang("job-504", trace)
     assert many.parts == (
-        Part(94, {"cpu": "15500m", "nvidia.com/gpu": "1"}, node_labels={"nvidia.com/gpu.product": "A100-SXM4-80GB"}),
+        WorkloadPart(94, {"cpu": "15500m", "nvidia.com/gpu": "1"}, node_labels={"nvidia.com/gpu.product": "A100-SXM4-80GB"}),
     )
     assert (many.queue, many.priority, gang("job-501", trace).priority) == ("organization-57", LOW, HIGH)
     assert gang("job-511", trace).priority == NORMAL
@@ -197,7 +196,7 @@ def test_spot_gpu_has_workers_of_a_model_and_the_priority_of_their_type() -> Non
 
 def test_spot_gpu_divides_a_worker_that_no_node_of_its_model_can_hold() -> None:
     wide = gang("job-505", sample("spot-gpu"))
-    assert wide.parts == (Part(4, {"cpu": "48", "nvidia.com/gpu": "8"}, node_labels={"nvidia.com/gpu.product": "H800"}),)
+    assert wide.parts == (WorkloadPart(4, {"cpu": "48", "nvidia.com/gpu": "8"}, node_labels={"nvidia.com/gpu.product": "H800"}),)
 
 
 def test_spot_gpu_refuses_broken_rows_alone() -> None:
@@ -211,8 +210,8 @@ def test_spot_gpu_refuses_broken_rows_alone() -> None:
 
 def test_tiresias_divides_jobs_by_the_gpus_of_a_node_and_names_the_switch_of_each() -> None:
     trace = sample("tiresias")
-    assert gang("job-4", trace).parts == (Part(4, {"nvidia.com/gpu": "4"}),)
-    assert gang("job-8", trace).parts == (Part(2, {"nvidia.com/gpu": "3"}),)
+    assert gang("job-4", trace).parts == (WorkloadPart(4, {"nvidia.com/gpu": "4"}),)
+    assert gang("job-8", trace).parts == (WorkloadPart(2, {"nvidia.com/gpu": "3"}),)
     assert (gang("job-4", trace).submitted, gang("job-4", trace).duration) == (85, 900)
     assert [node.labels["phalanx.dev/switch"] for node in trace.workload.machines] == ["switch-0"] * 3 + ["switch-1"] * 3
     assert trace.workload.machines[0].offers == {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "4", "pods": "110"}
@@ -221,5 +220,5 @@ def test_tiresias_divides_jobs_by_the_gpus_of_a_node_and_names_the_switch_of_eac
 
 def test_tiresias_without_a_cluster_has_nodes_of_eight_gpus() -> None:
     trace = read_trace("tiresias", [DATA / "tiresias" / "jobs.csv"])
-    assert gang("job-4", trace).parts == (Part(2, {"nvidia.com/gpu": "8"}),)
+    assert gang("job-4", trace).parts == (WorkloadPart(2, {"nvidia.com/gpu": "8"}),)
     assert {node.offers["nvidia.com/gpu"] for node in trace.workload.machines} == {"8"}

@@ -50,20 +50,20 @@ def test_the_last_change_is_no_session_that_changes_nothing() -> None:
     world = worlds.world(nodes=1, gpus=1)
     worlds.submit(world, worlds.gang("a", tasks=2, gpus=1), at=10)
     worlds.run(world, 5000)
-    assert world.scheduling.sessions > 10
+    assert world.loop.count > 10
     assert world.last_change - world.start == 10
 
 
 def test_what_is_counted_in_a_queue_wakes_nobody() -> None:
     world = worlds.world(nodes=1, gpus=1)
     worlds.run(world, 5)
-    sessions, last = world.scheduling.sessions, world.last_change
+    sessions, last = world.loop.count, world.last_change
     world.store.patch(QUEUE, "", "default", {"status": {"running": 3}}, is_status=True)
     worlds.run(world, 10)
-    assert (world.scheduling.sessions, world.last_change) == (sessions, last)
+    assert (world.loop.count, world.last_change) == (sessions, last)
     world.store.patch(QUEUE, "", "default", {"status": {"state": "Closed"}}, is_status=True)
     worlds.run(world, 15)
-    assert (world.scheduling.sessions, world.last_change) == (sessions + 1, world.start + 10)
+    assert (world.loop.count, world.last_change) == (sessions + 1, world.start + 10)
 
 
 def test_reasons_name_gangs_that_wait() -> None:

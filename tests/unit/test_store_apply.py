@@ -7,7 +7,7 @@ import pytest
 from phalanx.errors import Invalid
 from phalanx.model.kinds import kind_at
 from phalanx.model.merging import merged
-from phalanx.store.apply import LAST_APPLIED, change, rank, signed, wanted
+from phalanx.store.apply import LAST_APPLIED, change, rank, wanted, with_last_applied
 
 CONFIG, NODE, QUEUE = kind_at("", "configmaps"), kind_at("", "nodes"), kind_at("scheduling.volcano.sh", "queues")
 
@@ -17,11 +17,11 @@ def manifest(**data: Any) -> dict[str, Any]:
 
 
 def test_what_is_as_wanted_is_not_changed() -> None:
-    assert change(manifest(colour="red"), signed(manifest(colour="red"))) == {}
+    assert change(manifest(colour="red"), with_last_applied(manifest(colour="red"))) == {}
 
 
 def test_what_a_manifest_says_no_longer_goes_and_what_others_said_stays() -> None:
-    live = signed(manifest(colour="red", size="L"))
+    live = with_last_applied(manifest(colour="red", size="L"))
     live = {**live, "data": {**live["data"], "others": "1"}}
     patch = change(manifest(colour="blue"), live)
     assert patch["data"] == {"colour": "blue", "size": None}
@@ -29,7 +29,7 @@ def test_what_a_manifest_says_no_longer_goes_and_what_others_said_stays() -> Non
 
 
 def test_a_patch_signs_the_object_anew() -> None:
-    live = signed(manifest(colour="red"))
+    live = with_last_applied(manifest(colour="red"))
     after = merged(live, change(manifest(colour="blue"), live))
     assert change(manifest(colour="blue"), after) == {}
     assert "blue" in after["metadata"]["annotations"][LAST_APPLIED]

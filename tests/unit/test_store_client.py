@@ -10,7 +10,7 @@ from aiohttp import web
 from phalanx.errors import Busy, Conflict, Exists, Gone, Missing, Unreachable
 from phalanx.model.kinds import kind_at
 from phalanx.store.kube.client import NOT_SENT, Client
-from phalanx.store.kube.credentials import Credential, Fixed
+from phalanx.store.kube.credentials import Credential, FixedCredentials
 from phalanx.store.memory import MemoryStore
 from phalanx.web.server import serving
 from tests.support.http_api import served
@@ -165,7 +165,7 @@ def test_who_may_not_write_still_reads_records_events_and_takes_the_lease(addres
 def test_a_write_that_needs_a_new_credential_is_not_sent_again_by_who_may_not_write_any_more() -> None:
     asked, may = list[str](), [True]
 
-    class Renewed(Fixed):
+    class Renewed(FixedCredentials):
         async def renew(self, refused: Credential) -> bool:
             may[0] = False  # fetching another one took longer than the lease
             return True

@@ -15,10 +15,10 @@ import trustme
 import yaml
 
 from phalanx.errors import ConfigError, Unauthorized, Unreachable
-from phalanx.store.kube.connect import Access, access, by_kubeconfig, in_cluster, kubeconfig_paths
-from phalanx.store.kube.credentials import TOKEN_SECONDS, TokenFile
-from phalanx.store.kube.exec_credentials import ExecCredentials, Order
-from phalanx.store.kube.kubeconfig import Cluster, Exec, choose
+from phalanx.store.kube.connect import ClusterAccess, access, by_kubeconfig, in_cluster, kubeconfig_paths
+from phalanx.store.kube.credentials import TOKEN_SECONDS, TokenFileCredentials
+from phalanx.store.kube.exec_credentials import ExecCredentials, ExecPlugin
+from phalanx.store.kube.kubeconfig import ExecConfig, KubeconfigCluster, choose
 from phalanx.store.kube.tls import Trust
 from tests.support.tiny_servers import Door, opened
 
@@ -55,7 +55,7 @@ def guarded(host: str = "127.0.0.1") -> ssl.SSLContext:
     return tls
 
 
-def who(door: Door, reach: Callable[[int], Access], tls: ssl.SSLContext | None = None) -> str:
+def who(door: Door, reach: Callable[[int], ClusterAccess], tls: ssl.SSLContext | None = None) -> str:
     """Ask a door who we are."""
 
     async def asked() -> str:
@@ -68,10 +68,10 @@ def who(door: Door, reach: Callable[[int], Access], tls: ssl.SSLContext | None =
 # --- certificates --------------------------------------------------------------------------------------------------------
 
 
-def safe(tmp_path: Path, user: dict[str, Any] | None = None, **cluster: Any) -> Callable[[int], Access]:
+def safe(tmp_path: Path, user: dict[str, Any] | None = None, **cluster: Any) -> Callable[[int], ClusterAccess]:
     trusted = {"certificate-authority-data": encoded(AUTHORITY.cert_pem), **cluster}
 
-    def reach(port: int) -> Access:
+    def reach(port: int) -> ClusterAccess:
         return by_kubeconfig([kubeconfig(tmp_path / "config", {"server": f"https://127.0.0.1:{port}", **trusted}, user)])
 
     return reach
@@ -150,7 +150,7 @@ def test_a_key_with_a_password_does_not_ask_for_it(tmp_path: Path) -> None:
 # --- tokens --------------------------------------------------------------------------------------------------------------
 
 
-def plain(tmp_path: Path, user: dict[str, Any]) -> Callable[[int], Access]:
+def plain(tmp_path: Path, user: dict[str, Any]) -> Callable[[int], ClusterAccess]:
     return lambda port: by_kubeconfig([kubeconfig(tmp_path / "config", {"server": f"http://127.0.0.1:{port}"}, user)])
 
 
@@ -177,7 +177,7 @@ def test_a_token_that_is_not_believed_is_an_error_after_one_request(tmp_path: Pa
 
 def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
     now, file = [100.0], tmp_path / "token"
-    tokens = TokenFile(file, clock=lambda: now[0])
+    tokens = TokenFileCredentials(file, clock=lambda: now[0])
     with pytest.raises(ConfigError, match="token: No such file or directory; a file with a token is needed"):
         asyncio.run(tokens.current())
 
@@ -278,7 +278,7 @@ def test_many_refusals_of_one_token_run_the_command_once(tmp_path: Path) -> None
 def test_a_command_runs_again_before_its_token_ends(tmp_path: Path) -> None:
     now, end = [0.0], "1970-01-01T01:00:00Z"
     spec = command(tmp_path, {"token": "t", "expirationTimestamp": end})["exec"]
-    order = Order(read_exec(spec), Cluster(server="http://127.0.0.1:1"), Trust(), "here")
+    order = ExecPlugin(read_exec(spec), KubeconfigCluster(server="http://127.0.0.1:1"), Trust(), "here")
     credentials = ExecCredentials(order, clock=lambda: now[0])
 
     def shown(moment: float) -> str:
@@ -288,8 +288,8 @@ def test_a_command_runs_again_before_its_token_ends(tmp_path: Path) -> None:
     assert [shown(moment) for moment in (0, 3569, 3570)] == ["Bearer t1", "Bearer t1", "Bearer t2"]
 
 
-def read_exec(spec: dict[str, Any]) -> Exec:
-    return msgspec.convert(spec, Exec)
+def read_exec(spec: dict[str, Any]) -> ExecConfig:
+    return msgspec.convert(spec, ExecConfig)
 
 
 def test_a_command_prints_a_certificate(tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def account(folder: Path) -> Path:
 def test_a_pod_reaches_its_cluster_as_its_service_account(tmp_path: Path) -> None:
     folder = account(tmp_path)
 
-    def reach(port: int) -> Access:
+    def reach(port: int) -> ClusterAccess:
         return in_cluster({"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}, folder)
 
     assert who(Door(), reach, guarded()) == "Bearer pod"

@@ -42,14 +42,14 @@ def test_what_nobody_looks_at_is_left_out(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", SENT)
 def test_lists_are_read_as_their_objects_are(kind: Kind) -> None:
     body = msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": [SENT[kind]]})
-    assert needed.read_page(kind, body) == needed.Page({"resourceVersion": "7"}, [READ[kind]])
+    assert needed.read_page(kind, body) == needed.ListAnswer({"resourceVersion": "7"}, [READ[kind]])
     assert needed.read_page(None, body).items == [SENT[kind]]
 
 
 @pytest.mark.parametrize(
     ("struct", "parts"),
     [
-        (schema.Meta, needed.Meta),
+        (schema.Meta, needed.MetaParts),
         (schema.Container, needed.ContainerParts),
         (schema.ShapeSpec, needed.PodSpecParts),
         (schema.PodSpec, needed.PodSpecParts),

@@ -5,7 +5,7 @@ import pytest
 from phalanx import errors
 from phalanx.errors import Busy, ClusterError, Conflict, Exists, Gone, Missing
 from phalanx.model.kinds import KINDS, Kind, kind_at
-from phalanx.store.paths import Target, target_of
+from phalanx.store.paths import ResourcePath, resource_path
 from phalanx.store.status_errors import problem_of, status_of, success
 from phalanx.web.columns import age
 
@@ -15,18 +15,18 @@ POD, NAMESPACE = kind_at("", "pods"), kind_at("", "namespaces")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource)
 @pytest.mark.parametrize("rest", [(), ("a",), ("a", "status")], ids=["list", "object", "status"])
 def test_a_path_leads_back_to_what_it_names(kind: Kind, rest: tuple[str, ...]) -> None:
-    target = Target(kind, "team" if kind.is_namespaced else "", *rest)
-    assert target_of(target.path) == target
+    target = ResourcePath(kind, "team" if kind.is_namespaced else "", *rest)
+    assert resource_path(target.path) == target
 
 
 def test_a_list_of_all_namespaces_has_a_path() -> None:
-    assert Target(POD).path == "/api/v1/pods"
-    assert target_of("/api/v1/pods") == Target(POD)
+    assert ResourcePath(POD).path == "/api/v1/pods"
+    assert resource_path("/api/v1/pods") == ResourcePath(POD)
 
 
 def test_a_namespace_is_an_object_too() -> None:
-    assert target_of("/api/v1/namespaces/team") == Target(NAMESPACE, "", "team")
-    assert target_of("/api/v1/namespaces/team/status") == Target(NAMESPACE, "", "team", "status")
+    assert resource_path("/api/v1/namespaces/team") == ResourcePath(NAMESPACE, "", "team")
+    assert resource_path("/api/v1/namespaces/team/status") == ResourcePath(NAMESPACE, "", "team", "status")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_namespace_is_an_object_too() -> None:
 )
 def test_a_path_that_names_nothing_is_not_found(path: str) -> None:
     with pytest.raises(Missing):
-        target_of(path)
+        resource_path(path)
 
 
 @pytest.mark.parametrize("kind", [Missing, Conflict, Exists, Gone, Busy, errors.Invalid, errors.Forbidden, errors.ServerError])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.controllers.volcano_job.job import Action, Event
+from phalanx.controllers.volcano_job.job import JobAction, JobEvent
 from phalanx.errors import SnapshotError
 from tests.support import volcano_jobs as jobs
 
@@ -38,8 +38,8 @@ def test_limits_are_requests_where_there_are_no_others() -> None:
 def test_a_policy_has_one_event_or_many() -> None:
     more = {"event": "PodFailed", "timeout": "1m30s"}
     job = jobs.read("train", jobs.task("worker"), policies=[jobs.policy("RestartJob", "PodEvicted", **more)])
-    assert job.policies[0].events == (Event.POD_FAILED, Event.POD_EVICTED)
-    assert (job.policies[0].action, job.policies[0].timeout_seconds) == (Action.RESTART, 90.0)
+    assert job.policies[0].events == (JobEvent.POD_FAILED, JobEvent.POD_EVICTED)
+    assert (job.policies[0].action, job.policies[0].timeout_seconds) == (JobAction.RESTART, 90.0)
 
 
 def spec(**more: Any) -> dict[str, Any]:

@@ -5,19 +5,19 @@ from typing import Any
 
 import msgspec
 
-from phalanx.controllers.volcano_job.job import Job
+from phalanx.controllers.volcano_job.job import ParsedJob
 from phalanx.controllers.volcano_job.plugins import objects_for
-from phalanx.controllers.volcano_job.pods import pod_of
+from phalanx.controllers.volcano_job.pod_builder import pod_of
 from phalanx.model.kinds import Document
 from phalanx.sim.sshkeys import pair_for
 from tests.support import volcano_jobs as jobs
 
 
-def job(*tasks: dict[str, Any], **plugins: list[str]) -> Job:
+def job(*tasks: dict[str, Any], **plugins: list[str]) -> ParsedJob:
     return jobs.read("train", *tasks, plugins=plugins)
 
 
-def pod(found: Job, name: str, index: int = 0) -> Document:
+def pod(found: ParsedJob, name: str, index: int = 0) -> Document:
     task = found.task(name)
     assert task is not None
     return pod_of(found, task, index)
@@ -27,7 +27,7 @@ def variables(found: Document, group: str = "containers") -> dict[str, str]:
     return {item["name"]: item["value"] for item in found["spec"][group][0].get("env", ()) if "value" in item}
 
 
-def objects(found: Job) -> dict[str, Document]:
+def objects(found: ParsedJob) -> dict[str, Document]:
     return {f"{item['kind']} {item['metadata']['name']}": item for item in objects_for(found, pair_for)}
 
 

@@ -36,7 +36,8 @@ class AllocateAction:
         settings = Arguments(self.name, arguments)
         enabled = settings.switch("predicateErrorCacheEnable", True)
         self.remembers_failed_roles = settings.switch("enablePredicateErrorCache", enabled)
-        self._keeps_nominated = settings.switch("promisedFirst", False)
+        had_other_name = settings.switch("promisedFirst", False)
+        self._keeps_nominated = settings.switch("nominatedFirst", False) or had_other_name
         self._completes_broken = settings.switch("brokenFirst", False)
         settings.done()
 

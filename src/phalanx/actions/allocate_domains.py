@@ -19,6 +19,7 @@ from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Statement
 from phalanx.session.task_filters import offers
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.verdict import WHOLE_CLUSTER, SearchScope
 
 
 @dataclass(slots=True)
@@ -195,8 +196,8 @@ class DomainSearch:
         if mark in self._failed:
             return None
         before = list(tasks)
-        prefix = "" if hypernode == self._tree.top else f"In hyperNode {self._tree.names[hypernode]}: "
-        statement = self._placer.place(subgroup, queue, within=self._mask(hypernode), prefix=prefix)
+        scope = WHOLE_CLUSTER if hypernode == self._tree.top else SearchScope(hypernode=self._tree.names[hypernode])
+        statement = self._placer.place(subgroup, queue, within=self._mask(hypernode), scope=scope)
         solution = None
         if statement is not None and statement.operations:
             solution = Solution(hypernode, left={subgroup.id: list(tasks)})

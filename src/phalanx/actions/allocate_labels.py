@@ -10,6 +10,7 @@ from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.label_domains import LabelDomain, label_domains
+from phalanx.state.verdict import SearchScope
 
 
 class LabelSearch:
@@ -38,8 +39,8 @@ class LabelSearch:
 
     def _place(self, subgroup: SubGroupState, queue: Queue, domain: LabelDomain, waiting: list[TaskState]) -> Statement | None:
         self._placer.restore(subgroup, list(waiting))
-        prefix = f"With {subgroup.gang.gang.label}={domain.value}: "
-        return self._placer.place(subgroup, queue, within=domain.nodes, prefix=prefix)
+        scope = SearchScope(label=subgroup.gang.gang.label, value=domain.value)
+        return self._placer.place(subgroup, queue, within=domain.nodes, scope=scope)
 
     def _in_order(self, gang: GangState, subgroup: SubGroupState) -> list[LabelDomain]:
         waiting = self._placer.tasks_left(subgroup)

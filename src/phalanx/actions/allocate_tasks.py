@@ -12,7 +12,6 @@ from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Mask
-from phalanx.session.hooks import Room
 from phalanx.session.node_view import NodeView
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
@@ -20,7 +19,7 @@ from phalanx.session.task_filters import OwnFilters, has_own_filters, own_filter
 from phalanx.session.task_order import pending_tasks
 from phalanx.session.trace import listed
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.verdict import YES, FitError, Verdict
+from phalanx.state.verdict import WHOLE_CLUSTER, YES, FitError, Room, SearchScope, Verdict
 
 
 class TaskPlacer:
@@ -51,9 +50,11 @@ class TaskPlacer:
         """Tell whether some task of the gang was not tried yet."""
         return any(self.tasks_left(subgroup) for subgroup in gang.subgroups.values())
 
-    def place(self, subgroup: SubGroupState, queue: Queue, *, within: Mask | None = None, prefix: str = "") -> Statement | None:
+    def place(
+        self, subgroup: SubGroupState, queue: Queue, *, within: Mask | None = None, scope: SearchScope = WHOLE_CLUSTER
+    ) -> Statement | None:
         """Place tasks until the sub-group needs no more; None when it got too few, and nothing is left of the attempt."""
-        session, run = self._session, _Run(self._session, subgroup, queue, within, prefix, self._remembers_failed_roles)
+        session, run = self._session, _Run(self._session, subgroup, queue, within, scope, self._remembers_failed_roles)
         statement = session.statement()
         tasks = self.tasks_left(subgroup)
         while tasks and run.goes_on:
@@ -71,10 +72,10 @@ class _Run:
     """One pass over the tasks of a sub-group."""
 
     def __init__(
-        self, session: Session, subgroup: SubGroupState, queue: Queue, within: Mask | None, prefix: str, remembers: bool
+        self, session: Session, subgroup: SubGroupState, queue: Queue, within: Mask | None, scope: SearchScope, remembers: bool
     ) -> None:
         self._session, self._subgroup, self._queue = session, subgroup, queue
-        self._within, self._prefix, self._remembers = within, prefix, remembers
+        self._within, self._scope, self._remembers = within, scope, remembers
         self._failed_roles: set[str] = set()
         self._refusals: dict[str, _Refusals] = {}
         self._asked: tuple[Shape | None, int] = (None, -1)
@@ -98,7 +99,7 @@ class _Run:
             return
         verdict = self._session.prefilter(first)
         if not verdict.ok:
-            self._fail(tasks.pop(), FitError.same_everywhere(self._asked_nodes(), verdict.message))
+            self._fail(tasks.pop(), FitError.same_everywhere(self._asked_nodes(), verdict))
             return
         batch = self._take_batch(tasks, room.tasks)
         self._place_batch(batch, tasks, statement)
@@ -204,9 +205,9 @@ class _Run:
             return
         refusals = self._refusals.get(task.task.role)
         if refusals:
-            self._fail(task, refusals.error(node_view, self._prefix, own))
+            self._fail(task, refusals.error(node_view, self._scope, own))
         else:
-            self._fail(task, node_view.error(within=within, prefix=self._prefix, own=own.layers))
+            self._fail(task, node_view.error(within=within, scope=self._scope, own=own.layers))
 
     def _fail(self, task: TaskState, error: FitError) -> None:
         task.error = error
@@ -257,10 +258,10 @@ class _Refusals:
             self._counts.update(node_view.error(within=refusing).counts)
             self._open &= ~refusing
 
-    def error(self, node_view: NodeView, prefix: str, own: OwnFilters) -> FitError:
+    def error(self, node_view: NodeView, scope: SearchScope, own: OwnFilters) -> FitError:
         """Say why no node fits, those that refused before included."""
-        rest = node_view.error(within=self._open, prefix=prefix, own=own.layers)
-        return FitError(self._nodes, self._counts + Counter(rest.counts), prefix, rest.final)
+        rest = node_view.error(within=self._open, scope=scope, own=own.layers)
+        return FitError(self._nodes, self._counts + Counter(rest.counts), scope, rest.final)
 
 
 def _same_class(left: Task, right: Task) -> bool:

@@ -54,7 +54,7 @@ class BackfillAction:
     def _place(self, session: Session, task: TaskState, statement: Statement) -> bool:
         verdict = session.prefilter(task)
         if not verdict.ok:
-            task.error = FitError.same_everywhere(len(session.snapshot.nodes), verdict.message)
+            task.error = FitError.same_everywhere(len(session.snapshot.nodes), verdict)
             return False
         node_view = session.node_view(task.task.shape)
         own = own_filters(session, task, node_view.allowed)

@@ -7,7 +7,7 @@ gangs ask for the same either. All of them fit: a row measures placing, not refu
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from phalanx.bench.scenarios import Kind, Scenario
+from phalanx.bench.scenarios import BenchKind, BenchScenario
 from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember, Node
 from phalanx.model.queue import Queue
@@ -68,7 +68,7 @@ class Batch:
         return Batch(replace(self.gang, phase="Running", conditions=(Condition("Scheduled", "True"),)), tasks)
 
 
-def build(scenario: Scenario) -> ClusterState:
+def build(scenario: BenchScenario) -> ClusterState:
     """Return the cluster of a row before the measured cycle."""
     state = ClusterState()
     state.put_queue(Queue(QUEUE))
@@ -81,7 +81,7 @@ def build(scenario: Scenario) -> ClusterState:
     return state
 
 
-def arrival(scenario: Scenario, number: int) -> Batch:
+def arrival(scenario: BenchScenario, number: int) -> Batch:
     """Return the gang of this number, waiting."""
     shape = _shape(scenario, number)
     gang = Gang(
@@ -92,8 +92,8 @@ def arrival(scenario: Scenario, number: int) -> Batch:
     return Batch(gang, tuple(_task(gang, shape, member) for member in range(scenario.gang)))
 
 
-def _nodes(scenario: Scenario) -> Iterator[Node]:
-    factor = 1 if scenario.kind is Kind.STEADY else max(-(-scenario.pods // (scenario.nodes * PODS_PER_NODE)), 1)
+def _nodes(scenario: BenchScenario) -> Iterator[Node]:
+    factor = 1 if scenario.kind is BenchKind.STEADY else max(-(-scenario.pods // (scenario.nodes * PODS_PER_NODE)), 1)
     offered = {name: amount * factor for name, amount in NODE.items()}
     for number in range(scenario.nodes):
         name = _node_name(number)
@@ -104,16 +104,16 @@ def _node_name(number: int) -> str:
     return f"node-{number:05}"
 
 
-def _batches(scenario: Scenario) -> Iterator[Batch]:
-    if scenario.kind is Kind.SUBGROUPS:
+def _batches(scenario: BenchScenario) -> Iterator[Batch]:
+    if scenario.kind is BenchKind.SUBGROUPS:
         yield _divided(scenario)
         return
     for number in range(scenario.pods // scenario.gang):
         batch = arrival(scenario, number)
-        yield _settled(batch, scenario, number) if scenario.kind is Kind.STEADY else batch
+        yield _running(batch, scenario, number) if scenario.kind is BenchKind.STEADY else batch
 
 
-def _settled(batch: Batch, scenario: Scenario, number: int) -> Batch:
+def _running(batch: Batch, scenario: BenchScenario, number: int) -> Batch:
     """Return the gang as it runs; all running pods are dealt out evenly, members side by side."""
     places = range(number * scenario.gang, (number + 1) * scenario.gang)
     return batch.running(_node_name(place * scenario.nodes // scenario.pods) for place in places)
@@ -124,17 +124,17 @@ def _task(gang: Gang, shape: Shape, member: int) -> Task:
     return Task(TaskKey(key), f"uid-{key}", shape, gang.key, role="worker", created=gang.created)
 
 
-def _shape(scenario: Scenario, number: int, **labels: str) -> Shape:
-    size = _own_size(number) if scenario.kind is Kind.MIXED else _SIZE_BY_KIND.get(scenario.kind, PodSize())
+def _shape(scenario: BenchScenario, number: int, **labels: str) -> Shape:
+    size = _own_size(number) if scenario.kind is BenchKind.MIXED else _SIZE_BY_KIND.get(scenario.kind, PodSize())
     scored = (size.cpu_milli, size.memory_bytes)
     app = f"gang-{number}"
     shape = Shape(
         "bench", {"app": app, **labels}, size.request(), scoring_request=scored, booked_request=scored,
         images=("registry.example/worker:1",),
     )  # fmt: skip
-    if scenario.kind is Kind.ANTI_AFFINITY:
+    if scenario.kind is BenchKind.ANTI_AFFINITY:
         return replace(shape, anti_affinity=_to_own_kind(HOST, app))
-    if scenario.kind is Kind.ZONE_AFFINITY:
+    if scenario.kind is BenchKind.ZONE_AFFINITY:
         return replace(shape, affinity=_to_own_kind(ZONE, app))
     return shape
 
@@ -145,18 +145,23 @@ def _own_size(number: int) -> PodSize:
 
 
 _TOPOLOGY_BY_KIND = {
-    Kind.TOPOLOGY_SOFT: TopologyConstraint(is_hard=False),
-    Kind.TOPOLOGY_HARD: TopologyConstraint(highest_tier=3),
-    Kind.SUBGROUPS: TopologyConstraint(highest_tier=2),
+    BenchKind.TOPOLOGY_SOFT: TopologyConstraint(is_hard=False),
+    BenchKind.TOPOLOGY_HARD: TopologyConstraint(highest_tier=3),
+    BenchKind.SUBGROUPS: TopologyConstraint(highest_tier=2),
 }
-_SIZE_BY_KIND = {Kind.ZONE_AFFINITY: LIGHT, Kind.TOPOLOGY_HARD: SMALL, Kind.SUBGROUPS: WHOLE_NODE, Kind.STEADY: LIGHT}
+_SIZE_BY_KIND = {
+    BenchKind.ZONE_AFFINITY: LIGHT,
+    BenchKind.TOPOLOGY_HARD: SMALL,
+    BenchKind.SUBGROUPS: WHOLE_NODE,
+    BenchKind.STEADY: LIGHT,
+}
 
 
 def _to_own_kind(topology_key: str, app: str) -> PodAffinity:
     return PodAffinity((AffinityTerm(topology_key, LabelSelector((Requirement("app", "In", (app,)),))),))
 
 
-def _divided(scenario: Scenario) -> Batch:
+def _divided(scenario: BenchScenario) -> Batch:
     """Return one gang over two tiers whose sub-groups keep to one HyperNode of the first tier each."""
     plain = arrival(scenario, 0)
     count = scenario.gang // SUBGROUP_SIZE
@@ -169,12 +174,12 @@ def _divided(scenario: Scenario) -> Batch:
     return Batch(gang, tuple(_task(gang, shapes[member // SUBGROUP_SIZE], member) for member in range(scenario.gang)))
 
 
-def _hypernodes(scenario: Scenario) -> Iterator[HyperNode]:
-    if scenario.kind is Kind.SUBGROUPS:
+def _hypernodes(scenario: BenchScenario) -> Iterator[HyperNode]:
+    if scenario.kind is BenchKind.SUBGROUPS:
         leaves = _tier(1, [_node_name(number) for number in range(scenario.nodes)], SUBGROUP_SIZE)
         yield from leaves
         yield from _tier(2, [leaf.name for leaf in leaves], len(leaves))
-    elif scenario.kind in (Kind.TOPOLOGY_SOFT, Kind.TOPOLOGY_HARD):
+    elif scenario.kind in (BenchKind.TOPOLOGY_SOFT, BenchKind.TOPOLOGY_HARD):
         names = [_node_name(number) for number in range(scenario.nodes)]
         for tier, size in ((1, 1), (2, 2), (3, 5)):
             made = _tier(tier, names, size)

@@ -13,8 +13,8 @@ from time import perf_counter
 
 import msgspec
 
+from phalanx.bench.measure import peak_rss_bytes
 from phalanx.bench.report import machine
-from phalanx.bench.row import peak_rss_bytes
 from phalanx.config.builtin import catalogue_of
 from phalanx.config.kai import read_kai_policy
 from phalanx.config.volcano import read_policy
@@ -44,7 +44,7 @@ class EvictRow:
     waiting: int
     seconds: float
     evictions: int
-    promised: int
+    placed: int
     peak_rss_bytes: int
 
 
@@ -78,9 +78,9 @@ def measure(scenario: EvictScenario) -> EvictRow:
     started = perf_counter()
     decisions = run_cycle(state.snapshot(NOW), policy, scenario.catalogue())
     seconds = perf_counter() - started
-    promised = len(decisions.pipelined) + len(decisions.binds)
-    if promised < scenario.must_place:
-        raise PhalanxError(f"{scenario.name}: {promised} of {scenario.must_place} tasks got a place")
+    placed = len(decisions.pipelined) + len(decisions.binds)
+    if placed < scenario.must_place:
+        raise PhalanxError(f"{scenario.name}: {placed} of {scenario.must_place} tasks got a place")
     return EvictRow(
         scenario.name,
         scenario.nodes,
@@ -88,7 +88,7 @@ def measure(scenario: EvictScenario) -> EvictRow:
         scenario.waiting,
         seconds,
         len(decisions.evictions),
-        promised,
+        placed,
         peak_rss_bytes(),
     )
 
@@ -251,7 +251,7 @@ def _cells(row: EvictRow) -> tuple[str, ...]:
         f"{row.waiting:,}",
         f"{row.seconds:.3f}",
         f"{row.evictions:,}",
-        f"{row.promised:,}",
+        f"{row.placed:,}",
     )
     return (row.scenario, *numbers, f"{row.peak_rss_bytes / (1 << 20):,.0f}")
 

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from phalanx.bench.row import ACTIONS, TIERS, Row
-from phalanx.bench.suite import Failure
+from phalanx.bench.measure import ACTIONS, TIERS, CycleRow
+from phalanx.bench.suite import FailedRow
 
 HEADINGS = ("scenario", "nodes", "pods", "gang", "load s", "seconds", "pods/s", "peak MiB", "growth")
 Cells = tuple[str, ...]
 
 
-def table(results: Sequence[Row | Failure]) -> str:
+def table(results: Sequence[CycleRow | FailedRow]) -> str:
     """Return the rows in columns, with a note on what they mean."""
     lines = [HEADINGS, *map(_cells, results)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
@@ -26,9 +26,9 @@ def _aligned(line: Cells, widths: Sequence[int]) -> str:
     return "  ".join([line[0].ljust(widths[0]), *numbers]).rstrip()
 
 
-def _cells(result: Row | Failure) -> Cells:
+def _cells(result: CycleRow | FailedRow) -> Cells:
     sizes = (result.scenario, f"{result.nodes:,}", f"{result.pods:,}", f"{result.gang:,}")
-    if isinstance(result, Failure):
+    if isinstance(result, FailedRow):
         return (*sizes, "", "failed", "", "", "")
     growth = "" if result.growth is None else f"{result.growth:.2f}×"
     return (
@@ -54,7 +54,7 @@ def notes() -> list[str]:
     ]
 
 
-def page(results: Sequence[Row | Failure], command: str) -> str:
+def page(results: Sequence[CycleRow | FailedRow], command: str) -> str:
     """Return the results as Markdown, with the command that gives them and the machine they are from."""
     lines = [_line(HEADINGS), _line(("---", *["--:"] * (len(HEADINGS) - 1))), *(_line(_cells(result)) for result in results)]
     parts = [

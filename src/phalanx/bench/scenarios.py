@@ -5,7 +5,7 @@ from enum import Enum
 from itertools import product
 
 
-class Kind(Enum):
+class BenchKind(Enum):
     """What is special about the pods of a row."""
 
     PLAIN = "plain"
@@ -19,22 +19,22 @@ class Kind(Enum):
 
 
 TITLE_BY_KIND = {
-    Kind.PLAIN: "plain",
-    Kind.MIXED: "each gang of its own size",
-    Kind.ANTI_AFFINITY: "anti-affinity on the host name",
-    Kind.ZONE_AFFINITY: "affinity to one zone",
-    Kind.TOPOLOGY_SOFT: "three tiers, soft",
-    Kind.TOPOLOGY_HARD: "three tiers, hard tier 3",
-    Kind.SUBGROUPS: "sub-groups of 10 (#4899)",
-    Kind.STEADY: "steady state, one gang arrives",
+    BenchKind.PLAIN: "plain",
+    BenchKind.MIXED: "each gang of its own size",
+    BenchKind.ANTI_AFFINITY: "anti-affinity on the host name",
+    BenchKind.ZONE_AFFINITY: "affinity to one zone",
+    BenchKind.TOPOLOGY_SOFT: "three tiers, soft",
+    BenchKind.TOPOLOGY_HARD: "three tiers, hard tier 3",
+    BenchKind.SUBGROUPS: "sub-groups of 10 (#4899)",
+    BenchKind.STEADY: "steady state, one gang arrives",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class BenchScenario:
     """One row. In a steady state `pods` run already and one gang arrives; otherwise all pods wait."""
 
-    kind: Kind
+    kind: BenchKind
     nodes: int
     pods: int
     gang: int
@@ -50,37 +50,39 @@ class Scenario:
         return f"{self.title}, {self.nodes:,} nodes, {self.pods:,} pods"
 
     @property
-    def family(self) -> tuple[Kind, int]:
+    def family(self) -> tuple[BenchKind, int]:
         """Rows of one family differ in size only, so that their cost per pod can be compared."""
         return self.kind, self.gang
 
     @property
     def arriving(self) -> int:
         """How many pods the measured cycle has to place."""
-        return self.gang if self.kind is Kind.STEADY else self.pods
+        return self.gang if self.kind is BenchKind.STEADY else self.pods
 
 
-_IN_GANGS = (Kind.PLAIN, Kind.MIXED, Kind.ANTI_AFFINITY, Kind.ZONE_AFFINITY)
+_IN_GANGS = (BenchKind.PLAIN, BenchKind.MIXED, BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY)
 
 _SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000), (10_000, 100_000))
 """Nodes and pods: all ten times as much, then more pods on the same nodes, then more nodes for the same pods."""
 
-_MIXED = tuple(Scenario(Kind.MIXED, nodes, pods, 100) for nodes, pods in _SIZES)
+_MIXED = tuple(BenchScenario(BenchKind.MIXED, nodes, pods, 100) for nodes, pods in _SIZES)
 """Gangs that differ in labels only may share work; real ones differ in what they ask for too."""
 _AFFINITY = tuple(
-    Scenario(kind, nodes, pods, gang)
-    for kind, gang, (nodes, pods) in product((Kind.ANTI_AFFINITY, Kind.ZONE_AFFINITY), (10, 100), ((100, 200), (1_000, 2_000)))
+    BenchScenario(kind, nodes, pods, gang)
+    for kind, gang, (nodes, pods) in product(
+        (BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY), (10, 100), ((100, 200), (1_000, 2_000))
+    )
 )
 _TOPOLOGY = (
-    Scenario(Kind.TOPOLOGY_SOFT, 6_000, 1_000, 1_000),
-    Scenario(Kind.TOPOLOGY_HARD, 6_000, 1_000, 1_000),
-    Scenario(Kind.SUBGROUPS, 1_000, 1_000, 1_000),
+    BenchScenario(BenchKind.TOPOLOGY_SOFT, 6_000, 1_000, 1_000),
+    BenchScenario(BenchKind.TOPOLOGY_HARD, 6_000, 1_000, 1_000),
+    BenchScenario(BenchKind.SUBGROUPS, 1_000, 1_000, 1_000),
 )
-_STEADY = (Scenario(Kind.STEADY, 400, 14_000, 8), Scenario(Kind.STEADY, 4_000, 140_000, 8))
+_STEADY = (BenchScenario(BenchKind.STEADY, 400, 14_000, 8), BenchScenario(BenchKind.STEADY, 4_000, 140_000, 8))
 
 
-def _plain(*gangs: int) -> tuple[Scenario, ...]:
-    return tuple(Scenario(Kind.PLAIN, nodes, pods, gang) for gang, (nodes, pods) in product(gangs, _SIZES))
+def _plain(*gangs: int) -> tuple[BenchScenario, ...]:
+    return tuple(BenchScenario(BenchKind.PLAIN, nodes, pods, gang) for gang, (nodes, pods) in product(gangs, _SIZES))
 
 
 FULL = (*_plain(1, 10, 100, 1_000), *_MIXED, *_AFFINITY, *_TOPOLOGY, *_STEADY)

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import msgspec
 
-from phalanx.bench.row import Row
-from phalanx.bench.scenarios import Scenario
+from phalanx.bench.measure import CycleRow
+from phalanx.bench.scenarios import BenchScenario
 from phalanx.errors import PhalanxError
 
 MOST_SECONDS_PER_ROW = 600
 
-Progress = Callable[[int, Scenario], None]
+Progress = Callable[[int, BenchScenario], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedRow:
     """A row that gave no figures, and why."""
 
     scenario: str
@@ -28,29 +28,29 @@ class Failure:
     error: str
 
 
-def run_suite(scenarios: Sequence[Scenario], progress: Progress) -> list[Row | Failure]:
-    """Run all rows; one that fails does not stop the others. `progress` hears of each row before it starts."""
-    results: list[Row | Failure] = []
-    latest: dict[object, Row] = {}
+def run_suite(scenarios: Sequence[BenchScenario], progress: Progress) -> list[CycleRow | FailedRow]:
+    """Run all rows; one that fails does not stop the others. `progress` is called before each row."""
+    results: list[CycleRow | FailedRow] = []
+    latest: dict[object, CycleRow] = {}
     for number, scenario in enumerate(scenarios):
         progress(number, scenario)
         try:
             row = run_row(scenario)
         except PhalanxError as problem:
-            results.append(Failure(scenario.title, scenario.nodes, scenario.pods, scenario.gang, str(problem)))
+            results.append(FailedRow(scenario.title, scenario.nodes, scenario.pods, scenario.gang, str(problem)))
             continue
         results.append(_with_growth(row, latest.get(scenario.family)))
         latest[scenario.family] = row
     return results
 
 
-def _with_growth(row: Row, before: Row | None) -> Row:
+def _with_growth(row: CycleRow, before: CycleRow | None) -> CycleRow:
     return row if before is None else replace(row, growth=before.pods_per_second / row.pods_per_second)
 
 
-def run_row(scenario: Scenario, *, profile: Path | None = None) -> Row:
+def run_row(scenario: BenchScenario, *, profile: Path | None = None) -> CycleRow:
     """Run one row in a new process; `profile` names the file for a cProfile dump, which makes the row slower."""
-    command = [sys.executable, "-m", "phalanx.bench.row", msgspec.json.encode(scenario).decode()]
+    command = [sys.executable, "-m", "phalanx.bench.measure", msgspec.json.encode(scenario).decode()]
     if profile is not None:
         command.append(str(profile))
     try:
@@ -59,7 +59,7 @@ def run_row(scenario: Scenario, *, profile: Path | None = None) -> Row:
         raise PhalanxError(f"{scenario.name}: took longer than {MOST_SECONDS_PER_ROW} s") from None
     if finished.returncode != 0:
         raise PhalanxError(f"{scenario.name}: {_last_line(finished.stderr) or f'ended with {finished.returncode}'}")
-    return msgspec.json.decode(finished.stdout, type=Row)
+    return msgspec.json.decode(finished.stdout, type=CycleRow)
 
 
 def _last_line(output: bytes) -> str:

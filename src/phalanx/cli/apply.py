@@ -33,12 +33,12 @@ def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, .
     namespaces are created. If the cluster rejects an object, the others are still applied.
     """
     from phalanx.store.apply import rank
-    from phalanx.store.input_files import documents_of
+    from phalanx.store.input_files import take_in
 
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
-    documents = sorted(documents_of(paths), key=lambda found: rank(found[1]))
+    documents = sorted(take_in(paths).documents, key=lambda found: rank(found[1]))
 
     async def apply_all(client: "Client", namespace: str) -> int:
         applier = _Applier(client, namespace)
@@ -90,19 +90,19 @@ class _Applier:
                 await self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
                 click.echo(f"namespace/{name} created, as it was missing")
             except Exists:
-                pass  # somebody else was quicker
+                pass  # another client was quicker
         self._known_namespaces.add(name)
 
     async def _write(self, kind: "Kind", document: dict[str, Any]) -> str:
         """Create or change an object; return what was done."""
         from phalanx.errors import Missing
-        from phalanx.store.apply import change, signed
+        from phalanx.store.apply import change, with_last_applied
 
         place = (kind, document["metadata"].get("namespace", ""), document["metadata"]["name"])
         try:
             live = await self._client.get(*place)
         except Missing:
-            await self._client.create(signed(document))
+            await self._client.create(with_last_applied(document))
             return "created"
         patch = change(document, live)
         if not patch:

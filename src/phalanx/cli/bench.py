@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phalanx.bench.scenarios import DEFAULT, FULL, Kind, Scenario
+from phalanx.bench.scenarios import DEFAULT, FULL, BenchKind, BenchScenario
 
 if TYPE_CHECKING:
-    from phalanx.bench.row import Row
-    from phalanx.bench.suite import Failure
+    from phalanx.bench.measure import CycleRow
+    from phalanx.bench.suite import FailedRow
 
 EXAMPLES = """
 \b
@@ -25,7 +25,7 @@ _COUNT = click.IntRange(min=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BenchOptions:
     """What was asked for."""
 
     nodes: int | None
@@ -38,10 +38,10 @@ class Options:
     profile: Path | None
     write: Path | None
 
-    def rows(self) -> list[Scenario]:
+    def rows(self) -> list[BenchScenario]:
         """Return the rows to run."""
         if self.nodes and self.pods and self.gang:
-            return [Scenario(Kind(self.kind), self.nodes, self.pods, self.gang)]
+            return [BenchScenario(BenchKind(self.kind), self.nodes, self.pods, self.gang)]
         if self.nodes or self.pods or self.gang:
             raise click.UsageError("one row needs all of --nodes, --pods and --gang")
         rows = [row for row in (FULL if self.full else DEFAULT) if self.only in row.name]
@@ -72,7 +72,11 @@ def command(context: click.Context) -> None:
 @click.option("--pods", type=_COUNT, help="Pods of that row.")
 @click.option("--gang", type=_COUNT, help="Pods in each gang of that row.")
 @click.option(
-    "--kind", type=click.Choice([kind.value for kind in Kind]), default="plain", show_default=True, help="Constraints of that row."
+    "--kind",
+    type=click.Choice([kind.value for kind in BenchKind]),
+    default="plain",
+    show_default=True,
+    help="Constraints of that row.",
 )
 @click.option("--full", is_flag=True, help="Run every row, not only those that take three minutes together.")
 @click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
@@ -82,7 +86,7 @@ def command(context: click.Context) -> None:
 @click.pass_context
 def core(context: click.Context, /, **given: Any) -> None:  # Any: click has checked the values
     """Time scheduling sessions on generated clusters: snapshot, session, enqueue, allocate, backfill."""
-    options = Options(**given)
+    options = BenchOptions(**given)
     rows = options.rows()
     if options.profile is not None and len(rows) != 1:
         raise click.UsageError(f"--profile: needs a single row, not {len(rows)}; give --nodes, --pods and --gang, or --only")
@@ -117,12 +121,12 @@ def evict(only: str, profile: str | None, output: str, write: Path | None) -> No
         write.write_text(page(rows))
 
 
-def _run(rows: list[Scenario], options: Options) -> "list[Row | Failure]":
+def _run(rows: list[BenchScenario], options: BenchOptions) -> "list[CycleRow | FailedRow]":
     from phalanx.bench.suite import run_row, run_suite
 
     if len(rows) == 1 and (options.is_one_row or options.profile):
         _progress(0, rows)
-        results: list[Row | Failure] = [run_row(rows[0], profile=options.profile)]
+        results: list[CycleRow | FailedRow] = [run_row(rows[0], profile=options.profile)]
     else:
         results = run_suite(rows, lambda number, _: _progress(number, rows))
     _clear_progress()
@@ -131,7 +135,7 @@ def _run(rows: list[Scenario], options: Options) -> "list[Row | Failure]":
     return results
 
 
-def _progress(number: int, rows: list[Scenario]) -> None:
+def _progress(number: int, rows: list[BenchScenario]) -> None:
     if sys.stderr.isatty():
         click.echo(f"\r\033[K[{number + 1}/{len(rows)}] {rows[number].name}", nl=False, err=True)
 
@@ -141,7 +145,7 @@ def _clear_progress() -> None:
         click.echo("\r\033[K", nl=False, err=True)
 
 
-def _show(results: "list[Row | Failure]", options: Options) -> None:
+def _show(results: "list[CycleRow | FailedRow]", options: BenchOptions) -> None:
     import msgspec
 
     from phalanx.bench.report import page, table
@@ -155,11 +159,11 @@ def _show(results: "list[Row | Failure]", options: Options) -> None:
         options.write.write_text(page(results, options.command()))
 
 
-def _complain(results: "list[Row | Failure]") -> int:
+def _complain(results: "list[CycleRow | FailedRow]") -> int:
     """Name the rows that failed; return the exit code."""
-    from phalanx.bench.suite import Failure
+    from phalanx.bench.suite import FailedRow
 
-    failures = [result for result in results if isinstance(result, Failure)]
+    failures = [result for result in results if isinstance(result, FailedRow)]
     for failure in failures:
         click.echo(f"error: {failure.error}", err=True)
     return 1 if failures else 0

@@ -24,7 +24,7 @@ from phalanx.cli.lookup import START, address_file, running_address
 
 if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
-    from phalanx.store.kube.connect import Access
+    from phalanx.store.kube.connect import ClusterAccess
 
 VARIABLE = "PHALANX_SERVER"
 REACHED_BY = ("server", "kubeconfig", "context", "namespace")
@@ -39,7 +39,7 @@ class KindName(click.ParamType[str]):
     name = "kind"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """NodeVictims gangs and every kind that we know, by its plural."""
+        """Offer gangs and every kind that we know, by its plural."""
         from phalanx.model.kinds import names
 
         return [CompletionItem(name) for name in ["gangs", *names()] if name.startswith(incomplete)]
@@ -51,7 +51,7 @@ class ObjectName(click.ParamType[str]):
     name = "name"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """NodeVictims the objects of the kind that was typed."""
+        """Offer the objects of the kind that was typed."""
         import asyncio
 
         from phalanx.cli.get_run import names_here
@@ -70,7 +70,7 @@ class ObjectName(click.ParamType[str]):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What was typed about the cluster and the namespace."""
+    """The options that name a cluster and a namespace, as they were typed."""
 
     server: str | None = None
     kubeconfig: str | None = None
@@ -89,7 +89,7 @@ def cluster_options(namespace_help: str) -> Callable[[Command], Command]:
         click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default."),
     )
 
-    def dressed(command: Command) -> Command:
+    def with_options(command: Command) -> Command:
         @wraps(command)
         def run(*, server: str | None, kubeconfig: str | None, context: str | None, namespace: str | None, **rest: Any) -> None:
             command(reach=Reach(server, kubeconfig, context, namespace), **rest)
@@ -98,10 +98,10 @@ def cluster_options(namespace_help: str) -> Callable[[Command], Command]:
             run = option(run)
         return run
 
-    return dressed
+    return with_options
 
 
-def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> "Access":
+def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> "ClusterAccess":
     """Decide which cluster is meant."""
     from phalanx.errors import Unreachable
     from phalanx.store.kube.connect import HOST, access, kubeconfig_paths
@@ -120,14 +120,14 @@ def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> 
     raise Unreachable(f"no cluster at {address_file()}: {START}")
 
 
-def _at(address: str) -> "Access":
+def _at(address: str) -> "ClusterAccess":
     from phalanx.errors import Unreachable
-    from phalanx.store.kube.connect import Access
-    from phalanx.store.kube.credentials import Fixed
+    from phalanx.store.kube.connect import ClusterAccess
+    from phalanx.store.kube.credentials import FixedCredentials
 
     if not address.startswith(("http://", "https://")):
         raise Unreachable(f"no cluster at {address!r}: write a URL such as http://127.0.0.1:8001")
-    return Access(address, "", Fixed())
+    return ClusterAccess(address, "", FixedCredentials())
 
 
 def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ctx: click.Context | None = None) -> Result:

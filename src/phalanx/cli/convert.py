@@ -1,6 +1,12 @@
 """`phalanx convert`: gangs from one dialect to another."""
 
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from phalanx.dialects.convert import Converted, Lost
 
 EXAMPLES = """\b
 Examples:
@@ -26,11 +32,53 @@ def command(files: tuple[str, ...], more_files: tuple[str, ...], dialect: str, f
     Objects that do not belong to a gang are copied unchanged. What the other dialect cannot express is reported on stderr and in
     the output: as comments at the top of YAML, and under `lost` in JSON.
     """
-    from phalanx.cli.convert_run import write
-    from phalanx.dialects.convert import converted
-    from phalanx.store.input_files import documents_of
 
     paths = files + more_files
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
-    write(converted([document for _, document in documents_of(paths)], dialect), form)
+    _write(_in_dialect(paths, dialect), form)
+
+
+def _in_dialect(paths: Iterable[str], dialect: str) -> "Converted":
+    """Convert the objects at the paths; if one cannot be read, all are looked at once more to say where each mistake is."""
+    from phalanx.dialects.convert import converted
+    from phalanx.errors import SnapshotError
+    from phalanx.store.input_files import NOT_UNDERSTOOD, documents_of, refuse_broken
+
+    documents = documents_of(paths)
+    try:
+        return converted([document for _, document in documents], dialect)
+    except (SnapshotError, *NOT_UNDERSTOOD):
+        refuse_broken(documents, [])
+        raise
+
+
+def _write(found: "Converted", form: str) -> None:
+    """Write objects to stdout, and what is lost to both."""
+    from dataclasses import asdict
+
+    from phalanx.cli import output
+
+    lines = list(_lines(found.lost))
+    for line in lines:
+        output.note(f"lost: {line}")
+    if form == "json":
+        lost = [asdict(item) for item in found.lost]
+        output.write_data({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": found.objects, "lost": lost}, form)
+        return
+    for line in lines:
+        click.echo(f"# lost: {line}")
+    for number, item in enumerate(found.objects):
+        if number:
+            click.echo("---")
+        output.write_data(item, form)
+
+
+def _lines(lost: "list[Lost]") -> Iterator[str]:
+    """Yield a line for each thing that is lost; where many objects lose the same, one is named."""
+    objects: dict[tuple[str, str], list[str]] = {}
+    for item in lost:
+        objects.setdefault((item.field, item.why), []).append(item.object)
+    for (field, why), names in objects.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"{names[0]}{others}: {field}: {why}"

@@ -48,7 +48,7 @@ def command(
     from phalanx.cli.delete_run import Deleter, by_name, of_files
     from phalanx.cli.lookup import split_name
 
-    word, all_names = split_name(kind or "", names)
+    kind_name, all_names = split_name(kind or "", names)
     if files and kind:
         raise click.UsageError("name objects, or the files that describe them with -f, not both")
     if not files and not all_names:
@@ -56,7 +56,7 @@ def command(
     listed = of_files(files) if files else []
 
     async def deleted(client: "Client", namespace: str) -> int:
-        targets = listed or await by_name(client, word, namespace, all_names)
+        targets = listed or await by_name(client, kind_name, namespace, all_names)
         deleter = Deleter(client, namespace, grace)
         for kind, place, name in targets:
             await deleter.delete(kind, place, name)

@@ -1,40 +1,46 @@
 """What `phalanx delete` does."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import click
 
 from phalanx.cli.get_run import gangs, group_kind
 from phalanx.cli.lookup import find, is_gang, title
-from phalanx.errors import ClusterError, Unreachable
-from phalanx.model.kinds import NAMESPACE, POD, Kind, kind_of
+from phalanx.dialects.cluster import describe
+from phalanx.errors import ClusterError, SnapshotError, Unreachable
+from phalanx.model.kinds import NAMESPACE, POD, Document, Kind, kind_of
 from phalanx.store.apply import rank
 from phalanx.store.input_files import documents_of
 from phalanx.store.kube.client import Client
 
-Target = tuple[Kind, str, str]
+ObjectPlace = tuple[Kind, str, str]
 
 
-def of_files(paths: Iterable[str]) -> list[Target]:
+def of_files(paths: Iterable[str]) -> list[ObjectPlace]:
     """Return what manifests describe, the last first: pods before their groups. Namespaces stay, others may live there."""
-    found = [
-        (kind_of(document), str(document["metadata"].get("namespace") or ""), str(document["metadata"].get("name", "")))
-        for _, document in sorted(documents_of(paths), key=lambda found: rank(found[1]))
-    ]
+    found = [_target(*placed) for placed in sorted(documents_of(paths), key=lambda found: rank(found[1]))]
     return [target for target in reversed(found) if target[0] is not NAMESPACE]
 
 
-async def by_name(client: Client, word: str, namespace: str, names: Iterable[str]) -> list[Target]:
+def _target(place: str, document: Document) -> ObjectPlace:
+    """Return which object a document names; what else is in it does not matter, it may be broken."""
+    meta = document.get("metadata")
+    if not isinstance(meta, Mapping) or not meta.get("name"):
+        raise SnapshotError(f"{place}: {describe(document)}: metadata.name: missing")
+    return kind_of(document), str(meta.get("namespace") or ""), str(meta["name"])
+
+
+async def by_name(client: Client, kind_name: str, namespace: str, names: Iterable[str]) -> list[ObjectPlace]:
     """Return the objects of some names, of a gang its pods and then its group, if it has one; every one has to be there."""
-    found: list[Target] = []
+    found: list[ObjectPlace] = []
     for name in names:
-        if is_gang(word):
+        if is_gang(kind_name):
             (gang,) = await gangs(client, namespace, [name])
             kind = await group_kind(client, gang)
             found += ((POD, namespace, member["pod"]) for member in gang["members"])
             found += [] if kind is None else [(kind, namespace, name.partition("@")[0])]
         else:
-            kind, document = await find(client, word, namespace, name)
+            kind, document = await find(client, kind_name, namespace, name)
             found.append((kind, document["metadata"].get("namespace", ""), name))
     return found
 

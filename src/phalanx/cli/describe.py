@@ -28,16 +28,16 @@ def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
     from phalanx.cli.describe_run import describe
     from phalanx.cli.lookup import is_known, split_name
 
-    word, all_names = split_name(kind, names) if names or "/" in kind or is_known(kind) else ("gang", (kind,))
+    kind_name, all_names = split_name(kind, names) if names or "/" in kind or is_known(kind) else ("gang", (kind,))
     if not all_names:
         raise click.UsageError(
-            f"which one? write for example: {click.get_current_context().find_root().info_name} describe {word} NAME"
+            f"which one? write for example: {click.get_current_context().find_root().info_name} describe {kind_name} NAME"
         )
 
     async def described(client: "Client", namespace: str) -> None:
         for number, name in enumerate(all_names):
             if number:
                 click.echo()
-            await describe(client, word, namespace, name)
+            await describe(client, kind_name, namespace, name)
 
     ask(reach, described)

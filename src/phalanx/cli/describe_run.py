@@ -11,16 +11,17 @@ from phalanx.cli.get_run import gangs, group_kind
 from phalanx.cli.lookup import find, is_gang
 from phalanx.explain.recorded import event_order, event_time, pod_refusal
 from phalanx.model.kinds import EVENT, POD
+from phalanx.store.api_client import Listing
 from phalanx.store.apply import LAST_APPLIED
-from phalanx.store.kube.client import Client, Listing
+from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
 
 MOST_EVENTS = 12
 
 
-async def describe(client: Client, word: str, namespace: str, name: str) -> None:
+async def describe(client: Client, kind_name: str, namespace: str, name: str) -> None:
     """Show one object and what happened to it."""
-    if is_gang(word):
+    if is_gang(kind_name):
         (gang,) = await gangs(client, namespace, [name])
         kind = await group_kind(client, gang)
         group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
@@ -30,7 +31,7 @@ async def describe(client: Client, word: str, namespace: str, name: str) -> None
         about = {name, *(member["pod"] for member in gang["members"])}
         await _show_events(client, namespace, about)
         return
-    _, found = await find(client, word, namespace, name)
+    _, found = await find(client, kind_name, namespace, name)
     _show_object(found, client.now)
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
@@ -64,8 +65,8 @@ def _trouble(pod: Document) -> str:
     """Return why a pod has no node, or why it does not run there; empty if all is well."""
     status = pod.get("status") or {}
     waiting = [(item.get("state") or {}).get("waiting") or {} for item in status.get("containerStatuses") or ()]
-    said = [pod_refusal(pod), *((item.get("reason"), item.get("message")) for item in (*waiting, status))]
-    return next((": ".join(filter(None, words)) for words in said if any(words)), "")
+    reasons = [pod_refusal(pod), *((item.get("reason"), item.get("message")) for item in (*waiting, status))]
+    return next((": ".join(filter(None, parts)) for parts in reasons if any(parts)), "")
 
 
 def _group(gang: Document, group: Document | None) -> str:

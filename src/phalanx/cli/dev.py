@@ -61,8 +61,8 @@ def up(nodes: int, gpus: int, with_scheduler: bool, folder: Path | None) -> None
     """Start a control plane with nodes, CRDs, policies and roles, and leave it running. Each start begins with an empty cluster."""
     import time
 
-    from phalanx.dev.commands import SCHEDULER
-    from phalanx.dev.nodes import Machines
+    from phalanx.dev.kwok_nodes import Machines
+    from phalanx.dev.layout import SCHEDULER
     from phalanx.dev.plane import USUAL, ControlPlane, usual_folder
 
     parts = (*USUAL, SCHEDULER) if with_scheduler else USUAL

@@ -1,18 +1,28 @@
 """Objects for an embedded cluster: those of manifests whose kind it serves."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from phalanx.cli.output import note
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import kind_of
-from phalanx.store.input_files import documents_of
+from phalanx.store.input_files import take_in
 
 
-def served_objects(paths: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the objects at the paths, each with its namespace; a note says which are left out because nobody serves them."""
-    found = []
-    for place, document in documents_of(paths):
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Objects, each with its namespace, and the cluster that they describe."""
+
+    documents: list[dict[str, Any]]
+    cluster: ObjectCluster
+
+
+def served_objects(paths: Iterable[str]) -> Served:
+    """Return the objects at the paths; a note says which are left out because nobody serves them."""
+    intake, found = take_in(paths), []
+    for place, document in intake.documents:
         try:
             kind = kind_of(document)
         except ClusterError as problem:
@@ -21,4 +31,4 @@ def served_objects(paths: Iterable[str]) -> list[dict[str, Any]]:
         meta = document["metadata"]
         own = {"namespace": meta.get("namespace") or "default"} if kind.is_namespaced else {}
         found.append({**document, "metadata": {**meta, **own}})
-    return found
+    return Served(found, intake.cluster)

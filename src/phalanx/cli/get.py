@@ -20,8 +20,8 @@ FORMS = ("table", "wide", "json", "yaml", "name")
 JSONPATH = "jsonpath="
 
 
-class Form(click.Choice[str]):
-    """A form of the answer: one of a few words, or jsonpath=TEMPLATE."""
+class OutputForm(click.Choice[str]):
+    """The form of the answer: one of `FORMS`, or jsonpath=TEMPLATE."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # Any: as click declares it
         """Let templates pass; they are read when there is something to fill in."""
@@ -37,7 +37,7 @@ class Form(click.Choice[str]):
     "-l", "--selector", "labels", default="", metavar="SELECTOR", help="Only objects with matching labels, such as app=train."
 )
 @click.option(
-    "-o", "--output", "form", type=Form([*FORMS, f"{JSONPATH}TEMPLATE"]), default="table", show_default=True,
+    "-o", "--output", "form", type=OutputForm([*FORMS, f"{JSONPATH}TEMPLATE"]), default="table", show_default=True,
     help="Output format.",
 )  # fmt: skip
 @click.option("--no-headers", "has_headers", flag_value=False, default=True, help="Do not print column headers.")
@@ -50,7 +50,7 @@ def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
     from phalanx.cli.get_run import show
 
     async def shown(client: "Client", namespace: str) -> None:
-        await show(client, Options(namespace=namespace, **options))
+        await show(client, GetOptions(namespace=namespace, **options))
 
     try:
         ask(reach, shown)
@@ -60,7 +60,7 @@ def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GetOptions:
     """What was typed."""
 
     kind: str

@@ -8,43 +8,45 @@ import click
 import msgspec
 
 from phalanx.cli import output
-from phalanx.cli.get import Options
+from phalanx.cli.get import GetOptions
 from phalanx.cli.jsonpath import filled
 from phalanx.cli.lookup import find, is_gang, kinds_here, split_name, title
 from phalanx.errors import Forbidden, Gone, Missing
 from phalanx.model.kinds import GROUP_KINDS, POD, Kind, kind_of
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import served_kinds
-from phalanx.web.columns import Column, Document, columns_of
+from phalanx.web.columns import Document, TableColumn, columns_of
 
 BETWEEN_LOOKS_SECONDS = 0.5
 """What changes together is shown together."""
 
 
-async def show(client: Client, asked: Options) -> None:
+async def show(client: Client, asked: GetOptions) -> None:
     """Show what was asked for."""
-    word, names = split_name(asked.kind, asked.names)
+    kind_name, names = split_name(asked.kind, asked.names)
     table = _Table(client, asked)
-    if is_gang(word):
+    if is_gang(kind_name):
         await _show_gangs(client, asked, names, table)
         return
-    kinds = [kind for part in word.split(",") for kind in await kinds_here(client, part)]
+    kinds = [kind for part in kind_name.split(",") for kind in await kinds_here(client, part)]
     items = (
-        [(await find(client, word, asked.namespace, name))[1] for name in names] if names else await _listed(client, asked, kinds)
+        [(await find(client, kind_name, asked.namespace, name))[1] for name in names]
+        if names
+        else await _listed(client, asked, kinds)
     )
     table.write(items, is_one=len(names) == 1)
     if asked.follows:
         await _follow(client, asked, kinds, table)
 
 
-async def _listed(client: Client, asked: Options, kinds: Sequence[Kind]) -> list[Document]:
+async def _listed(client: Client, asked: GetOptions, kinds: Sequence[Kind]) -> list[Document]:
     found: list[Document] = []
     for kind in kinds:
         found += (await client.list(kind, asked.place, labels=asked.labels)).items
     return found
 
 
-async def _follow(client: Client, asked: Options, kinds: Sequence[Kind], table: "_Table") -> None:
+async def _follow(client: Client, asked: GetOptions, kinds: Sequence[Kind], table: "_Table") -> None:
     """Show every change of some kinds; an end or a gap in a watch begins a new one."""
 
     async def follow(kind: Kind) -> None:
@@ -83,31 +85,33 @@ async def group_kind(client: Client, gang: Document) -> Kind | None:
 
 async def gangs(client: Client, namespace: str, names: Sequence[str] = ()) -> list[Document]:
     """Return the gangs of a namespace, or of all; those that were named have to be there."""
-    found = await _told(client, namespace)
+    found = await _listed_gangs(client, namespace)
     for name in names:
         if not any(item["metadata"]["name"] == name for item in found):
             raise Missing(f'gang "{name}" not found{await _elsewhere(client, name)}')
     return [item for item in found if not names or item["metadata"]["name"] in names]
 
 
-async def names_here(client: Client, word: str, namespace: str) -> list[str]:
+async def names_here(client: Client, kind_name: str, namespace: str) -> list[str]:
     """Return the names of the objects of a kind in a namespace, or of the gangs."""
-    asked = Options(word, (), namespace)
-    found = await gangs(client, namespace) if is_gang(word) else await _listed(client, asked, await kinds_here(client, word))
+    asked = GetOptions(kind_name, (), namespace)
+    found = (
+        await gangs(client, namespace) if is_gang(kind_name) else await _listed(client, asked, await kinds_here(client, kind_name))
+    )
     return sorted(str(item["metadata"]["name"]) for item in found)
 
 
 async def _elsewhere(client: Client, name: str) -> str:
-    """Say in which namespace there is a gang of a name, if we may look there."""
+    """Return the end of a message: which other namespace has a gang of that name, if we may read it."""
     try:
-        others = [item["metadata"]["namespace"] for item in await _told(client, "") if item["metadata"]["name"] == name]
+        others = [item["metadata"]["namespace"] for item in await _listed_gangs(client, "") if item["metadata"]["name"] == name]
     except Forbidden:
         return ""
     return f" in this namespace; there is one with -n {others[0]}" if others else ""
 
 
-async def _told(client: Client, namespace: str) -> list[Document]:
-    """Return gangs as the cluster tells them, or, if it knows nothing of gangs, as its objects do."""
+async def _listed_gangs(client: Client, namespace: str) -> list[Document]:
+    """Return the gangs that an embedded cluster lists; of a real cluster, those that its objects make."""
     from phalanx.live.observer import Observer
 
     try:
@@ -120,26 +124,26 @@ async def _told(client: Client, namespace: str) -> list[Document]:
     return found
 
 
-async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], table: "_Table") -> None:
+async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...], table: "_Table") -> None:
     if asked.labels:
         raise click.UsageError("gangs have no labels; choose pods or podgroups by them")
     shown = await gangs(client, asked.place, names)
     table.write(shown, is_one=len(names) == 1)
     if not asked.follows:
         return
-    bell = asyncio.Event()
+    changed = asyncio.Event()
 
     async def listen(kind: Kind) -> None:
         async for _ in changes(client, kind, asked.place):
-            bell.set()
+            changed.set()
 
     async with asyncio.TaskGroup() as tasks:
         for kind in (POD, *await served_kinds(client, GROUP_KINDS)):
             tasks.create_task(listen(kind))
         while True:
-            await bell.wait()
+            await changed.wait()
             await asyncio.sleep(BETWEEN_LOOKS_SECONDS)
-            bell.clear()
+            changed.clear()
             before, shown = shown, await gangs(client, asked.place)
             for item in shown:
                 if item not in before and (not names or item["metadata"]["name"] in names):
@@ -152,7 +156,7 @@ async def _show_gangs(client: Client, asked: Options, names: tuple[str, ...], ta
 class _Table:
     """Writes objects in the form that was asked for."""
 
-    def __init__(self, client: Client, asked: Options) -> None:
+    def __init__(self, client: Client, asked: GetOptions) -> None:
         self._client, self._asked = client, asked
         self._widths: list[int] = []
 
@@ -216,7 +220,7 @@ class _Table:
     def _shows_place(self, item: Document) -> bool:
         return self._asked.everywhere and "namespace" in item["metadata"]
 
-    def _columns(self, item: Document) -> list[Column]:
+    def _columns(self, item: Document) -> list[TableColumn]:
         return columns_of(item["kind"], self._client.now, is_wide=self._asked.form == "wide")
 
 

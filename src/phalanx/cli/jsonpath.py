@@ -41,7 +41,7 @@ def filled(template: str, answer: Mapping[str, Any]) -> str:
 
 
 def _pieces(template: str) -> Iterator[tuple[str, bool]]:
-    """Yield the texts of a template and what stands in its braces, in order."""
+    """Yield the texts of a template and the contents of its braces, in order."""
     place = 0
     while place < len(template):
         found = _PIECE.match(template, place)

@@ -1,4 +1,4 @@
-"""What commands ask of a cluster: the address that `phalanx up` left for them, and the objects that words mean."""
+"""What commands look up: the address that `phalanx up` left for them, and the kinds and objects of a cluster by name."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def address_file() -> Path:
 
 
 def leave_address(server: str) -> None:
-    """Tell other commands where the cluster is."""
+    """Leave the address of the cluster for other commands."""
     file = address_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"server": server, "pid": os.getpid()}))
@@ -32,7 +32,7 @@ def take_address_back(server: str) -> None:
 
 
 def running_address() -> str:
-    """Return the address that a running cluster left; that of one which died without a word does not count."""
+    """Return the address that a running cluster left; that of one which was killed does not count."""
     server, pid = _left()
     return server if _is_running(pid) else ""
 
@@ -55,48 +55,48 @@ def _is_running(pid: int) -> bool:
     return pid > 0
 
 
-def kinds_of(word: str) -> list["Kind"]:
-    """Return the kinds that a word means; of kinds with the same name Kubernetes' own comes alone."""
+def kinds_of(kind_name: str) -> list["Kind"]:
+    """Return the kinds of a name, short name or plural; where Kubernetes has a kind of that name, only that one."""
     from difflib import get_close_matches
 
     from phalanx.errors import ConfigError
     from phalanx.model.kinds import kinds_called, names
 
-    found = kinds_called(word)
+    found = kinds_called(kind_name)
     if not found:
         known = ["gangs", *names()]
-        close = get_close_matches(word.lower(), known, n=1)
+        close = get_close_matches(kind_name.lower(), known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-        raise ConfigError(f"unknown kind {word!r}; {hint}")
+        raise ConfigError(f"unknown kind {kind_name!r}; {hint}")
     return [kind for kind in found if not kind.group] or found
 
 
-async def kinds_here(client: "Client", word: str) -> list["Kind"]:
-    """Return the kinds that a word means and that the cluster serves, each in a version that it serves."""
+async def kinds_here(client: "Client", kind_name: str) -> list["Kind"]:
+    """Return the kinds of a name that the cluster serves, each in a version that it serves."""
     from phalanx.errors import Missing
     from phalanx.store.kube.discovery import served_kinds
 
-    kinds = kinds_of(word)
+    kinds = kinds_of(kind_name)
     if not any(kind.group for kind in kinds):
         return kinds
     served = {kind.resource: kind for kind in await served_kinds(client, kinds)}
     found = [served[kind.resource] for kind in kinds if kind.resource in served]
     if not found:
         groups = " or ".join(sorted({kind.group for kind in kinds}))
-        raise Missing(f"{client.server} serves no {word} ({groups}); 'phalanx manifests crds' prints definitions for it")
+        raise Missing(f"{client.server} serves no {kind_name} ({groups}); 'phalanx manifests crds' prints definitions for it")
     return found
 
 
-def is_gang(word: str) -> bool:
-    """Tell whether a word means gangs, which are no objects of their own."""
-    return word.lower() in ("gang", "gangs")
+def is_gang(kind_name: str) -> bool:
+    """Tell whether a name means gangs, which are no objects of their own."""
+    return kind_name.lower() in ("gang", "gangs")
 
 
-def is_known(word: str) -> bool:
-    """Tell whether a word means gangs or some kind of objects."""
+def is_known(kind_name: str) -> bool:
+    """Tell whether a name means gangs or some kind of objects."""
     from phalanx.model.kinds import kinds_called
 
-    return is_gang(word) or bool(kinds_called(word))
+    return is_gang(kind_name) or bool(kinds_called(kind_name))
 
 
 def title(kind: "Kind", name: str) -> str:
@@ -106,31 +106,31 @@ def title(kind: "Kind", name: str) -> str:
 
 def split_name(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Return a kind and its names, also when they were typed as ``pod/train-0``."""
-    word, _, name = kind.partition("/")
-    return word, ((name, *names) if name else names)
+    kind_name, _, name = kind.partition("/")
+    return kind_name, ((name, *names) if name else names)
 
 
-async def find(client: "Client", word: str, namespace: str, name: str) -> tuple["Kind", dict[str, Any]]:
-    """Return an object of a kind; if it is not there, say where one of that name is."""
+async def find(client: "Client", kind_name: str, namespace: str, name: str) -> tuple["Kind", dict[str, Any]]:
+    """Return an object of a kind; if it is not there, the error names a namespace that has one of that name."""
     from phalanx.errors import Missing
 
     problem: Missing | None = None
-    for kind in await kinds_here(client, word):
+    for kind in await kinds_here(client, kind_name):
         try:
             return kind, dict(await client.get(kind, namespace, name))
         except Missing as missing:
             problem = missing
     assert problem is not None
-    raise Missing(f"{problem}{await _elsewhere(client, word, name)}") from problem
+    raise Missing(f"{problem}{await _elsewhere(client, kind_name, name)}") from problem
 
 
-async def _elsewhere(client: "Client", word: str, name: str) -> str:
-    """Say in which other namespace there is an object of a name, if we may look there."""
+async def _elsewhere(client: "Client", kind_name: str, name: str) -> str:
+    """Return the end of a message: which other namespace has an object of that name, if we may read it."""
     from contextlib import suppress
 
     from phalanx.errors import Forbidden
 
-    for kind in await kinds_here(client, word):
+    for kind in await kinds_here(client, kind_name):
         with suppress(Forbidden):
             items = (await client.list(kind, fields=f"metadata.name={name}")).items if kind.is_namespaced else []
             if items:

@@ -58,14 +58,14 @@ def policies(form: str) -> None:
 @NAMESPACE
 @NO_SSH
 @OUTPUT
-def rbac(form: str, **said: Any) -> None:
+def rbac(form: str, **given: Any) -> None:
     """Print the namespace, the service account of the scheduler, and roles with the permissions it needs and no more.
 
     The roles phalanx-view and phalanx-edit are for users; they are aggregated to the roles view, edit and admin.
     """
     from phalanx.manifests.roles import role_documents
 
-    _print(role_documents(_settings(**said)), form)
+    _print(role_documents(_settings(**given)), form)
 
 
 @_command(
@@ -78,11 +78,11 @@ def rbac(form: str, **said: Any) -> None:
 @IMAGE
 @PROFILE
 @OUTPUT
-def deployment(form: str, **said: Any) -> None:
+def deployment(form: str, **given: Any) -> None:
     """Print the configuration, Deployment, Service and PodDisruptionBudget. They need what `rbac` prints."""
     from phalanx.manifests.install import install_documents
 
-    _print(install_documents(_settings(**said)), form)
+    _print(install_documents(_settings(**given)), form)
 
 
 @_command(
@@ -90,11 +90,11 @@ def deployment(form: str, **said: Any) -> None:
 )
 @NAMESPACE
 @OUTPUT
-def monitoring(form: str, **said: Any) -> None:
+def monitoring(form: str, **given: Any) -> None:
     """Print the ServiceMonitor, the alerts and the Grafana dashboard. They need the Prometheus operator."""
     from phalanx.manifests.monitoring import monitoring_documents
 
-    _print(monitoring_documents(_settings(**said)), form)
+    _print(monitoring_documents(_settings(**given)), form)
 
 
 @_command(
@@ -106,26 +106,26 @@ def monitoring(form: str, **said: Any) -> None:
 @IMAGE
 @PROFILE
 @OUTPUT
-def everything(sets: tuple[str, ...], form: str, **said: Any) -> None:
+def everything(sets: tuple[str, ...], form: str, **given: Any) -> None:
     """Print the output of crds, policies, rbac and deployment, in this order."""
     from phalanx.manifests.admission_policies import policy_documents
     from phalanx.manifests.definitions import definition_documents
     from phalanx.manifests.install import install_documents
     from phalanx.manifests.roles import role_documents
 
-    settings = _settings(**said)
+    settings = _settings(**given)
     _print([*definition_documents(*sets), *policy_documents(), *role_documents(settings), *install_documents(settings)], form)
 
 
 def _settings(
     namespace: str | None = None, image: str | None = None, profile: str | None = None, no_ssh: bool = False
 ) -> "InstallSettings":
-    """Return what was said, and defaults for the rest."""
+    """Return the settings that were given, and defaults for the rest."""
     from phalanx.config.policies import DEFAULT_PROFILE, profile_text
     from phalanx.manifests.install_settings import InstallSettings
 
-    said = {"namespace": namespace, "image": image}
-    texts = {name: text for name, text in said.items() if text}
+    given = {"namespace": namespace, "image": image}
+    texts = {name: text for name, text in given.items() if text}
     return InstallSettings(config=profile_text(profile or DEFAULT_PROFILE), has_ssh=not no_ssh, **texts)
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import click
 import msgspec
 
+from phalanx.explain.gang_rows import GangRow, all_rows
+from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import as_counted, counted
-from phalanx.explain.summary import GangRow, Standing, all_rows
 from phalanx.model.task import Task
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shard_decisions import Part, together
@@ -28,7 +29,8 @@ MOST_PODS = 4
 """A line names this many pods that go; more are counted."""
 
 COLOURS = {
-    Standing.STARTS: "green", Standing.GROWS: "green", Standing.PROMISED: "cyan", Standing.WAITS: "yellow", Standing.EVICTED: "red",
+    GangStatus.STARTS: "green", GangStatus.GROWS: "green", GangStatus.PIPELINED: "cyan", GangStatus.WAITS: "yellow",
+    GangStatus.EVICTED: "red",
 }  # fmt: skip
 
 
@@ -79,7 +81,7 @@ def write_trace(decisions: Decisions) -> None:
 
 
 def write_tables(parts: Sequence[Part], screen: Terminal) -> None:
-    """Write gangs, placements, promises and evictions; sections that would be empty are left out."""
+    """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
     click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
 
 
@@ -108,12 +110,12 @@ def lines_of(parts: Sequence[Part], screen: Terminal) -> Iterator[str]:
 
 def _gang_lines(rows: Sequence[GangRow], screen: Terminal) -> Iterator[str]:
     header = ("GANG", "QUEUE", "STATUS", "MIN", "PLACED", "RUNNING", "WHY")
-    cells = [(row.gang, row.queue, row.standing.value, *map(str, (row.minimum, row.placed, row.running)), row.why) for row in rows]
+    cells = [(row.gang, row.queue, row.status.value, *map(str, (row.minimum, row.placed, row.running)), row.why) for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)][:-1]
     for number, line in enumerate([header, *cells]):
         start = GAP.join(_pad(line[place], width, is_number=3 <= place <= 5) for place, width in enumerate(widths))
         if screen.has_colour and number:
-            start = _coloured(start, rows[number - 1].standing)
+            start = _coloured(start, rows[number - 1].status)
         yield from with_sentence(start, sum(widths) + len(GAP) * len(widths), line[-1], screen)
 
 
@@ -121,9 +123,9 @@ def _pad(cell: str, width: int, *, is_number: bool) -> str:
     return cell.rjust(width) if is_number else cell.ljust(width)
 
 
-def _coloured(line: str, standing: Standing) -> str:
-    word, colour = f"{GAP}{standing.value} ", COLOURS.get(standing)
-    return line.replace(word, f"{GAP}{click.style(standing.value, fg=colour)} ", 1) if colour else line
+def _coloured(line: str, status: GangStatus) -> str:
+    cell, colour = f"{GAP}{status.value} ", COLOURS.get(status)
+    return line.replace(cell, f"{GAP}{click.style(status.value, fg=colour)} ", 1) if colour else line
 
 
 def with_sentence(start: str, offset: int, sentence: str, screen: Terminal) -> Iterator[str]:
@@ -182,9 +184,9 @@ def _evictions(evictions: Iterable[Eviction]) -> Iterator[tuple[str, str, str]]:
 
 
 def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
-    counts = Counter(row.standing for row in rows)
-    words = ", ".join(f"{counts[standing]} {_verb(standing, counts[standing])}" for standing in Standing if counts[standing])
-    parts = [f"{counted(len(rows), 'gang')}: {words}"]
+    counts = Counter(row.status for row in rows)
+    texts = ", ".join(f"{counts[standing]} {_verb(standing, counts[standing])}" for standing in GangStatus if counts[standing])
+    parts = [f"{counted(len(rows), 'gang')}: {texts}"]
     if decisions.binds:
         parts.append(f"{counted(len(decisions.binds), 'pod')} placed on {counted(len(set(decisions.binds.values())), 'node')}")
     if decisions.evictions:
@@ -192,7 +194,7 @@ def _summary(rows: Sequence[GangRow], decisions: Decisions) -> str:
     return "; ".join(parts)
 
 
-def _verb(standing: Standing, count: int) -> str:
-    """Return ``1 waits``, ``2 wait``; words that are no verbs stay."""
-    word = standing.value.lower()
-    return word.removesuffix("s") if count > 1 else word
+def _verb(status: GangStatus, count: int) -> str:
+    """Return ``waits`` for one and ``wait`` for several; what is no verb stays."""
+    verb = status.value.lower()
+    return verb.removesuffix("s") if count > 1 else verb

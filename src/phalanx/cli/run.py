@@ -24,7 +24,7 @@ Examples:
 NAME, NAMESPACE = "phalanx", "phalanx-system"
 SHORTEST_LEASE = 3.0
 OWNER_PATIENCE_SECONDS = 5.0
-"""Watches may tell of a pod before its owner, and of an owner only when its kind has been discovered."""
+"""Watches may show a pod before its owner, and an owner only when its kind has been discovered."""
 LAST_PORT = 65535
 PLACE = re.compile(r"[^/]+/[^/]+")
 PATH = click.Path(allow_dash=True)
@@ -85,13 +85,13 @@ def command(**options: Any) -> None:  # Any: as click read them
     """
     import asyncio
 
-    asked = Options(**options)
+    asked = RunOptions(**options)
     asked.refuse_clashes()
     asyncio.run(_run(asked))
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """What was typed."""
 
     kubeconfig: str | None
@@ -140,7 +140,7 @@ class Options:
         return Address(host.strip("[]") or "0.0.0.0", int(port))
 
 
-async def _run(asked: Options) -> None:
+async def _run(asked: RunOptions) -> None:
     import asyncio
     import logging
     import signal
@@ -163,7 +163,7 @@ async def _run(asked: Options) -> None:
         await Operations(live, config=source, describe=in_full).run(address, is_over)
 
 
-def _config_source(asked: Options) -> "ConfigSource | None":
+def _config_source(asked: RunOptions) -> "ConfigSource | None":
     """Return the file of the configuration, which is read again when it changes; None where a profile decides."""
     from pathlib import Path
 
@@ -174,7 +174,7 @@ def _config_source(asked: Options) -> "ConfigSource | None":
     return None if path is None else ConfigSource(Path(path), lambda text: policy_of_text(text, path))
 
 
-def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
+def _setup(asked: RunOptions, source: "ConfigSource | None") -> "Setup":
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
     from phalanx.controllers.binder.reservation_pod import IMAGE
     from phalanx.controllers.builtin import ControllerSettings, standard_controllers
@@ -185,7 +185,6 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
     from phalanx.live.election import Terms
     from phalanx.live.sshkeys import new_pair
     from phalanx.model.kinds import split_key
-    from phalanx.scheduling.shards import policies_of
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     profile = connected(policy)
@@ -200,13 +199,13 @@ def _setup(asked: Options, source: "ConfigSource | None") -> "Setup":
         profile=profile, gates=connected(policy_of_gates()),
         controllers=_chosen(asked.controllers, standard_controllers(new_pair, chosen, has_admission=policy.has_admission)),
         single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
-        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events, policies_of=policies_of,
+        schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,
         terms=Terms(asked.lease_name, asked.lease_namespace, identity, asked.lease_duration, 10 * third, 2 * third)
         if asked.leader_elect else None,
     )  # fmt: skip
 
 
-def _grouper(asked: Options) -> "GrouperSettings":
+def _grouper(asked: RunOptions) -> "GrouperSettings":
     """Return whose pods are grouped by their owners: ours, but Volcano's as Volcano does it."""
     from phalanx.controllers.grouper.settings import KAI, OWN, VOLCANO, GrouperSettings
 
@@ -217,16 +216,16 @@ def _grouper(asked: Options) -> "GrouperSettings":
     )  # fmt: skip
 
 
-def _chosen(words: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":
-    """Return the controllers that some words name."""
+def _chosen(names: str, controllers: "Sequence[Controller]") -> "Sequence[Controller]":
+    """Return the controllers that the option --controllers names."""
     from phalanx.errors import ConfigError
 
-    asked = [word.strip() for word in words.split(",") if word.strip()]
+    asked = [name.strip() for name in names.split(",") if name.strip()]
     known = {controller.name for controller in controllers}
-    for word in asked:
-        if word != "*" and word.removeprefix("-") not in known:
-            raise ConfigError(f"--controllers: no controller is called {word!r}; write some of {', '.join(sorted(known))}, or *")
-    has_all = "*" in asked or (bool(asked) and all(word.startswith("-") for word in asked))
+    for name in asked:
+        if name != "*" and name.removeprefix("-") not in known:
+            raise ConfigError(f"--controllers: no controller is called {name!r}; write some of {', '.join(sorted(known))}, or *")
+    has_all = "*" in asked or (bool(asked) and all(name.startswith("-") for name in asked))
     return [item for item in controllers if f"-{item.name}" not in asked and (has_all or item.name in asked)]
 
 

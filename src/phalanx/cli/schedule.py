@@ -50,7 +50,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
 
     The snapshot is YAML or JSON as printed by kubectl: nodes, pods, PodGroups, queues, and whatever else affects placement.
     """
-    asked = Options(**options)
+    asked = ScheduleOptions(**options)
     asked.refuse_clashes()
     if asked.batch:
         _answer_batch()
@@ -59,7 +59,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ScheduleOptions:
     """What was typed."""
 
     files: tuple[str, ...]
@@ -92,18 +92,18 @@ class Options:
 
 
 def _answer_batch() -> None:
-    from phalanx.cli.batch import answers
+    from phalanx.cli.schedule_batch import answers
 
     for line in answers(sys.stdin.buffer):
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
 
 
-def _decide(asked: Options) -> bool:
-    """Decide and write the answer; tell whether every gang has its minimum."""
+def _decide(asked: ScheduleOptions) -> bool:
+    """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli import output
     from phalanx.explain.answer import trace, whole_answer, with_refused
-    from phalanx.explain.summary import all_rows
+    from phalanx.explain.gang_rows import all_rows
     from phalanx.live.catalogue import connected
     from phalanx.scheduling.shards import decide, notes_on_pools
     from phalanx.session.shard_decisions import together
@@ -123,17 +123,18 @@ def _decide(asked: Options) -> bool:
     else:
         steps = {"trace": trace(together(parts))} if asked.verbosity else {}
         output.write_data({**with_refused(whole_answer(parts), intake.refused), **steps}, asked.form)
-    return not intake.refused and all(row.standing.has_minimum for row in all_rows(parts))
+    return not intake.refused and all(row.status.has_minimum for row in all_rows(parts))
 
 
-def _policy(asked: Options) -> "Policy":
+def _policy(asked: ScheduleOptions) -> "Policy":
     """Return the policy that was asked for."""
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
     from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    for option, is_given in (("--shard", asked.shard), ("--usage", asked.usage)):
-        if is_given and policy.family != "kai":
+    known = (("--shard", asked.shard, policy.follows_shards), ("--usage", asked.usage, "usage" in policy.options))
+    for option, is_given, is_known in known:
+        if is_given and not is_known:
             raise click.UsageError(f"{option}: only the profile kai knows it; add '--profile kai'")
     return replace(policy, flags=replace(policy.flags, shard_name=asked.shard)) if asked.shard else policy
 

@@ -56,7 +56,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     """
     from phalanx.cli.simulate_run import simulate
 
-    asked = Options(**options)
+    asked = SimulateOptions(**options)
     asked.refuse_clashes()
     outcome = simulate(asked)
     if outcome.is_interrupted:
@@ -66,7 +66,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SimulateOptions:
     """What was typed."""
 
     paths: tuple[str, ...]
@@ -108,7 +108,7 @@ class Options:
 
     @property
     def seconds(self) -> float | None:
-        """How long to simulate, if that was said."""
+        """How long to simulate, if that was given."""
         from phalanx.sim.settings import seconds_in
 
         found = None if self.until is None else seconds_in(self.until)

@@ -1,4 +1,4 @@
-"""Simulations for people: a timeline, the gangs, figures, deadlocks in plain words, and several profiles side by side."""
+"""Simulations for people: a timeline, the gangs, figures, deadlocks, and several profiles side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownSimulation:
     """One simulation, ready to be shown."""
 
     result: Mapping[str, Any]
@@ -42,7 +42,7 @@ def short_time(seconds: float | None) -> str:
     return f"{whole}s"
 
 
-def ending_text(shown: Shown) -> str:
+def ending_text(shown: ShownSimulation) -> str:
     """Say when and why a simulation ended."""
     waiting = shown.result["metrics"]["waiting"]
     who = (
@@ -63,12 +63,12 @@ def ending_text(shown: Shown) -> str:
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
-def write_one(shown: Shown, screen: Terminal) -> None:
+def write_one(shown: ShownSimulation, screen: Terminal) -> None:
     """Write everything about a simulation."""
     click.echo("\n".join(_lines(shown, screen)))
 
 
-def _lines(shown: Shown, screen: Terminal) -> Iterator[str]:
+def _lines(shown: ShownSimulation, screen: Terminal) -> Iterator[str]:
     found = shown.result
     if not found["gangs"]:
         yield f"No gang arrived. {ending_text(shown)}"
@@ -81,14 +81,14 @@ def _lines(shown: Shown, screen: Terminal) -> Iterator[str]:
     yield from ("", ending_text(shown))
 
 
-def _timeline(shown: Shown) -> Iterator[str]:
+def _timeline(shown: ShownSimulation) -> Iterator[str]:
     events = sorted(_events(shown), key=lambda event: event[0])
     yield from columns([(short_time(moment), text) for moment, text in events[:MOST_EVENTS]])
     if len(events) > MOST_EVENTS:
         yield f"and {len(events) - MOST_EVENTS} more events; -o json has all of them"
 
 
-def _events(shown: Shown) -> Iterator[tuple[float, str]]:
+def _events(shown: ShownSimulation) -> Iterator[tuple[float, str]]:
     """Yield what happened, unordered."""
     for moment, node, event in shown.node_events:
         yield moment, f"node {node} {NODE_PHRASES[event]}"
@@ -124,7 +124,7 @@ def _gangs(gangs: Sequence[Mapping[str, Any]], screen: Terminal) -> Iterator[str
         (*(str(gang[name]) for name in ("name", "queue", "tasks", "minimum")), *map(short_time, _times(gang)), str(gang["evicted"]))
         for gang in gangs[:MOST_GANGS]
     ]
-    lines = list(aligned([header, *rows], words=2))
+    lines = list(aligned([header, *rows], texts=2))
     width = max(map(len, lines))
     yield f"{lines[0].ljust(width)}  WHY"
     for line, gang in zip(lines[1:], gangs, strict=False):
@@ -137,12 +137,12 @@ def _times(gang: Mapping[str, Any]) -> tuple[float | None, ...]:
     return gang["submitted"], gang["started"], gang["finished"], gang["wait"], gang["run"]
 
 
-def aligned(rows: Sequence[Sequence[str]], *, words: int = 1, numbers: bool = True) -> Iterator[str]:
-    """Align columns: the first ones are words, the rest numbers."""
+def aligned(rows: Sequence[Sequence[str]], *, texts: int = 1, numbers: bool = True) -> Iterator[str]:
+    """Align columns: the first ones are texts, the rest numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
-            cell.ljust(width) if place < words or not numbers else cell.rjust(width)
+            cell.ljust(width) if place < texts or not numbers else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
@@ -191,7 +191,7 @@ def _deadlock(item: Mapping[str, Any], resource: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ComparisonLine:
     """One line of a comparison."""
 
     name: str
@@ -202,26 +202,27 @@ class Measure:
 
 
 MEASURES = (
-    Measure("gangs started", ("started",), 1), Measure("gangs finished", ("finished",), 1),
-    Measure("gangs waiting", ("waiting",), -1),
-    *(Measure(f"wait, {name}", ("wait", name), -1, "time") for name in ("mean", "p50", "p90", "p99", "max")),
-    Measure("held", ("allocation",), 1, "part"), Measure("held by whole gangs", ("occupancy",), 1, "part"),
-    Measure("free but on partly used nodes", ("fragmentation",), -1, "part"), Measure("pods evicted", ("evictions",), -1),
-    Measure("gangs evicted", ("evictedGangs",), -1), Measure("restarted work", ("lostWork",), -1, "hours"),
-    Measure("first arrival to last end", ("makespan",), -1, "time"), Measure("sessions", ("sessions",), 0),
+    ComparisonLine("gangs started", ("started",), 1), ComparisonLine("gangs finished", ("finished",), 1),
+    ComparisonLine("gangs waiting", ("waiting",), -1),
+    *(ComparisonLine(f"wait, {name}", ("wait", name), -1, "time") for name in ("mean", "p50", "p90", "p99", "max")),
+    ComparisonLine("held", ("allocation",), 1, "part"), ComparisonLine("held by whole gangs", ("occupancy",), 1, "part"),
+    ComparisonLine("free but on partly used nodes", ("fragmentation",), -1, "part"),
+    ComparisonLine("pods evicted", ("evictions",), -1),
+    ComparisonLine("gangs evicted", ("evictedGangs",), -1), ComparisonLine("restarted work", ("lostWork",), -1, "hours"),
+    ComparisonLine("first arrival to last end", ("makespan",), -1, "time"), ComparisonLine("sessions", ("sessions",), 0),
 )  # fmt: skip
 
 
-def write_comparison(shown: Sequence[Shown]) -> None:
+def write_comparison(shown: Sequence[ShownSimulation]) -> None:
     """Write one column per profile, with a star at the best of each line, and what each profile left undone."""
     click.echo("\n".join(_comparison(shown)))
 
 
-def _comparison(shown: Sequence[Shown]) -> Iterator[str]:
+def _comparison(shown: Sequence[ShownSimulation]) -> Iterator[str]:
     rows = [("", *(item.result["profile"] for item in shown))]
     for measure in MEASURES:
         rows.append((measure.name, *_marked(measure, [_value(measure, item.result["metrics"]) for item in shown])))
-    deadlocks = Measure("deadlocks", (), -1)
+    deadlocks = ComparisonLine("deadlocks", (), -1)
     rows.append((deadlocks.name, *_marked(deadlocks, [float(len(item.result["deadlocks"])) for item in shown])))
     yield from aligned(rows)
     yield from ("", "* the best of its line; gangs that have not started count with their wait until the end")
@@ -231,21 +232,21 @@ def _comparison(shown: Sequence[Shown]) -> Iterator[str]:
             yield f"{item.result['profile']}: deadlock {_deadlock(deadlock, item.result['resource'])}"
 
 
-def _value(measure: Measure, metrics: Mapping[str, Any]) -> float | None:
+def _value(measure: ComparisonLine, metrics: Mapping[str, Any]) -> float | None:
     found: Any = metrics
     for name in measure.path:
         found = found[name]
     return None if found is None else float(found)
 
 
-def _marked(measure: Measure, values: list[float | None]) -> list[str]:
+def _marked(measure: ComparisonLine, values: list[float | None]) -> list[str]:
     known = [value for value in values if value is not None]
     best = max(known, key=lambda value: value * measure.best) if known and measure.best else None
-    is_told = best is not None and (len(set(known)) > 1 or len(known) < len(values))
-    return [f"{_cell(measure, value)} {'*' if is_told and value == best else ' '}" for value in values]
+    is_marked = best is not None and (len(set(known)) > 1 or len(known) < len(values))
+    return [f"{_cell(measure, value)} {'*' if is_marked and value == best else ' '}" for value in values]
 
 
-def _cell(measure: Measure, value: float | None) -> str:
+def _cell(measure: ComparisonLine, value: float | None) -> str:
     if value is None:
         return "-"
     if measure.kind == "time":

@@ -15,8 +15,8 @@ import click
 
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
-from phalanx.cli.simulate import Options
-from phalanx.cli.simulate_output import Shown, ending_text, short_time, write_comparison, write_one
+from phalanx.cli.simulate import SimulateOptions
+from phalanx.cli.simulate_output import ShownSimulation, ending_text, short_time, write_comparison, write_one
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
 from phalanx.controllers.builtin import standard_controllers
 from phalanx.dialects.documents import parse_text
@@ -39,15 +39,15 @@ SOLO_PROFILE = "default-scheduler"
 FOR_WEEKS: dict[str, Any] = {"removes_finished": True, "settling": 60.0, "parks_up_to": 1800.0, "heartbeat": 600.0}
 """Settings with which weeks of work are simulated: sessions that most likely find nothing to do are rarer."""
 GARBAGE = (100_000, 20, 50)
-"""Objects that come and go between two looks for garbage: a simulation makes many, and few of them form circles."""
+"""Thresholds of Python's garbage collector: a simulation creates many objects, and few of them form cycles."""
 COUNTED_EVERY_SECONDS = 600.0
 """How often queues are counted in them."""
 SLICE_SECONDS, BETWEEN_LINES_SECONDS = 0.05, 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """Everything that is simulated, whoever decides."""
+class SimulationInput:
+    """What is simulated, the same for every policy."""
 
     parts: Cast
     scenario: Scenario
@@ -57,19 +57,19 @@ class Input:
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What came out."""
+class SimulationOutcome:
+    """The results, and where they differ from what the scenario expects."""
 
-    shown: list[Shown] = field(default_factory=list)
+    shown: list[ShownSimulation] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     is_interrupted: bool = False
 
 
-def simulate(asked: Options) -> Outcome:
+def simulate(asked: SimulateOptions) -> SimulationOutcome:
     """Simulate under every policy that was asked for, and write what came out."""
     gc.set_threshold(*GARBAGE)
     given, policies = _input(asked), list(_policies(asked))
-    outcome, pace = Outcome(), Pace(asked.factor)
+    outcome, pace = SimulationOutcome(), Pace(asked.factor)
     with pace.listening():
         for name, policy in policies:
             outcome.shown.append(_simulated(given, name, policy, pace))
@@ -83,7 +83,7 @@ def simulate(asked: Options) -> Outcome:
     return outcome
 
 
-def _write(asked: Options, outcome: Outcome) -> None:
+def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
     results = [shown.result for shown in outcome.shown]
     if asked.report:
         _write_report(asked.report, results)
@@ -112,7 +112,7 @@ def _write_report(path: str, results: list[Mapping[str, Any]]) -> None:
 # --- input ---------------------------------------------------------------------------------------------------------------
 
 
-def _input(asked: Options) -> Input:
+def _input(asked: SimulateOptions) -> SimulationInput:
     scenario = _scenario(asked)
     seed = asked.seed if asked.seed is not None else scenario.seed or 0
     workload = None
@@ -122,10 +122,11 @@ def _input(asked: Options) -> Input:
         for text in trace.texts():
             output.note(text)
     until = scenario.until if asked.until is None else asked.seconds
-    return Input(cast(served_objects(asked.paths)), scenario, workload, seed, until)
+    served = served_objects(asked.paths)
+    return SimulationInput(cast(served.documents, served.cluster), scenario, workload, seed, until)
 
 
-def _scenario(asked: Options) -> Scenario:
+def _scenario(asked: SimulateOptions) -> Scenario:
     """Return the scenario of its own file, or the one in the paths; an empty one if there is none."""
     if asked.scenario:
         text = read_bytes(asked.scenario)
@@ -143,7 +144,7 @@ def _scenario(asked: Options) -> Scenario:
     return found[0][1] if found else Scenario()
 
 
-def _policies(asked: Options) -> Iterator[tuple[str, Policy]]:
+def _policies(asked: SimulateOptions) -> Iterator[tuple[str, Policy]]:
     if asked.config:
         yield asked.config, policy_of_file(asked.config)
         return
@@ -155,17 +156,17 @@ def _policies(asked: Options) -> Iterator[tuple[str, Policy]]:
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
-def _simulated(given: Input, name: str, policy: Policy, pace: "Pace") -> Shown:
+def _simulated(given: SimulationInput, name: str, policy: Policy, pace: "Pace") -> ShownSimulation:
     world = _world(given, name, policy)
     ending = play(world, given.until, pace.begin(world, name, given.until))
     pace.finish()
     for text in dict.fromkeys(world.problems):
         output.note(f"{name}: {text}")
     run = Run(name, given.seed, ending.seconds, ending.is_quiet)
-    return Shown(result(world, run), tuple(world.recorder.node_events), ending)
+    return ShownSimulation(result(world, run), tuple(world.recorder.node_events), ending)
 
 
-def _world(given: Input, name: str, policy: Policy) -> World:
+def _world(given: SimulationInput, name: str, policy: Policy) -> World:
     profile = connected(policy)
     if given.workload is None:
         world = _served_world(given, name, profile, given.scenario.settings)
@@ -176,12 +177,12 @@ def _world(given: Input, name: str, policy: Policy) -> World:
     else:
         world = _served_world(given, name, profile, replace(given.scenario.settings, **FOR_WEEKS))
     if given.workload is not None:
-        set_workload(world, given.workload, policy.family)
+        set_workload(world, given.workload, policy.dialect)
     set_stage(world, given.parts, given.scenario)
     return world
 
 
-def _served_world(given: Input, name: str, profile: Profile, settings: Settings) -> World:
+def _served_world(given: SimulationInput, name: str, profile: Profile, settings: Settings) -> World:
     """Return a world with all controllers; those that count do so rarely where weeks are simulated."""
     policy, chosen = profile.policy, replace(given.scenario.controllers, scheduler=(profile.policy, profile.catalogue))
     if given.workload is not None:
@@ -194,10 +195,10 @@ def _served_world(given: Input, name: str, profile: Profile, settings: Settings)
 
 
 class Pace:
-    """Says whether a simulation goes on, waits where time is not to pass faster, and shows how far it is."""
+    """Paces a simulation: lets its time pass no faster than asked, shows the progress, and ends it on Ctrl-C."""
 
     def __init__(self, factor: float | None) -> None:
-        """Let so many seconds of the cluster pass in one; None: as many as can be."""
+        """Let this many seconds of the cluster pass in one real second; None for as fast as possible."""
         self._factor = factor
         self._shows = sys.stderr.isatty()
         self._begun, self._last_line = 0.0, 0.0

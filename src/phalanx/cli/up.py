@@ -50,13 +50,13 @@ def command(**options: Any) -> None:  # Any: as click read them
     """
     import asyncio
 
-    asked = Options(**options)
+    asked = UpOptions(**options)
     asked.refuse_clashes()
     asyncio.run(_run(asked))
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class UpOptions:
     """What was typed."""
 
     paths: tuple[str, ...]
@@ -84,7 +84,7 @@ class Options:
             raise click.UsageError(f"--speed: {self.speed!r} is not a factor; write for example 1x or 60x") from None
 
 
-async def _run(asked: Options) -> None:
+async def _run(asked: UpOptions) -> None:
     import asyncio
 
     from phalanx.cli.lookup import leave_address, take_address_back
@@ -127,7 +127,7 @@ def _greet(world: "World", address: str) -> None:
     click.echo("try 'phalanx apply -f examples/deadlock' and 'phalanx get gangs -A' in another terminal; Ctrl-C ends it", err=True)
 
 
-def _world(asked: Options) -> "World":
+def _world(asked: UpOptions) -> "World":
     import time
 
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
@@ -149,29 +149,29 @@ def _world(asked: Options) -> "World":
     return world
 
 
-def _fill(world: "World", asked: Options, policy: "Policy", state: "State | None") -> None:
+def _fill(world: "World", asked: UpOptions, policy: "Policy", state: "State | None") -> None:
     """Bring in the saved objects, those of the paths, and nodes and a queue where there would be none."""
     from phalanx.cli.embedded_objects import served_objects
 
-    documents = served_objects(asked.paths)
+    documents = served_objects(asked.paths).documents
     if state is not None:
         world.store.restore(state.objects, version=state.version, numbers=state.numbers)
     there = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in world.store.everything()}
     has_nodes = any(kind == "Node" for kind, _, _ in there) or any(item["kind"] == "Node" for item in documents)
-    made = _made(asked.nodes if asked.nodes is not None else 0 if has_nodes else NODES, asked.gpus, policy.family)
+    made = _made(asked.nodes if asked.nodes is not None else 0 if has_nodes else NODES, asked.gpus, policy.dialect)
     wanted = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in (*made, *documents)}
     world.load(item for key, item in wanted.items() if key not in there)
 
 
-def _made(nodes: int, gpus: int, family: str) -> list[dict[str, Any]]:
+def _made(nodes: int, gpus: int, dialect: str) -> list[dict[str, Any]]:
     """Return nodes of one make, and the queue in which gangs wait that name none."""
     from phalanx.sim.workload import Machine, Workload
     from phalanx.sim.workload_objects import cluster_objects
 
     offers = {"cpu": CPU_PER_NODE, "memory": MEMORY_PER_NODE, **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     machines = tuple(Machine(f"node-{number}", offers) for number in range(1, nodes + 1))
-    made = list(cluster_objects(Workload((), machines, {"default": 1}), family))
-    if family != "kai":
+    made = list(cluster_objects(Workload((), machines, {"default": 1}), dialect))
+    if dialect == "volcano":
         made.append({
             "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"},
             "spec": {"weight": 1}, "status": {"state": "Open"},

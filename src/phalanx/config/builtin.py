@@ -92,6 +92,6 @@ KAI_CATALOGUE = Catalogue(
 """Actions and plugins of the profile kai, which share names with others and mean something else."""
 
 
-def catalogue_of(family: str) -> Catalogue:
-    """Return the catalogue that a family of configurations chooses from."""
-    return KAI_CATALOGUE if family == "kai" else CATALOGUE
+def catalogue_of(name: str) -> Catalogue:
+    """Return the catalogue that a policy or a profile names; most profiles choose from the same one."""
+    return KAI_CATALOGUE if name == "kai" else CATALOGUE

@@ -39,8 +39,12 @@ def read_kai_policy(config: Mapping[str, object], *, actions: Sequence[str], plu
 
 
 def kai_policy(actions: tuple[str, ...], plugins: tuple[PluginPolicy, ...], options: Mapping[str, object]) -> Policy:
-    """Return a policy of the family kai."""
-    return Policy(actions, (plugins,), family="kai", victim_rule="all-agree", best_effort_members="with-gang", options=options)
+    """Return a policy that decides by KAI's rules. This is the one place that says what they differ in from Volcano's."""
+    return Policy(
+        actions, (plugins,), catalogue="kai", dialect="kai", has_tiers=False, options=options, follows_shards=True,
+        counts_all_gangs=True, books_are_live=True, evictions_free_devices=True, binds_by_request=True,
+        victim_rule="all-agree", best_effort_members="with-gang",
+    )  # fmt: skip
 
 
 def read_options(given: Mapping[str, object], actions: Sequence[str], where: str) -> Mapping[str, object]:

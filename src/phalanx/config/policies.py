@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cache, partial
 from importlib.resources import files
 
-from phalanx.config.builtin import catalogue_of
+from phalanx.config.builtin import CATALOGUE, KAI_CATALOGUE
 from phalanx.config.kai import read_kai_policy
 from phalanx.config.kai_shards import policy_of_shard
 from phalanx.config.volcano import read_policy
@@ -76,7 +76,7 @@ def policy_of(document: object) -> Policy:
     """Return the policy of a configuration. What it says overrides the profile it names; an empty one means the default profile."""
     config = _on_profile(document)
     is_kai = isinstance(config, Mapping) and config.get("profile") == "kai"
-    catalogue = catalogue_of("kai" if is_kai else "")
+    catalogue = KAI_CATALOGUE if is_kai else CATALOGUE
     names = {"actions": list(catalogue.actions), "plugins": list(catalogue.plugins)}
     policy = read_kai_policy(config, **names) if is_kai and isinstance(config, Mapping) else read_policy(config, **names)
     _try_out(policy, catalogue)
@@ -85,10 +85,9 @@ def policy_of(document: object) -> Policy:
 
 def policy_of_pool_shard(shard: PoolShard) -> Policy:
     """Return the policy that a SchedulingShard asks for."""
-    catalogue = catalogue_of("kai")
-    policy = policy_of_shard(shard, actions=list(catalogue.actions), plugins=list(catalogue.plugins))
+    policy = policy_of_shard(shard, actions=list(KAI_CATALOGUE.actions), plugins=list(KAI_CATALOGUE.plugins))
     try:
-        _try_out(policy, catalogue)
+        _try_out(policy, KAI_CATALOGUE)
     except ConfigError as problem:
         raise ConfigError(f"SchedulingShard {shard.name}: {problem}") from problem
     return policy
@@ -135,7 +134,7 @@ def _unwrapped(document: Located) -> object:
 def _try_out(policy: Policy, catalogue: Catalogue) -> None:
     for number, tier in enumerate(policy.tiers):
         for place, plugin in enumerate(tier):
-            where = f"plugins.{plugin.name}" if policy.family == "kai" else f"tiers[{number}].plugins[{place}]"
+            where = f"tiers[{number}].plugins[{place}]" if policy.has_tiers else f"plugins.{plugin.name}"
             _make(partial(catalogue.plugins[plugin.name], plugin), f"{where}: plugin {plugin.name!r}")
     for name in dict.fromkeys((*policy.actions, *policy.arguments_by_action)):
         arguments = policy.arguments_by_action.get(name, {})

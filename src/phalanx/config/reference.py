@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from phalanx.config.builtin import CATALOGUE
-from phalanx.session.combine import RULES
+from phalanx.session.hooks import HOOKS
 from phalanx.session.policy import PluginPolicy, Policy
 
 HIERARCHY = "enableHierarchy"
@@ -38,7 +38,7 @@ def defaults_of(name: str) -> dict[str, Any]:
 def switches_of(name: str) -> list[str]:
     """Return the switches that matter to a plugin: those of the hooks that it answers."""
     factory = CATALOGUE.plugins[name]
-    found = {flag for hook, (flag, _) in RULES.items() if flag is not None and hasattr(factory, hook)}
+    found = {hook.switch for hook in HOOKS.values() if hook.switch is not None and hasattr(factory, hook.name)}
     return sorted({*found, HIERARCHY} if name in HIERARCHICAL else found)
 
 
@@ -54,8 +54,8 @@ def spelled_out(policy: Policy) -> str:
 
 def in_full(policy: Policy) -> dict[str, Any]:
     """Return a policy as a configuration that leaves nothing unsaid."""
-    if policy.family == "kai":
-        return _in_full_kai(policy)
+    if not policy.has_tiers:
+        return _in_full_without_tiers(policy)
     return {
         "actions": ", ".join(policy.actions),
         "victimRule": policy.victim_rule,
@@ -68,9 +68,9 @@ def in_full(policy: Policy) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _in_full_kai(policy: Policy) -> dict[str, Any]:
+def _in_full_without_tiers(policy: Policy) -> dict[str, Any]:
     plugins = {plugin.name: {"enabled": True, "arguments": dict(plugin.arguments)} for plugin in policy.plugins()}
-    return {"profile": "kai", "actions": ", ".join(policy.actions), "plugins": plugins, "options": dict(policy.options)}
+    return {"profile": policy.catalogue, "actions": ", ".join(policy.actions), "plugins": plugins, "options": dict(policy.options)}
 
 
 def _plugin(plugin: PluginPolicy) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The controllers that every cluster runs, in the order in which they are asked at one moment."""
+"""The controllers that every cluster runs, in the order in which they reconcile what is due at the same moment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,16 +12,15 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.hypernode import HyperNodeController
-from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
 from phalanx.controllers.podgroup import OUR_SCHEDULERS, OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
-from phalanx.controllers.quarantine import RefusalController
+from phalanx.controllers.quarantine import QuarantineController
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
-from phalanx.controllers.volcano_job.controller import VolcanoJobs
+from phalanx.controllers.volcano_job.controller import VolcanoJobController
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.session.cycle import Catalogue
@@ -30,12 +29,12 @@ from phalanx.session.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """What may be set."""
+    """Settings of the controllers."""
 
     schedulers: frozenset[str] = OUR_SCHEDULERS
     """Pods that name one of these and no group get one."""
     queue_status_seconds: float = 1.0
-    """From a change to the counts on queues that show it."""
+    """From a change to the update of the counts in the status of queues."""
     hypernode_levels: tuple[str, ...] = ()
     """Labels of nodes, from narrow to wide, from which HyperNodes are made; none are made without any."""
     reservation_image: str = IMAGE
@@ -45,24 +44,25 @@ class ControllerSettings:
     own_schedulers: frozenset[str] = frozenset()
     """Applications of other schedulers than these, if any, are left to them."""
     grouper: GrouperSettings = field(default_factory=GrouperSettings)
-    """Whose pods are grouped by their owners, and in whose words."""
+    """Whose pods are grouped by their owners, and in which dialect."""
     scheduler: tuple[Policy, Catalogue] | None = None
-    """With what pods are placed; if the policy says so, Kueue's gate is lifted for groups that it would place."""
+    """The policy and catalogue that place pods; with a flag of the policy they also decide when Kueue's gate is lifted."""
 
 
 def standard_controllers(
     make_pair: MakePair, settings: ControllerSettings | None = None, *, has_admission: bool
 ) -> Sequence[Controller]:
-    """Return one of each; `make_pair` makes keys for ssh, and `has_admission` tells whether the scheduler admits groups first."""
+    """Return one of each; `make_pair` makes keys for ssh, and `has_admission` says whether the scheduler admits groups first."""
     chosen = settings or ControllerSettings()
     grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [
-        VolcanoJobs(make_pair, has_admission=has_admission), CronJobController(), JobFlowController(), JobTemplateController(),
+        VolcanoJobController(make_pair, has_admission=has_admission),
+        CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(chosen.reservation_image), GpuReservations(),
         grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(),
-        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), RefusalController(),
+        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

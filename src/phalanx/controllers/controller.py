@@ -5,7 +5,7 @@ crash at any point. It is asked about one key at a time, whenever an object that
 it asked for itself; being asked once too often changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -67,6 +67,8 @@ class Bind:
     name: str
     node: str
     uid: str = ""
+    annotations: Mapping[str, str] | None = None
+    """What the pod gets with its node, by the same request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Volcano jobs that are made again and again, by a schedule.
+"""CronJobs of Volcano: create jobs by a schedule.
 
-Only the latest moment that was missed is made up for. The name of a job says its moment, so that it is made once, whatever happens
-in between.
+Of several missed times only the latest is made up for. The name of a job contains its time, so that it is created once even if the
+controller crashes before it writes the status.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 
 from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
-from phalanx.dialects.schema import Int32, Meta, Read, Strings
+from phalanx.dialects.kinds.reader import blank
+from phalanx.dialects.kinds.volcano_jobs import CronJob, CronJobStatus, JobTemplateMeta
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.cron import Cron
 from phalanx.model.kinds import VOLCANO_CRON_JOB, VOLCANO_JOB, Document, Kind
@@ -26,50 +27,9 @@ LONGEST_NAME = 52
 """A job's name adds eleven characters, and 63 is the limit."""
 
 
-class TemplateMeta(Read):
-    """What every job of a schedule is marked with."""
-
-    labels: Strings = None
-    annotations: Strings = None
-
-
-class Template(Read):
-    """The job to make."""
-
-    metadata: TemplateMeta | None = None
-    spec: dict[str, Any] | None = None
-
-
-class CronJobSpec(Read):
-    """When to make what, and what to keep."""
-
-    schedule: str
-    time_zone: str | None = None
-    concurrency_policy: str | None = None
-    starting_deadline_seconds: Int32 | None = None
-    suspend: bool | None = None
-    job_template: Template | None = None
-    successful_jobs_history_limit: Int32 | None = None
-    failed_jobs_history_limit: Int32 | None = None
-
-
-class CronJobStatus(Read):
-    """What happened before."""
-
-    last_schedule_time: str | None = None
-
-
-class CronJob(Read):
-    """A schedule for jobs."""
-
-    metadata: Meta
-    spec: CronJobSpec
-    status: CronJobStatus | None = None
-
-
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A schedule that was checked."""
+class CronSchedule:
+    """A CronJob whose schedule, time zone and policy were checked."""
 
     read: CronJob
     cron: Cron
@@ -78,7 +38,7 @@ class Plan:
 
     def due(self, now: float) -> float | None:
         """Return the moment for which a job is due; None when there is none, or it is too late."""
-        spec, status = self.read.spec, self.read.status or CronJobStatus()
+        spec, status = self.read.spec, self.read.status or blank(CronJobStatus)
         since = moment_of(status.last_schedule_time or "") or moment_of(self.read.metadata.creation_timestamp or "") or 0.0
         moment = self.cron.last(now, self.zone)
         deadline = spec.starting_deadline_seconds
@@ -88,14 +48,14 @@ class Plan:
 
 
 class CronJobController:
-    """Keeps schedules."""
+    """Reconciles CronJobs."""
 
     name = "cronjob"
     watches = (VOLCANO_CRON_JOB, VOLCANO_JOB)
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at a schedule when it or one of its jobs has changed."""
+        """Return the CronJob: the object itself, or the owner of a job."""
         if kind is VOLCANO_CRON_JOB:
             return [key_of(document)]
         owner = controller_of(document) or {}
@@ -103,7 +63,7 @@ class CronJobController:
         return [Key(key_of(document).namespace, str(owner.get("name")))] if is_ours else []
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Make the job that is due, remove old ones, and look again at the next moment of the schedule."""
+        """Create the job that is due, delete old ones, and come back at the next time of the schedule."""
         document = view.find(VOLCANO_CRON_JOB, key.namespace, key.name)
         if document is None or is_leaving(document):
             return NOTHING
@@ -121,14 +81,14 @@ class CronJobController:
 # --- reading -------------------------------------------------------------------------------------------------------------
 
 
-def _checked(document: Document) -> Plan:
+def _checked(document: Document) -> CronSchedule:
     found = read(document, CronJob)
     policy = found.spec.concurrency_policy or ALLOW
     if policy not in POLICIES:
         raise SnapshotError(f"spec.concurrencyPolicy: {policy!r} is unknown; write {', '.join(POLICIES)}")
     if len(found.metadata.name) > LONGEST_NAME:
         raise SnapshotError(f"metadata.name: too long for the names of its jobs; write at most {LONGEST_NAME} characters")
-    return Plan(found, _cron(found.spec.schedule), _zone(found.spec.time_zone), policy)
+    return CronSchedule(found, _cron(found.spec.schedule), _zone(found.spec.time_zone), policy)
 
 
 def _cron(text: str) -> Cron:
@@ -157,7 +117,7 @@ def job_name(schedule: str, moment: float) -> str:
     return f"{schedule}-{int(moment // 60)}"
 
 
-def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) -> tuple[list[Write], float | None]:
+def _made(view: View, document: Document, plan: CronSchedule, jobs: Sequence[Document]) -> tuple[list[Write], float | None]:
     """Return what to do for the moment that is due, and that moment once it is dealt with."""
     moment, key = plan.due(view.now), key_of(document)
     if moment is None:
@@ -172,15 +132,15 @@ def _made(view: View, document: Document, plan: Plan, jobs: Sequence[Document]) 
     return [*replaced, Create(_job(document, plan, moment)), RecordEvent(document, "SuccessfulCreate", f"made job {name}")], moment
 
 
-def _job(document: Document, plan: Plan, moment: float) -> dict[str, Any]:
-    template, key = plan.read.spec.job_template or Template(), key_of(document)
-    marks = template.metadata or TemplateMeta()
+def _job(document: Document, plan: CronSchedule, moment: float) -> dict[str, Any]:
+    template, key = plan.read.spec.job_template, key_of(document)
+    marks = template.metadata or JobTemplateMeta()
     stamp = datetime.fromtimestamp(moment, plan.zone).isoformat().replace("+00:00", "Z")
     meta = {
         "namespace": key.namespace, "name": job_name(key.name, moment), "labels": dict(marks.labels or {}),
         "annotations": {**(marks.annotations or {}), SCHEDULED_AT: stamp}, "ownerReferences": [owner_reference(document)],
     }  # fmt: skip
-    return {"apiVersion": VOLCANO_JOB.api_version, "kind": VOLCANO_JOB.kind, "metadata": meta, "spec": template.spec or {}}
+    return {"apiVersion": VOLCANO_JOB.api_version, "kind": VOLCANO_JOB.kind, "metadata": meta, "spec": template.spec}
 
 
 def _phase(job: Document) -> str:
@@ -196,14 +156,14 @@ def _removed(job: Document) -> Delete:
     return Delete(VOLCANO_JOB, key.namespace, key.name, meta_of(job)["uid"])
 
 
-def _forgotten(plan: Plan, jobs: Sequence[Document]) -> list[Write]:
+def _forgotten(plan: CronSchedule, jobs: Sequence[Document]) -> list[Write]:
     """Remove the oldest of the jobs that have ended."""
     spec = plan.read.spec
-    limits = ((SUCCEEDED, spec.successful_jobs_history_limit, 3), (LOST, spec.failed_jobs_history_limit, 1))
+    limits = ((SUCCEEDED, spec.successful_jobs_history_limit), (LOST, spec.failed_jobs_history_limit))
     writes: list[Write] = []
-    for phases, limit, usual in limits:
+    for phases, limit in limits:
         ended = sorted((job for job in jobs if _phase(job) in phases and not is_leaving(job)), key=_age)
-        writes += map(_removed, ended[: max(len(ended) - max(usual if limit is None else limit, 0), 0)])
+        writes += map(_removed, ended[: max(len(ended) - max(limit, 0), 0)])
     return writes
 
 

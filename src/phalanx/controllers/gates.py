@@ -1,14 +1,14 @@
-"""Lifts the gates of gangs that have room, and clears up after gangs that waited too long.
+"""Removes the scheduling gates of gangs that have room, and deletes the pods of gangs that waited too long.
 
-Whether a gang has room is found by a session, which sees the whole cluster; it writes its plan on the pods. Here nothing is decided
-about room: a plan that all its pods carry is carried out, and one that was begun is finished, by whoever is asked next.
+Whether a gang has room is decided by a session, which sees the whole cluster and writes its plan on the pods. Here nothing is
+decided: a plan that all its pods carry is carried out, and one that was begun is finished, also after a crash in between.
 """
 
 from collections.abc import Iterable
 
 from phalanx.controllers.controller import NOTHING, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
-from phalanx.dialects.gates import DELETE, GATE, Plan, gates_of, lifted, minimum_of, plan_of, timeout_of
+from phalanx.dialects.gates import DELETE, GATE, GatePlan, gates_of, lifted, minimum_of, plan_of, timeout_of
 from phalanx.dialects.group_references import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
@@ -17,7 +17,7 @@ from phalanx.model.status import ENDED
 
 
 class GateLifter:
-    """Carries plans out; asked about one plan at a time, by its name."""
+    """Carries out plans, one at a time, by their name."""
 
     name = "gates"
     watches = (POD, NODE)
@@ -42,21 +42,21 @@ class GateLifter:
         if not has_begun and not _may_begin(held, view.now):
             return NOTHING
         writes: list[Write] = [Patch(POD, key.namespace, key_of(pod).name, lifted(pod, plan)) for pod, plan in held]
-        return Result([*writes, *(write for pod, plan in members for write in _given_back(view, pod, plan))])
+        return Result([*writes, *(write for pod, plan in members for write in _recreated(view, pod, plan))])
 
 
-def _planned(view: View, namespace: str) -> Iterable[tuple[Document, Plan]]:
+def _planned(view: View, namespace: str) -> Iterable[tuple[Document, GatePlan]]:
     found = ((pod, plan_of(pod)) for pod in view.within(POD, namespace))
     return ((pod, plan) for pod, plan in found if plan is not None)
 
 
-def _may_begin(members: list[tuple[Document, Plan]], now: float) -> bool:
+def _may_begin(members: list[tuple[Document, GatePlan]], now: float) -> bool:
     """Tell whether every pod of a plan carries it, and it is not too old."""
     return bool(members) and len(members) >= members[0][1].pods and all(plan.is_fresh(now) for _, plan in members)
 
 
-def _given_back(view: View, pod: Document, plan: Plan) -> Iterable[Write]:
-    """Delete a pod that waits for a node that has gone, if somebody makes it anew: a gate cannot be put back."""
+def _recreated(view: View, pod: Document, plan: GatePlan) -> Iterable[Write]:
+    """Delete a pod that waits for a node that is gone, if its owner recreates it: a gate cannot be put back."""
     waits = not gates_of(pod) and not pod["spec"].get("nodeName") and not is_leaving(pod)
     if not waits or view.find(NODE, "", plan.node) is not None or controller_of(pod) is None:
         return
@@ -67,7 +67,7 @@ def _given_back(view: View, pod: Document, plan: Plan) -> Iterable[Write]:
 
 
 class GateTimeouts:
-    """Deletes the pods of gangs that are not whole in time, if they ask for it; asked about one gang at a time."""
+    """Deletes the pods of gangs that do not reach their minimum in time, if their pods ask for it."""
 
     name = "gate-timeouts"
     watches = (POD,)
@@ -90,24 +90,24 @@ class GateTimeouts:
         if view.now < end:
             return Result(again=end)
         running = [pod for pod in members if pod not in waiting]
-        return Result(_clearing(key, [*running, *waiting])) if afterwards == DELETE else NOTHING
+        return Result(_deleted_gang(key, [*running, *waiting])) if afterwards == DELETE else NOTHING
 
 
-def _clearing(key: Key, members: list[Document]) -> list[Write]:
-    """Return the end of all members; those that wait come last, since as long as one is there somebody goes on with this."""
+def _deleted_gang(key: Key, members: list[Document]) -> list[Write]:
+    """Return the deletion of all members. Waiting ones come last: as long as one is left, the deletion is resumed after a crash."""
     text = f"gang {key.namespace}/{key.name} was not whole in time; its {len(members)} pods are deleted"
     deletes = [Delete(POD, key.namespace, key_of(pod).name, str(meta_of(pod).get("uid", ""))) for pod in members]
     return [RecordEvent(members[0], "GangTimedOut", text, is_warning=True, is_expected=True), *deletes]
 
 
 def _is_whole(members: list[Document]) -> bool:
-    """Tell whether as many members have a node, or have ended well, as the gang needs; all of them if nobody says how many."""
+    """Tell whether as many members as the gang needs have a node or have succeeded; all of them where no minimum is set."""
     needed = next((minimum for pod in members if (minimum := _minimum_of(pod)) is not None), len(members))
     return sum(bool(pod["spec"].get("nodeName")) and _phase(pod) != "Failed" for pod in members) >= needed
 
 
 def _limit_of(pod: Document) -> tuple[float | None, str]:
-    """Return the limit of a pod and what follows; whoever reads the pod says what is wrong with it."""
+    """Return the timeout of a pod and what follows; none if it cannot be read, which the quarantine controller reports."""
     try:
         return timeout_of(annotations_of(pod))
     except SnapshotError:

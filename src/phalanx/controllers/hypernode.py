@@ -1,7 +1,7 @@
 """HyperNodes from the labels of nodes: each level is a label, from narrow to wide, and nodes that agree on it and on all wider ones
 are one HyperNode of that tier.
 
-A node whose label is missing at some level belongs to none of that level and above. HyperNodes that somebody else made are left
+A node whose label is missing at some level belongs to none of that level and above. HyperNodes that others made are left
 alone; one that has a name that we would give takes the place of ours.
 """
 
@@ -24,7 +24,7 @@ Domain = tuple[str, ...]
 
 
 class HyperNodeController:
-    """Keeps the HyperNodes that labels describe."""
+    """Reconciles the HyperNodes that node labels describe."""
 
     name = "hypernode"
     watches = (NODE, HYPERNODE)
@@ -35,11 +35,11 @@ class HyperNodeController:
         self._levels = tuple(levels)
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look when a HyperNode has changed, or a node that is not where its labels say."""
+        """Reconcile all when a HyperNode has changed, or a node that is not in the HyperNode of its labels."""
         return [] if kind is NODE and self._is_in_place(view, document) else [EVERYTHING]
 
     def _is_in_place(self, view: View, node: Document) -> bool:
-        """Tell cheaply that a node has changed in some other way: it is there, and a member of its HyperNode or of none."""
+        """Tell cheaply whether a change of a node concerns no HyperNode: it is there, and a member of the right one or of none."""
         name = str(meta_of(node).get("name"))
         if view.find(NODE, "", name) is None:
             return False
@@ -86,7 +86,7 @@ class HyperNodeController:
 
 
 def _name(place: tuple[int, Domain]) -> str:
-    """Return a name that says tier and values; where they are no plain words, a sum over them keeps names apart."""
+    """Return a name that says tier and values; a hash keeps values apart that are no valid parts of a name."""
     tier, domain = place
     name = ".".join((f"tier-{tier}", *domain))
     if all(_PLAIN.fullmatch(value) for value in domain) and len(name) <= LONGEST_NAME:

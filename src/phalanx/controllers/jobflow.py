@@ -1,18 +1,29 @@
 """Flows of Volcano jobs: each job is made from its template as soon as those that it depends on are completed.
 
-A job that was completed and is gone, by its time to live for example, stays completed. A probe of a task is answered by the
-status of the jobs that are depended on. Probes over HTTP and TCP would have to be sent by somebody; here they count as passed once
-the jobs are completed.
+A job that was completed and is gone, by its time to live for example, counts as completed. A probe of a task is answered by the
+status of the jobs that are depended on. Probes over HTTP and TCP are not sent: they count as passed once the jobs are completed.
+
+Job templates list the jobs that were made from them; that is kept here too, since only flows make jobs from templates.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from phalanx.controllers.controller import NOTHING, Create, Delete, Key, Patch, RecordEvent, Result, View, Write
-from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of, owner_reference, problem_writes, read
-from phalanx.dialects.schema import Meta, Read
+from phalanx.controllers.objects import (
+    annotations_of,
+    controller_of,
+    inside,
+    is_leaving,
+    key_of,
+    meta_of,
+    owner_reference,
+    problem_writes,
+    read,
+)
+from phalanx.dialects.kinds.volcano_flows import Flow, JobFlow, TaskPhase
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB, Document, Kind
 from phalanx.model.merging import merged
@@ -28,75 +39,12 @@ LIST_BY_PHASE = {
 }  # fmt: skip
 OTHERS = "unKnowJobs"
 RETAIN, DELETE = "retain", "delete"
+JOBS_OF_TEMPLATE = "jobDependsOnList"
 Spec = dict[str, Any]
 
 
-class TaskProbe(Read):
-    """Wants some pod of a task to be in a phase."""
-
-    task_name: str = ""
-    phase: str = ""
-
-
-class Probe(Read):
-    """What must hold besides."""
-
-    task_status_list: list[TaskProbe] | None = None
-
-
-class DependsOn(Read):
-    """What a step waits for."""
-
-    targets: list[str] | None = None
-    probe: Probe | None = None
-
-
-class StepPatch(Read):
-    """What differs from the template."""
-
-    job_spec: Spec | None = None
-
-
-class Step(Read):
-    """One job of a flow, with the name of its template."""
-
-    name: str
-    depends_on: DependsOn | None = None
-    patch: StepPatch | None = None
-
-    @property
-    def targets(self) -> Sequence[str]:
-        """The steps that come first."""
-        return (self.depends_on.targets if self.depends_on else None) or ()
-
-    @property
-    def task_probes(self) -> Sequence[TaskProbe]:
-        """The tasks that must be in a phase."""
-        probe = self.depends_on.probe if self.depends_on else None
-        return (probe.task_status_list if probe else None) or ()
-
-
-class FlowSpec(Read):
-    """The steps, and what becomes of their jobs at the end."""
-
-    flows: list[Step] | None = None
-    job_retain_policy: str | None = None
-
-
-class Flow(Read):
-    """A JobFlow."""
-
-    metadata: Meta
-    spec: FlowSpec | None = None
-
-    @property
-    def steps(self) -> Sequence[Step]:
-        """What is to be done, in the order in which it is written."""
-        return (self.spec.flows if self.spec else None) or ()
-
-
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class FlowJobs:
     """The jobs of a flow by name, and the names of those that were completed and are gone."""
 
     there: Mapping[str, Document]
@@ -118,14 +66,14 @@ def job_name(flow: str, step: str) -> str:
 
 
 class JobFlowController:
-    """Keeps flows going."""
+    """Reconciles JobFlows."""
 
     name = "jobflow"
     watches = (JOB_FLOW, JOB_TEMPLATE, VOLCANO_JOB)
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at a flow when it, one of its jobs or one of its templates has changed."""
+        """Return the flow itself, that of a job, or all flows that use a template."""
         key = key_of(document)
         if kind is JOB_FLOW:
             return [key]
@@ -135,7 +83,7 @@ class JobFlowController:
         return [key_of(flow) for flow in view.within(JOB_FLOW, key.namespace) if _names(flow, key.name)]
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Make the jobs whose time has come, write where the flow stands, and clean up behind it."""
+        """Create the jobs whose dependencies are completed, update the status, and clean up after a flow that has succeeded."""
         document = view.find(JOB_FLOW, key.namespace, key.name)
         if document is None:
             return NOTHING
@@ -154,9 +102,9 @@ def _names(flow: Document, template: str) -> bool:
     return any(inside(step, "name") == template for step in inside(flow, "spec", "flows") or ())
 
 
-def _checked(document: Document) -> Flow:
+def _checked(document: Document) -> JobFlow:
     """Read a flow; one that could never be finished is refused."""
-    flow = read(document, Flow)
+    flow = read(document, JobFlow)
     names = [step.name for step in flow.steps]
     for number, step in enumerate(flow.steps):
         where = f"spec.flows[{number}]"
@@ -169,7 +117,7 @@ def _checked(document: Document) -> Flow:
     return flow
 
 
-def _refuse_circles(flow: Flow) -> None:
+def _refuse_circles(flow: JobFlow) -> None:
     try:
         TopologicalSorter({step.name: step.targets for step in flow.steps}).prepare()
     except CycleError as problem:
@@ -180,13 +128,13 @@ def _refuse_circles(flow: Flow) -> None:
 # --- jobs ----------------------------------------------------------------------------------------------------------------
 
 
-def _jobs(view: View, flow: Document) -> Jobs:
+def _jobs(view: View, flow: Document) -> FlowJobs:
     there = {str(meta_of(job)["name"]): job for job in view.owned(meta_of(flow)["uid"], VOLCANO_JOB)}
-    return Jobs(there, frozenset(inside(flow, "status", LIST_BY_PHASE[COMPLETED]) or ()) - set(there))
+    return FlowJobs(there, frozenset(inside(flow, "status", LIST_BY_PHASE[COMPLETED]) or ()) - set(there))
 
 
-def _made(view: View, document: Document, flow: Flow, jobs: Jobs) -> tuple[list[Write], str]:
-    """Return the jobs to make now, and what stands in the way of others."""
+def _made(view: View, document: Document, flow: JobFlow, jobs: FlowJobs) -> tuple[list[Write], str]:
+    """Return the jobs to create now, and what prevents others."""
     writes, problems, known = list[Write](), list[str](), jobs.names
     for step in flow.steps:
         name = job_name(flow.metadata.name, step.name)
@@ -199,18 +147,18 @@ def _made(view: View, document: Document, flow: Flow, jobs: Jobs) -> tuple[list[
     return writes, "; ".join(problems)
 
 
-def _may_start(flow: str, step: Step, jobs: Jobs) -> bool:
+def _may_start(flow: str, step: Flow, jobs: FlowJobs) -> bool:
     targets = [job_name(flow, target) for target in step.targets]
     is_free = all(jobs.phase(target) == COMPLETED for target in targets)
     found = [jobs.there[target] for target in targets if target in jobs.there]
     return is_free and all(_passes(probe, found) for probe in step.task_probes)
 
 
-def _passes(probe: TaskProbe, jobs: Iterable[Document]) -> bool:
-    return any(inside(job, "status", "taskStatusCount", probe.task_name, "phase", probe.phase) for job in jobs)
+def _passes(probe: TaskPhase, jobs: Iterable[Document]) -> bool:
+    return any(inside(job, "status", "taskStatusCount", probe.task_name or "", "phase", probe.phase or "") for job in jobs)
 
 
-def _job(view: View, flow: Document, step: Step) -> Spec:
+def _job(view: View, flow: Document, step: Flow) -> Spec:
     key = key_of(flow)
     template, name = view.find(JOB_TEMPLATE, key.namespace, step.name), job_name(key.name, step.name)
     if template is None:
@@ -233,7 +181,7 @@ def _patched(spec: Document, change: Document) -> Spec:
     return {**found, "tasks": [*tasks, *changes.values()]} if tasks or changes else found
 
 
-def _cleaned_up(document: Document, jobs: Jobs) -> list[Write]:
+def _cleaned_up(document: Document, jobs: FlowJobs) -> list[Write]:
     """Delete the jobs of a flow that has succeeded, if it wants that."""
     if inside(document, "spec", "jobRetainPolicy") != DELETE:
         return []
@@ -244,7 +192,7 @@ def _cleaned_up(document: Document, jobs: Jobs) -> list[Write]:
 # --- status --------------------------------------------------------------------------------------------------------------
 
 
-def _reported(document: Document, flow: Flow, jobs: Jobs) -> list[Write]:
+def _reported(document: Document, flow: JobFlow, jobs: FlowJobs) -> list[Write]:
     status = {**_lists(jobs), "jobStatusList": _lines(jobs), "state": {"phase": _flow_phase(document, flow, jobs)}}
     old = inside(document, "status") or {}
     changes = {name: value for name, value in status.items() if old.get(name) != value}
@@ -252,14 +200,14 @@ def _reported(document: Document, flow: Flow, jobs: Jobs) -> list[Write]:
     return [Patch(JOB_FLOW, key.namespace, key.name, {"status": changes}, is_status=True)] if changes else []
 
 
-def _lists(jobs: Jobs) -> Spec:
+def _lists(jobs: FlowJobs) -> Spec:
     found: Spec = {name: [] for name in (*LIST_BY_PHASE.values(), OTHERS)}
     for name in jobs.names:
         found[LIST_BY_PHASE.get(jobs.phase(name), OTHERS)].append(name)
     return found
 
 
-def _lines(jobs: Jobs) -> list[Spec]:
+def _lines(jobs: FlowJobs) -> list[Spec]:
     """Return a line for every job that is there."""
     return [
         {
@@ -270,7 +218,7 @@ def _lines(jobs: Jobs) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _flow_phase(document: Document, flow: Flow, jobs: Jobs) -> str:
+def _flow_phase(document: Document, flow: JobFlow, jobs: FlowJobs) -> str:
     phases = [jobs.phase(name) for name in jobs.names]
     if is_leaving(document):
         return TERMINATING
@@ -279,3 +227,40 @@ def _flow_phase(document: Document, flow: Flow, jobs: Jobs) -> str:
     if flow.steps and phases.count(COMPLETED) == len(flow.steps):
         return SUCCEED
     return RUNNING if any(phase not in ("", PENDING) for phase in phases) else PENDING
+
+
+# --- templates -----------------------------------------------------------------------------------------------------------
+
+
+class JobTemplateController:
+    """Keeps the list of jobs in the status of each JobTemplate."""
+
+    name = "jobtemplate"
+    watches = (JOB_TEMPLATE, VOLCANO_JOB)
+    brings_back = ()
+
+    def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
+        """Return the template itself, or that of a job that was created or deleted."""
+        key = key_of(document)
+        if kind is JOB_TEMPLATE:
+            return [key]
+        name = _template_of(document)
+        template = view.find(JOB_TEMPLATE, key.namespace, name) if name else None
+        is_there = view.find(VOLCANO_JOB, key.namespace, key.name) is not None
+        is_listed = key.name in (inside(template or {}, "status", JOBS_OF_TEMPLATE) or ())
+        return [Key(key.namespace, name)] if template is not None and is_there != is_listed else []
+
+    def reconcile(self, view: View, key: Key) -> Result:
+        """List the jobs of a template."""
+        template = view.find(JOB_TEMPLATE, key.namespace, key.name)
+        if template is None:
+            return NOTHING
+        names = [key_of(job).name for job in view.within(VOLCANO_JOB, key.namespace) if _template_of(job) == key.name]
+        if names == (inside(template, "status", JOBS_OF_TEMPLATE) or []):
+            return NOTHING
+        return Result([Patch(JOB_TEMPLATE, key.namespace, key.name, {"status": {JOBS_OF_TEMPLATE: names}}, is_status=True)])
+
+
+def _template_of(job: Document) -> str:
+    """Return the name of the template that a job was made from; empty for others."""
+    return annotations_of(job).get(FROM_TEMPLATE, "").removeprefix(f"{key_of(job).namespace}.")

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View, Write
+from phalanx.controllers.gang_pods import gang_key, waits
 from phalanx.controllers.objects import key_of
-from phalanx.controllers.pod_gangs import gang_key, waits
 from phalanx.dialects.cluster import IGNORED, ObjectCluster
 from phalanx.dialects.kueue import ADMISSION_GATE
 from phalanx.errors import SnapshotError
@@ -27,7 +27,7 @@ ADMITTED = "Admitted"
 
 
 class KueueGateController:
-    """Lets pod groups through, all groups at one look."""
+    """Removes the gate of pod groups that find room, all groups in one reconciliation."""
 
     name = "kueue-gate"
     watches: Sequence[Kind] = (POD, NODE)
@@ -38,7 +38,7 @@ class KueueGateController:
         self._policy, self._catalogue = policy, catalogue
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at all groups whenever somebody comes or goes: there may be room now."""
+        """Reconcile all groups after any change of pods and nodes: there may be room now."""
         return [ALL_GROUPS]
 
     def reconcile(self, view: View, key: Key) -> Result:
@@ -51,7 +51,7 @@ class KueueGateController:
         return Result([write for pod in placed for write in _let_through(pod)])
 
     def _tried(self, view: View, gated: dict[str, Document]) -> Decisions:
-        """Return what a session would decide if nobody were gated."""
+        """Return what a session would decide without the gates."""
         cluster = ObjectCluster(ignored_provisioners=self._policy.flags.ignored_provisioners)
         for document in (item for kind in KINDS if kind.kind not in IGNORED for item in view.within(kind)):
             with suppress(SnapshotError):

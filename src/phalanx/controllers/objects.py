@@ -1,4 +1,4 @@
-"""Small parts that controllers share: keys, owners, groups, merge patches."""
+"""Reading unchecked objects: metadata, owners, groups, and the annotation that reports a problem."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -9,15 +9,16 @@ from phalanx.controllers.controller import Key, Patch, RecordEvent, View, Write
 from phalanx.dialects import group_references as links
 from phalanx.dialects import schema
 from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.kinds.reader import reader_of
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document, Kind
 
-Struct = TypeVar("Struct")
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 PROBLEM = "phalanx.dev/problem"
-"""Annotation that says why an object cannot be followed."""
+"""Annotation that says why an object cannot be read."""
 UNREADABLE = "?"
-"""In place of the group of a pod that nobody can read."""
+"""In place of the group of a pod that cannot be read."""
 
 
 def meta_of(document: Document) -> Document:
@@ -38,7 +39,7 @@ def is_leaving(document: Document) -> bool:
 
 
 def owner_reference(owner: Document, *, is_controller: bool = True) -> dict[str, Any]:
-    """Return what an object says that belongs to another."""
+    """Return the reference to an owner, as an object that belongs to it has it."""
     meta = meta_of(owner)
     return {
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"],
@@ -63,7 +64,7 @@ def labels_of(document: Document) -> dict[str, str]:
 
 
 def inside(document: Document, *path: str) -> Any:  # Any: whatever somebody wrote there
-    """Return what stands at a path of an object that nobody has checked; None where there is nothing."""
+    """Return the value at a path of an unchecked object; None where there is none."""
     found: Any = document
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -77,24 +78,24 @@ def group_of(view: View, gang: Gang) -> Document | None:
 
 
 def group_named(pod: Document) -> str:
-    """Return the group that a pod names, in the words of any scheduler; one that cannot be read names some."""
+    """Return the group that a pod names in any dialect; a pod that cannot be read names an unknown one."""
     try:
         read = msgspec.convert(pod, schema.Pod)
     except msgspec.ValidationError:
         return UNREADABLE
-    return next((link.group.partition("/")[2] for link in links.links_of(read.metadata, read.spec)), "")
+    return next((link.group.partition("/")[2] for link in links.references_of(read.metadata, read.spec)), "")
 
 
 def read(document: Document, kind: type[Struct]) -> Struct:
     """Return an object as a struct; a wrong one is an error that names the object and the field."""
     try:
-        return msgspec.convert(document, kind)
+        return msgspec.convert(document, reader_of(kind))
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
 
 
 def problem_writes(kind: Kind, document: Document, text: str) -> list[Write]:
-    """Say on an object what is wrong with it, once; an empty text takes that back."""
+    """Return the annotation and event that report a problem of an object, once; an empty text removes the annotation."""
     if annotations_of(document).get(PROBLEM, "") == text:
         return []
     key = key_of(document)

@@ -1,8 +1,8 @@
-"""Placeholder pods of YuniKorn's applications: they stand for pods that only an originator at work can make.
+"""Placeholder pods of YuniKorn's applications: they hold the places of pods that the originator creates once it runs.
 
 They are members of the gang like all others, so it starts only when there is room for the whole of it. When a pod of a task group
-comes later, a session promises it the place of a placeholder of that group (`actions/placeholders.py`); which one it replaces is
-then written on the pod, and the placeholder goes. Whatever happens in between stands on objects.
+comes later, a session nominates it for the node of a placeholder of that group (`actions/placeholders.py`); which placeholder it
+replaces is then written on the pod, and the placeholder is deleted. A crash in between loses nothing: all of it is on objects.
 """
 
 import re
@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from phalanx.controllers.controller import Create, Delete, Key, Patch, Write
+from phalanx.controllers.gang_pods import has_started, waits
 from phalanx.controllers.objects import annotations_of, inside, is_leaving, key_of, labels_of, meta_of, owner_reference
-from phalanx.controllers.pod_gangs import has_started, waits
 from phalanx.dialects.group_references import YUNIKORN_APP
 from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
 from phalanx.dialects.yunikorn import TASK_GROUPS, TaskGroupRead
@@ -21,25 +21,25 @@ from phalanx.model.kinds import POD, Document
 from phalanx.model.status import ENDED
 
 IMAGE = "registry.k8s.io/pause:3.10"
-"""What they run unless said otherwise: nothing."""
+"""The default image of placeholders; it does nothing."""
 USER = 65535
-"""As whom they run: nobody."""
+"""The user that placeholders run as: nobody."""
 HANDED_DOWN = ("schedulerName", "priorityClassName", "imagePullSecrets")
-"""What of the spec of an originator its placeholders have too."""
+"""Fields of the spec that placeholders copy from their originator."""
 
 Groups = Mapping[str, TaskGroupRead]
-Question = Callable[[Document], bool]
-"""About a pod."""
+PodTest = Callable[[Document], bool]
+"""Whether a pod counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
-    """The pods of an application by the part they play, the oldest first."""
+class YuniKornApplication:
+    """The pods of an application, real ones and placeholders, the oldest first."""
 
     key: Key
     real: Sequence[Document]
     placeholders: Sequence[Document]
-    """Those that stay."""
+    """Without those that are being deleted."""
 
     @property
     def originator(self) -> Document | None:
@@ -47,11 +47,11 @@ class Application:
         return next((pod for pod in self.real if TASK_GROUPS in annotations_of(pod)), None)
 
 
-def application(key: Key, pods: Iterable[Document]) -> Application:
-    """Tell the pods of an application apart."""
+def application(key: Key, pods: Iterable[Document]) -> YuniKornApplication:
+    """Return the application of these pods."""
     found = list(pods)
     staying = [pod for pod in found if is_placeholder(pod) and not is_leaving(pod)]
-    return Application(key, [pod for pod in found if not is_placeholder(pod)], staying)
+    return YuniKornApplication(key, [pod for pod in found if not is_placeholder(pod)], staying)
 
 
 def is_placeholder(pod: Document) -> bool:
@@ -62,8 +62,8 @@ def is_placeholder(pod: Document) -> bool:
 # --- before an application starts ----------------------------------------------------------------------------------------
 
 
-def made(app: Application, originator: Document, groups: Groups, image: str) -> list[Write]:
-    """Return what makes the placeholders that an application lacks before it starts."""
+def create_missing(app: YuniKornApplication, originator: Document, groups: Groups, image: str) -> list[Write]:
+    """Return the creation of the placeholders that an application lacks before it starts."""
     writes: list[Write] = []
     for group in groups.values():
         lacking = group.min_member - _count(app.real, group.name, is_present) - _count(app.placeholders, group.name, is_present)
@@ -77,18 +77,18 @@ def is_present(pod: Document) -> bool:
     return not is_leaving(pod) and inside(pod, "status", "phase") != "Failed"
 
 
-def is_settled(pod: Document) -> bool:
-    """Tell whether a pod of an application that runs needs no placeholder any more: it has a place, or takes that of one."""
+def needs_no_placeholder(pod: Document) -> bool:
+    """Tell whether a pod of a running application needs no placeholder any more: it has a node, or replaces a placeholder."""
     return has_started(pod) or REPLACES in annotations_of(pod)
 
 
-def _free_numbers(app: Application, originator: Document, group: TaskGroupRead, lacking: int) -> list[int]:
+def _free_numbers(app: YuniKornApplication, originator: Document, group: TaskGroupRead, lacking: int) -> list[int]:
     taken = {meta_of(pod)["name"] for pod in app.placeholders}
     numbers = range(max(lacking, 0) + len(taken))
     return [number for number in numbers if _name(app.key, originator, group.name, number) not in taken][: max(lacking, 0)]
 
 
-def _count(pods: Iterable[Document], group: str, counts: Question) -> int:
+def _count(pods: Iterable[Document], group: str, counts: PodTest) -> int:
     return sum(group_of(pod) == group and counts(pod) for pod in pods)
 
 
@@ -100,15 +100,18 @@ def group_of(pod: Document) -> str:
 # --- afterwards ----------------------------------------------------------------------------------------------------------
 
 
-def exchanged(app: Application) -> list[Write]:
-    """Return what lets pods replace the placeholders whose places they were promised: first it is written down, then one goes."""
+def replace_placeholders(app: YuniKornApplication) -> list[Write]:
+    """Return what lets pods replace placeholders on the nodes they are nominated for.
+
+    The pod is annotated before the placeholder is deleted: after a crash in between, the annotation shows which one is still to go.
+    """
     writes: list[Write] = []
     replaced, free = _replaced(app), dict[tuple[str, str], list[Document]]()
     for pod in app.placeholders:
         if meta_of(pod)["name"] not in replaced:
             free.setdefault((group_of(pod), str(inside(pod, "spec", "nodeName"))), []).append(pod)
     for pod in app.real:
-        found = free.get((group_of(pod), _promised_node(pod)))
+        found = free.get((group_of(pod), _nominated_node(pod)))
         if found:
             key, name = key_of(pod), meta_of(found[-1])["name"]
             patch = Patch(POD, key.namespace, key.name, {"metadata": {"annotations": {REPLACES: name}}})
@@ -116,32 +119,32 @@ def exchanged(app: Application) -> list[Write]:
     return writes
 
 
-def _replaced(app: Application) -> set[str]:
+def _replaced(app: YuniKornApplication) -> set[str]:
     return {annotations_of(pod).get(REPLACES, "") for pod in app.real}
 
 
-def _promised_node(pod: Document) -> str:
-    """Return the node that a pod was promised; empty if it waits for none, or takes the place of a placeholder already."""
+def _nominated_node(pod: Document) -> str:
+    """Return the node that a pod is nominated for; empty if it does not wait, or already replaces a placeholder."""
     may_replace = waits(pod) and REPLACES not in annotations_of(pod)
     return str(inside(pod, "status", "nominatedNodeName") or "") if may_replace else ""
 
 
-def spared(app: Application, groups: Groups, counts: Question) -> list[Write]:
-    """Return what removes placeholders that nobody needs: replaced, ended, or too many beside the pods that count."""
+def remove_surplus(app: YuniKornApplication, groups: Groups, counts: PodTest) -> list[Write]:
+    """Return the deletion of placeholders that are replaced, have ended, or are too many beside the pods that count."""
     kept, replaced = set[str](), _replaced(app)
     useful = [pod for pod in app.placeholders if not (_has_ended(pod) or meta_of(pod)["name"] in replaced)]
     for group in groups.values():
         wanted = max(group.min_member - _count(app.real, group.name, counts), 0)
         kept.update([meta_of(pod)["name"] for pod in useful if group_of(pod) == group.name][:wanted])
-    return dropped(pod for pod in app.placeholders if meta_of(pod)["name"] not in kept)
+    return remove_placeholders(pod for pod in app.placeholders if meta_of(pod)["name"] not in kept)
 
 
 def _has_ended(pod: Document) -> bool:
     return inside(pod, "status", "phase") in ENDED
 
 
-def dropped(placeholders: Iterable[Document]) -> list[Write]:
-    """Return what removes placeholders."""
+def remove_placeholders(placeholders: Iterable[Document]) -> list[Write]:
+    """Return the deletion of placeholders."""
     return list(map(_deleted, placeholders))
 
 
@@ -154,7 +157,7 @@ def _deleted(pod: Document) -> Delete:
 
 
 def placeholder(key: Key, originator: Document, group: TaskGroupRead, *, number: int, image: str) -> Document:
-    """Return a placeholder of a task group: where it may go and how much it asks for is what the group says."""
+    """Return a placeholder of a task group, with the requests and placement constraints of the group."""
     link = {YUNIKORN_APP: key.name}
     is_label = key.name in labels_of(originator).values()
     meta = {
@@ -192,7 +195,7 @@ def _container(group: TaskGroupRead, image: str) -> dict[str, Any]:
 
 
 def _name(key: Key, originator: Document, group: str, number: int) -> str:
-    """Return a name that is the same whenever it is made for this originator, and no other's."""
+    """Return a name that is always the same for this originator, so that a placeholder is created once, and unique to it."""
     digest = sha256(f"{meta_of(originator).get('uid', '')}\n{group}".encode()).hexdigest()[:8]
     return f"tg-{_plain(key.name)}-{_plain(group)}-{digest}-{number}"
 

@@ -42,7 +42,7 @@ def own_group(uid: str) -> str:
 
 
 class PodGroupController:
-    """Gives pods a group."""
+    """Creates groups for pods that name none, and names them on the pods."""
 
     name = "podgroup"
     watches = (POD,)
@@ -56,12 +56,12 @@ class PodGroupController:
     ) -> None:
         """Serve the pods that name one of these schedulers, but for those that another controller groups.
 
-        `awaits_owner` tells until when nobody knows yet who that is.
+        `awaits_owner` returns until when it is unknown who that is.
         """
         self._schedulers, self._is_left_out, self._awaits_owner = schedulers, is_left_out, awaits_owner
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at pods that wait for us and name no group but the one we would make."""
+        """Return a pod of ours that has not ended and names no group but the one that is made for it."""
         is_ours = inside(document, "spec", "schedulerName") in self._schedulers
         is_over = is_leaving(document) or inside(document, "status", "phase") in ENDED
         return [key_of(document)] if is_ours and not is_over and group_named(document) in ("", _group_for(document)) else []
@@ -92,7 +92,7 @@ class OwnedGroupController:
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at the group of a set."""
+        """Return the group of a set."""
         return [Key(key_of(document).namespace, own_group(str(meta_of(document).get("uid"))))]
 
     def reconcile(self, view: View, key: Key) -> Result:
@@ -171,7 +171,7 @@ def _queue_of_namespace(view: View, pod: Document) -> str:
 
 
 def _min_member(owner: Document) -> tuple[int, str]:
-    """Return how many pods an owner wants to start together, and what is wrong with its words."""
+    """Return how many pods an owner wants to start together, and what is wrong with its annotation."""
     text = annotations_of(owner).get(MIN_MEMBER)
     if text is None:
         return 1, ""
@@ -181,7 +181,7 @@ def _min_member(owner: Document) -> tuple[int, str]:
 
 
 def _needs(pod: Document, minimum: int) -> dict[str, str]:
-    """Return what so many pods ask for; nothing if that cannot be understood, which is said where pods are placed."""
+    """Return what so many pods ask for; nothing if that cannot be read, which the quarantine controller reports."""
     try:
         request = pods.pod_request(msgspec.convert(pod["spec"], schema.ShapeSpec))
     except (SnapshotError, msgspec.ValidationError):
@@ -199,7 +199,7 @@ def _topology(texts: dict[str, str]) -> dict[str, Any]:
 
 
 def _updated(group: Document, made: Document) -> list[Write]:
-    """Patch a group that its owner now describes in other words; what others wrote on it stays."""
+    """Return the patch of a group whose owner has changed; fields that others wrote stay."""
     own = {name: text for name, text in annotations_of(made).items() if annotations_of(group).get(name) != text}
     spec = {name: value for name, value in made["spec"].items() if inside(group, "spec", name) != value}
     patch = {**({"metadata": {"annotations": own}} if own else {}), **({"spec": spec} if spec else {})}

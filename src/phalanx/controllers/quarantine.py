@@ -1,9 +1,9 @@
-"""Objects that cannot be understood: each is set aside alone, and told what is wrong where its owner looks, and what to write.
+"""Quarantine: a group or pod that cannot be read is left out of sessions, the others are not; its status says what is wrong.
 
-What is wrong is what the readers say that sessions use. One object is read alone, whatever else there is, with two exceptions: a
-pod that names several groups is read beside those that are there, and pods of the dialects in `BESIDE_OTHERS` beside the other pods
-of their gang. What only a session can see, such as a queue that does not exist, sessions say. Nothing is remembered: what was said
-stands on the object, and is taken back when there is nothing to say any more.
+The problem is what the readers of sessions report. An object is read by itself, whatever else there is, with two exceptions: a
+pod that names several groups is read together with those groups, and pods of the dialects in `BESIDE_OTHERS` with the other pods
+of their gang. What only a session can see, such as a queue that does not exist, sessions report. The controller remembers
+nothing: the problem is in a condition or annotation of the object, and is removed from there when it is solved.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View, Write
+from phalanx.controllers.gang_pods import gang_keys, members, waits
 from phalanx.controllers.objects import PROBLEM, annotations_of, controller_of, inside, is_leaving, key_of, meta_of
-from phalanx.controllers.pod_gangs import gang_keys, members, waits
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import SIGS_GROUP, may_name_several, named_groups
 from phalanx.errors import SnapshotError
@@ -24,78 +24,78 @@ from phalanx.model.moment import moment_of, moment_text
 REFUSED, INVALID, MISCONFIGURED = "Refused", "Invalid", "Misconfigured"
 DIALECT_BY_KIND = MappingProxyType({kind: dialect for dialect, kind in GROUP_BY_DIALECT.items()})
 CONDITIONS = MappingProxyType({"volcano": "conditions", "native": "conditions", "kai": "schedulingConditions"})
-"""Where groups keep conditions, by dialect; others have no place for any, and get an annotation."""
+"""The field of conditions in the status of groups, by dialect; groups of other dialects get an annotation instead."""
 BESIDE_OTHERS = ("koordinator", "kueue", "gates")
-"""Dialects in which it depends on the other pods of a gang whether one can be understood."""
+"""Dialects in which it depends on the other pods of a gang whether a pod can be read."""
 SIZED = (REPLICA_SET, STATEFUL_SET)
 """Owners that say how many pods there will be."""
 MINIMA = MappingProxyType({"native": ("spec", "schedulingPolicy", "gang", "minCount")})
 MIN_MEMBER = ("spec", "minMember")
 """Where groups say how many pods start together; that is the field of all that `MINIMA` does not name."""
 YOUNG_SECONDS = 1.0
-"""For so long the events of a group may mean that it has just come."""
+"""A group that was created so recently may be the reason why pods can be read now, or no longer."""
 POD_ALONE, MEMBERS, CONTESTED = "pod", "members", "contested"
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Key):
-    """What to look at: a group object of a dialect, a pod, the pods of a gang, or all pods that name several groups."""
+class QuarantineKey(Key):
+    """What to reconcile: a group object of a dialect, a pod, the pods of a gang, or all pods that name several groups."""
 
     about: str
 
 
-class RefusalController:
-    """Tells groups and pods why they are set aside."""
+class QuarantineController:
+    """Writes on groups and pods why they are quarantined."""
 
     name = "refusals"
     watches: Sequence[Kind] = (POD, *GROUP_BY_DIALECT.values(), *SIZED)
     brings_back: Sequence[Kind] = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at the object alone, unless others decide how it is understood, or it decides that for others."""
+        """Return the object alone, unless others decide whether it can be read, or it decides that for others."""
         if kind is POD:
-            return _about_pod(view, document)
-        return _about_set(view, document) if kind in SIZED else _about_group(view, kind, document)
+            return _keys_of_pod(view, document)
+        return _keys_of_set(view, document) if kind in SIZED else _keys_of_group(view, kind, document)
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Write what is wrong on the objects with which it is wrong, once, and take back what is not wrong any more."""
-        assert isinstance(key, Question), "only our own questions come back"
+        """Write each problem on its object, once, and remove problems that are solved."""
+        assert isinstance(key, QuarantineKey), "only keys of our own come back"
         if key.about in GROUP_BY_DIALECT:
             return _group(view, key, key.about)
         found = list(_pods(view, key))
         problems = dict(_problems(view, found)) if found else {}
-        return Result([write for pod in found for write in _said_on_pod(pod, problems.get(key_of(pod), ""), view.now)])
+        return Result([write for pod in found for write in _pod_writes(pod, problems.get(key_of(pod), ""), view.now)])
 
 
-# --- what to look at -----------------------------------------------------------------------------------------------------
+# --- keys to reconcile ---------------------------------------------------------------------------------------------------
 
 
-def _about_pod(view: View, pod: Document) -> Iterator[Question]:
+def _keys_of_pod(view: View, pod: Document) -> Iterator[QuarantineKey]:
     gangs = {gang_keys(pod)[dialect] for dialect in _beside_others(pod)}
     place = key_of(pod)
     if gangs and (waits(pod) or is_leaving(pod) or view.find(POD, place.namespace, place.name) is None):
-        yield from (Question(key.namespace, key.name, MEMBERS) for key in gangs)
+        yield from (QuarantineKey(key.namespace, key.name, MEMBERS) for key in gangs)
     elif not gangs and waits(pod):
-        yield Question(place.namespace, place.name, POD_ALONE)
+        yield QuarantineKey(place.namespace, place.name, POD_ALONE)
 
 
-def _about_group(view: View, kind: Kind, group: Document) -> Iterator[Question]:
+def _keys_of_group(view: View, kind: Kind, group: Document) -> Iterator[QuarantineKey]:
     key, dialect = key_of(group), DIALECT_BY_KIND[kind]
     is_there = view.find(kind, key.namespace, key.name) is not None
     if is_there:
-        yield Question(key.namespace, key.name, dialect)
+        yield QuarantineKey(key.namespace, key.name, dialect)
     born = moment_of(str(meta_of(group).get("creationTimestamp") or "")) or 0.0
     if not is_there or view.now - born <= YOUNG_SECONDS:
         if any(view.within(other, key.namespace) for other in DIALECT_BY_KIND if other is not kind):
-            yield Question(key.namespace, "", CONTESTED)
+            yield QuarantineKey(key.namespace, "", CONTESTED)
         if dialect in BESIDE_OTHERS:
-            yield Question(key.namespace, key.name, MEMBERS)
+            yield QuarantineKey(key.namespace, key.name, MEMBERS)
 
 
-def _about_set(view: View, owner: Document) -> Iterator[Question]:
+def _keys_of_set(view: View, owner: Document) -> Iterator[QuarantineKey]:
     uid = str(meta_of(owner).get("uid", ""))
     for dialect, kind in GROUP_BY_DIALECT.items():
-        yield from (Question(*_place(group), dialect) for group in view.owned(uid, kind))
+        yield from (QuarantineKey(*_place(group), dialect) for group in view.owned(uid, kind))
 
 
 def _place(document: Document) -> tuple[str, str]:
@@ -116,7 +116,7 @@ def _group(view: View, key: Key, dialect: str) -> Result:
 
 
 def _alone(document: Document) -> str:
-    """Return why an object cannot be understood by itself; empty if it can."""
+    """Return why an object cannot be read by itself; empty if it can."""
     try:
         ObjectCluster().put(document)
     except SnapshotError as problem:
@@ -125,7 +125,7 @@ def _alone(document: Document) -> str:
 
 
 def _more_than_there_will_be(view: View, group: Document, dialect: str) -> str:
-    """Say that a group needs more pods than its owner makes, or makes at once; empty where nobody knows how many that are."""
+    """Return that a group needs more pods than its owner creates, or creates at once; empty where that number is unknown."""
     path, reference = MINIMA.get(dialect, MIN_MEMBER), controller_of(group)
     kind = next((kind for kind in SIZED if reference is not None and reference.get("kind") == kind.kind), None)
     if kind is None or reference is None:
@@ -143,7 +143,7 @@ def _more_than_there_will_be(view: View, group: Document, dialect: str) -> str:
 
 
 def _is_in_order(owner: Document) -> bool:
-    """Tell whether somebody makes a pod only when the one before is ready."""
+    """Tell whether an owner creates each pod only when the one before is ready."""
     return owner.get("kind") == STATEFUL_SET.kind and inside(owner, "spec", "podManagementPolicy") != "Parallel"
 
 
@@ -179,18 +179,18 @@ def _transition(item: Document) -> int:
 # --- pods ----------------------------------------------------------------------------------------------------------------
 
 
-def _pods(view: View, question: Question) -> Iterable[Document]:
-    """Return the pods that a question is about, the oldest of a gang first."""
-    if question.about == MEMBERS:
-        return filter(_beside_others, members(view, Key(question.namespace, question.name), BESIDE_OTHERS))
-    if question.about == CONTESTED:
-        return _contested(view, question.namespace)
-    pod = view.find(POD, question.namespace, question.name)
+def _pods(view: View, key: QuarantineKey) -> Iterable[Document]:
+    """Return the pods of a key, the oldest of a gang first."""
+    if key.about == MEMBERS:
+        return filter(_beside_others, members(view, Key(key.namespace, key.name), BESIDE_OTHERS))
+    if key.about == CONTESTED:
+        return _contested(view, key.namespace)
+    pod = view.find(POD, key.namespace, key.name)
     return [] if pod is None else [pod]
 
 
 def _contested(view: View, namespace: str) -> Iterable[Document]:
-    """Return the pods that name several groups, and those beside which they must be read."""
+    """Return the pods that name several groups, and those with which they must be read."""
     likely = [pod for pod in view.within(POD, namespace) if may_name_several(pod)]
     found = [pod for pod in likely if waits(pod) and len(named_groups(pod)) > 1]
     gangs = {gang_keys(pod)[dialect] for pod in found for dialect in _beside_others(pod)}
@@ -199,7 +199,7 @@ def _contested(view: View, namespace: str) -> Iterable[Document]:
 
 
 def _problems(view: View, pods: Sequence[Document]) -> Iterator[tuple[Key, str]]:
-    """Yield the pods that cannot be understood beside each other and the groups that they name, each with the reason."""
+    """Yield the pods that cannot be read together with each other and the groups that they name, each with the reason."""
     if len(pods) == 1 and _is_read_alone(pods[0]):
         yield key_of(pods[0]), _alone(pods[0])
         return
@@ -219,7 +219,7 @@ def _is_read_alone(pod: Document) -> bool:
 
 
 def _beside_others(pod: Document) -> list[str]:
-    """Return the dialects in which other pods matter; those of Koordinator's that wait for a PodGroup say nothing themselves."""
+    """Return the dialects in which other pods matter; of Koordinator's pods only those whose gang has no PodGroup object."""
     waits_for_object = bool(inside(pod, "metadata", "labels", SIGS_GROUP))
     found = [dialect for dialect in BESIDE_OTHERS if not (dialect == "koordinator" and waits_for_object)]
     return [dialect for dialect in found if dialect in named_groups(pod)]
@@ -232,15 +232,15 @@ def _named(view: View, pods: Sequence[Document]) -> list[Document]:
     return [group for group in found if group is not None]
 
 
-def _said_on_pod(pod: Document, text: str, now: float) -> Iterator[Write]:
-    """Yield what a pod that waits is told, if it changes."""
+def _pod_writes(pod: Document, text: str, now: float) -> Iterator[Write]:
+    """Yield the condition of a waiting pod, and an event, if the problem has changed."""
     there = _listed(pod, "conditions")
-    said = next((item for item in there if (item.get("type"), item.get("reason")) == (POD_SCHEDULED, MISCONFIGURED)), None)
-    if not waits(pod) or (said or {}).get("message", "") == text:
+    own = next((item for item in there if (item.get("type"), item.get("reason")) == (POD_SCHEDULED, MISCONFIGURED)), None)
+    if not waits(pod) or (own or {}).get("message", "") == text:
         return
     instead = cleared(is_gated=bool(inside(pod, "spec", "schedulingGates")))
-    own = _condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now) if text else instead
-    yield Patch(POD, *_place(pod), {"status": {"conditions": [own]}}, is_status=True)
+    condition = _condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now) if text else instead
+    yield Patch(POD, *_place(pod), {"status": {"conditions": [condition]}}, is_status=True)
     if text:
         yield RecordEvent(pod, MISCONFIGURED, text, is_warning=True)
 
@@ -249,7 +249,7 @@ def _said_on_pod(pod: Document, text: str, now: float) -> Iterator[Write]:
 
 
 def _listed(document: Document, field: str) -> list[Document]:
-    """Return the conditions of an object; those that are none are left out."""
+    """Return the conditions of an object that are well-formed."""
     found = inside(document, "status", field)
     return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list | tuple) else []
 
@@ -263,7 +263,10 @@ def _condition(kind: str, status: str, reason: str, message: str, now: float) ->
 
 
 def _status(kind: Kind, document: Document, status: Document) -> Patch:
-    """Return the change of a status that is refused if somebody else was faster: it has a list in it."""
+    """Return the patch of a status that is refused if another writer was faster.
+
+    A merge patch replaces a list as a whole, so it would undo the conditions that others have written since.
+    """
     version = meta_of(document).get("resourceVersion")
     meta = {"metadata": {"resourceVersion": version}} if version else {}
     return Patch(kind, *_place(document), {**meta, "status": dict(status)}, is_status=True)

@@ -1,14 +1,14 @@
-"""Queues of Volcano's open and close: by commands, with the queue above them, and when their last group has gone.
+"""The state of Volcano's queues: opened and closed by commands and with their parent; Closing becomes Closed with the last group.
 
-What a queue is to be follows from what stands on objects: its own state, that of its parent, and the mark that it was its parent
-that closed it. How many groups and what amounts a queue holds is counted elsewhere.
+The wanted state follows from objects alone: the queue's own state, that of its parent, and an annotation that says that the parent
+closed it. How many groups and what amounts a queue holds is counted in `queue_status.py`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from phalanx.controllers.controller import Create, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, inside, key_of, meta_of, read
-from phalanx.dialects.schema import Meta, Read
+from phalanx.dialects.kinds.volcano import Command
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import COMMAND, GROUP_BY_DIALECT, QUEUE, Document, Kind
 from phalanx.model.queue import ROOT
@@ -20,23 +20,6 @@ OPEN_QUEUE, CLOSE_QUEUE = "OpenQueue", "CloseQueue"
 DEFAULT = "default"
 ALWAYS_THERE = (DEFAULT, ROOT)
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
-
-
-class Target(Read):
-    """What a command is for."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class Command(Read):
-    """A wish that somebody has written down."""
-
-    metadata: Meta
-    action: str = ""
-    target: Target | None = None
 
 
 def queue_of(group: Document) -> str:
@@ -60,14 +43,14 @@ def above(queues: Mapping[str, Document], name: str) -> list[str]:
 
 
 class QueueController:
-    """Keeps the state of queues."""
+    """Reconciles the state of queues."""
 
     name = "queue"
     watches = (QUEUE, COMMAND, GROUP)
     brings_back = ()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Look at the queue of a command, at a queue and those below it, and at one that may be empty now."""
+        """Return the queue of a command, a queue and its children, or the queue that a group has left or entered."""
         if kind is COMMAND:
             return [Key("", name)] if (name := _queue_named(document)) else []
         missing = [Key("", name) for name in ALWAYS_THERE if view.find(QUEUE, "", name) is None]
@@ -77,15 +60,15 @@ class QueueController:
         return [key_of(document), *missing, *below]
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Take the oldest command, or see to it that the state is right."""
+        """Carry out the oldest command; without any, reconcile the state."""
         queue = view.find(QUEUE, "", key.name)
         commands = [command for command in view.within(COMMAND) if _queue_named(command) == key.name]
         if queue is None:
-            return Result([*_made(view, key.name), *(write for command in commands for write in _in_vain(command, key.name))])
+            return Result([*_made(view, key.name), *(write for command in commands for write in _refused(command, key.name))])
         if commands:
             oldest = min(commands, key=lambda command: str(meta_of(command).get("creationTimestamp", "")))
-            return Result([*_obeyed(view, queue, oldest), _taken(oldest)])
-        return Result([*_settled(view, queue)])
+            return Result([*_carried_out(view, queue, oldest), _taken(oldest)])
+        return Result([*_reconciled(view, queue)])
 
 
 def _queue_named(command: Document) -> str:
@@ -120,12 +103,12 @@ def _taken(command: Document) -> Delete:
     return Delete(COMMAND, key.namespace, key.name, str(meta_of(command).get("uid", "")))
 
 
-def _in_vain(command: Document, name: str) -> list[Write]:
+def _refused(command: Document, name: str) -> list[Write]:
     text = f"there is no queue {name!r}; create it first, or name another one in target.name"
     return [RecordEvent(command, "InvalidCommand", text, is_warning=True), _taken(command)]
 
 
-def _obeyed(view: View, queue: Document, document: Document) -> list[Write]:
+def _carried_out(view: View, queue: Document, document: Document) -> list[Write]:
     try:
         command = read(document, Command)
     except SnapshotError as problem:
@@ -138,7 +121,7 @@ def _obeyed(view: View, queue: Document, document: Document) -> list[Write]:
         return _opened(view, queue)
     if command.action == CLOSE_QUEUE:
         return _closed(view, queue)
-    text = f"action: {command.action!r} is unknown for a queue; write {OPEN_QUEUE} or {CLOSE_QUEUE}"
+    text = f"action: {command.action or ''!r} is unknown for a queue; write {OPEN_QUEUE} or {CLOSE_QUEUE}"
     return [RecordEvent(queue, "InvalidCommand", text, is_warning=True)]
 
 
@@ -168,11 +151,11 @@ def _closed(view: View, queue: Document) -> list[Write]:
 
 
 def _state(queue: Document) -> str:
-    """Return the state of a queue; one that nobody has looked at yet is open."""
+    """Return the state of a queue; one without a status yet is open."""
     return str(inside(queue, "status", "state") or OPEN)
 
 
-def _settled(view: View, queue: Document) -> list[Write]:
+def _reconciled(view: View, queue: Document) -> list[Write]:
     state, is_marked = _state(queue), annotations_of(queue).get(CLOSED_BY_PARENT) == "true"
     if _shut_parent(view, queue) is not None and state == OPEN:
         return [*_marked(queue, "true"), _set_state(queue, _shut_state(view, queue))]
@@ -183,7 +166,7 @@ def _settled(view: View, queue: Document) -> list[Write]:
 
 
 def _shut_parent(view: View, queue: Document) -> Document | None:
-    """Return the queue above one if it lets nobody in; in a circle of parents nobody is above."""
+    """Return the parent of a queue if it is closing or closed; a circle of parents counts as no parent."""
     queues = {str(meta_of(item).get("name")): item for item in view.within(QUEUE)}
     name = str(meta_of(queue).get("name"))
     line = above(queues, name)
@@ -202,7 +185,7 @@ def _set_state(queue: Document, state: str) -> Patch:
 
 
 def _marked(queue: Document, mark: str | None) -> list[Write]:
-    """Say that it was the parent that closed a queue, or take that back."""
+    """Write, or remove, the annotation that the parent closed a queue."""
     if annotations_of(queue).get(CLOSED_BY_PARENT) == mark:
         return []
     return [Patch(QUEUE, "", meta_of(queue)["name"], {"metadata": {"annotations": {CLOSED_BY_PARENT: mark}}})]

@@ -30,7 +30,7 @@ Amounts = dict[str, dict[str, int]]
 
 
 class QueueStatusController:
-    """Keeps the counts of queues."""
+    """Keeps the counts in the status of queues."""
 
     name = "queue-status"
     watches = (QUEUE, GROUP, POD)
@@ -62,15 +62,15 @@ def _allocated(view: View, groups: Iterable[Document]) -> Amounts:
     """Sum up by queue what the pods ask for that have a place."""
     queue_by_group = {(group["metadata"].get("namespace"), group["metadata"].get("name")): queue_of(group) for group in groups}
     sums: Amounts = {}
-    for (queue, asked), number in _alike(view, queue_by_group).items():
+    for (queue, asked), number in _counted_by_request(view, queue_by_group).items():
         total = sums.setdefault(queue, {})
         for name, amount in _request(asked).items():
             total[name] = total.get(name, 0) + amount * number
     return sums
 
 
-def _alike(view: View, queue_by_group: Mapping[tuple[str, str], str]) -> Counter[tuple[str, bytes]]:
-    """Count the pods of each queue that ask for the same, in the same words: there are few different ones among many."""
+def _counted_by_request(view: View, queue_by_group: Mapping[tuple[str, str], str]) -> Counter[tuple[str, bytes]]:
+    """Count the pods of each queue by their encoded requests: among many pods there are few different ones."""
     found: Counter[tuple[str, bytes]] = Counter()
     for pod in view.within(POD):
         meta, spec = pod["metadata"], pod["spec"]
@@ -84,7 +84,7 @@ def _alike(view: View, queue_by_group: Mapping[tuple[str, str], str]) -> Counter
 
 @lru_cache(maxsize=4096)
 def _request(encoded: bytes) -> Resources:
-    """Return what a pod asks for; nothing if that cannot be understood, which is said where pods are placed."""
+    """Return what a pod asks for; nothing if that cannot be read, which the quarantine controller reports."""
     parts = dict(zip(COUNTED, msgspec.json.decode(encoded), strict=True))
     try:
         return {**pods.pod_request(msgspec.convert(parts, ShapeSpec)), PODS: 1}

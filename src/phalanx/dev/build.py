@@ -22,8 +22,8 @@ MODULES = Path(__file__).parents[3] / "tests" / "controlplane"
 LAST_LINES = 20
 
 
-def build(names: Iterable[str] = tuple(PROGRAMS), tell: Callable[[str], None] = print) -> None:
-    """Build the programs that are missing; `tell` hears one line about each."""
+def build(names: Iterable[str] = tuple(PROGRAMS), report: Callable[[str], None] = print) -> None:
+    """Build the programs that are missing; `report` gets one line about each."""
     missing = [name for name in names if not is_built(name)]
     if not missing:
         return
@@ -33,7 +33,7 @@ def build(names: Iterable[str] = tuple(PROGRAMS), tell: Callable[[str], None] = 
         for program in (PROGRAMS[name] for name in missing if not is_built(name)):
             start = time.monotonic()
             _build(program)
-            tell(f"{program.name} {program.version}: built in {time.monotonic() - start:.0f} s")
+            report(f"{program.name} {program.version}: built in {time.monotonic() - start:.0f} s")
 
 
 @contextmanager

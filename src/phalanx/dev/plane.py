@@ -5,7 +5,8 @@
         plane.stop("kube-apiserver")
         plane.start("kube-apiserver")
 
-Tests use it so; `phalanx dev cluster` leaves it running between two commands.
+Tests use it so, and its programs end with theirs, even if that is killed. `phalanx dev cluster` calls `up` alone and leaves it
+running between two commands.
 """
 
 import asyncio
@@ -22,8 +23,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Self
 
-from phalanx.dev.commands import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
-from phalanx.dev.nodes import Machines
+from phalanx.dev.kwok_nodes import Machines
+from phalanx.dev.layout import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
 from phalanx.dev.processes import Process
 from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require
@@ -34,7 +35,7 @@ from phalanx.manifests.install_settings import InstallSettings
 from phalanx.manifests.roles import role_documents
 from phalanx.model.kinds import Document
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.credentials import Fixed, bearer
+from phalanx.store.kube.credentials import FixedCredentials, bearer
 
 ORDER = (ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER)
 """In which programs start; they stop in the other direction."""
@@ -52,7 +53,7 @@ WRONG = ("/api/v1/namespaces/default/pods", {"metadata": _POD, "spec": {"contain
 
 
 def usual_folder() -> Path:
-    """Return where `phalanx dev cluster` keeps its control plane unless it is told otherwise."""
+    """Return where `phalanx dev cluster` keeps its control plane by default."""
     return programs_folder().parent / "cluster"
 
 
@@ -73,11 +74,13 @@ class ControlPlane:
         self._parts, self._flags = frozenset(parts), dict(flags or {})
         self._layout = Layout(folder)
         self._has_rules = False
+        self._is_detached = True
 
     # --- from start to end -------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        """Start everything."""
+        """Start everything; it ends with this program at the latest."""
+        self._is_detached = False
         self.up()
         return self
 
@@ -86,7 +89,10 @@ class ControlPlane:
         stop_all(self.folder)
 
     def up(self) -> None:
-        """Start everything anew and wait until it is ready; what was started stops again if something does not."""
+        """Start everything anew and wait until it is ready; it runs on until it is stopped.
+
+        What was started stops again if something does not come up.
+        """
         require(*self._programs(), "kubectl")
         self._refuse_a_second()
         try:
@@ -120,13 +126,14 @@ class ControlPlane:
     # --- single programs ---------------------------------------------------------------------------------------------
 
     def process(self, name: str) -> Process:
-        """Return one of the programs, to look at its log or to kill it."""
+        """Return one of the programs, to read its log or to kill it."""
         return Process(name, self.folder)
 
     def start(self, name: str) -> None:
         """Start one program and wait until it is ready; one that runs is left alone."""
         process = self.process(name)
-        process.start([*self._layout.command(name), *self._flags.get(name, ())], {"KWOK_WORKDIR": str(self.folder)})
+        command = [*self._layout.command(name), *self._flags.get(name, ())]
+        process.start(command, {"KWOK_WORKDIR": str(self.folder)}, is_detached=self._is_detached)
         process.wait_for({ETCD: self._etcd_is_ready, SERVER: self._server_is_ready}.get(name, process.is_running), START_SECONDS)
         if name == SERVER and self._has_rules:
             self._wait_for_rules()
@@ -181,7 +188,7 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig of somebody who may do everything."""
+        """The kubeconfig of an administrator."""
         return self._layout.kubeconfig
 
     @property
@@ -191,7 +198,7 @@ class ControlPlane:
 
     @property
     def token(self) -> str:
-        """The token of somebody who may do everything."""
+        """The token of an administrator."""
         return self._layout.token
 
     @cached_property
@@ -236,7 +243,7 @@ class ControlPlane:
             async with at_once:
                 await client.create(document)
 
-        async with Client(self.server, credentials=Fixed(bearer(self.token), self.tls)) as client:
+        async with Client(self.server, credentials=FixedCredentials(bearer(self.token), self.tls)) as client:
             await asyncio.gather(*map(make, documents))
 
     def compact(self) -> None:

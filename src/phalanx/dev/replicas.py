@@ -1,5 +1,8 @@
 """Schedulers of ours beside a control plane: `phalanx run` as a process of its own, as it would run on a cluster.
 
+with scheduling(plane, folder, "--scheduler-name=volcano") as log:
+    ...
+
 with Replica(plane.folder, "a", ["--kubeconfig", str(plane.kubeconfig)]) as replica:
     replica.ask("/readyz")
     replica.kill()
@@ -17,12 +20,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from phalanx.dev.processes import LOCALHOST, Process
+from phalanx.dev.plane import ControlPlane
+from phalanx.dev.processes import LOCALHOST, Process, launch
 from phalanx.errors import PhalanxError
 
 READY_SECONDS = 30.0
 ASK_SECONDS = 5.0
+STOP_SECONDS = 20.0
+LAST_LINES = 30
 _ADDRESS = re.compile(r"health and metrics at (http://[^\s\"]+)")
+
+
+@contextmanager
+def scheduling(plane: ControlPlane, folder: Path, *flags: str) -> Iterator[Path]:
+    """Run `phalanx run` beside the block and yield its log; it has to live until the end, and to end in order."""
+    log = folder / "phalanx.log"
+    command = [sys.executable, "-m", "phalanx", "run", f"--kubeconfig={plane.kubeconfig}", "--no-leader-elect", *flags]
+    with log.open("ab") as file, launch(command, stdout=file, stderr=file) as process:
+        try:
+            yield log
+            code = process.poll()
+        finally:
+            process.terminate()
+            left = process.wait(STOP_SECONDS)
+    if (code, left) != (None, 0):
+        end = "\n".join(log.read_text().splitlines()[-LAST_LINES:])
+        raise PhalanxError(f"phalanx run ended with {code if code is not None else left}; the end of {log}:\n{end}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +104,7 @@ class Replica:
         finally:
             os.kill(pid, signal.SIGCONT)
 
-    def said(self) -> str:
+    def logged(self) -> str:
         """Return what it has logged."""
         return self.process.log.read_text(errors="replace")
 
@@ -94,7 +117,7 @@ class Replica:
 
     def ask(self, path: str) -> tuple[int, str]:
         """Return the code and the text of what it serves at a path."""
-        found = _ADDRESS.search(self.said())
+        found = _ADDRESS.search(self.logged())
         if found is None:
             raise PhalanxError(f"{self.process.log}: phalanx does not say yet where it serves {path}; wait until it is ready")
         try:

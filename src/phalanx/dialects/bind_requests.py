@@ -1,9 +1,9 @@
-"""Binding, written down: KAI's BindRequest v1alpha2, and the annotation by which a pod remembers binds that failed.
+"""KAI's BindRequest v1alpha2, and the annotation that keeps the failed binds of a pod.
 
 On a request, `phalanx.dev/last-attempt` says when an attempt last failed, which its status has no place for, and
 `phalanx.dev/rolled-back` that it failed only because another one of its gang did.
 The annotation `phalanx.dev/failed-binds` is a JSON list with an entry per node. Whoever deletes a failed request writes it, so that
-the next session knows what the request knew.
+the next session still knows of the failures.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 
 from phalanx.dialects.fields import key_of, seconds
-from phalanx.dialects.schema import Int32, Meta, Read
+from phalanx.dialects.kinds.kai import BindRequestMeta, BindRequestSpec, BindRequestStatus, KaiBindRequest
+from phalanx.dialects.kinds.reader import blank
+from phalanx.dialects.schema import Int32, Read
 from phalanx.dialects.storage_schema import ClaimAllocation, DeviceAllocation
 from phalanx.errors import SnapshotError
 from phalanx.kai.bind_orders import BindOrder
@@ -26,75 +28,31 @@ FAILED_BINDS = "phalanx.dev/failed-binds"
 LAST_ATTEMPT, ROLLED_BACK = "phalanx.dev/last-attempt", "phalanx.dev/rolled-back"
 
 
-class FieldsRead(Read):
-    """Who changed which fields, and when."""
-
-    time: str | None = None
-
-
-class BindRequestMeta(Meta):
-    """Metadata with the times of changes."""
-
-    managed_fields: list[FieldsRead] | None = None
-
-
-class ClaimAllocationRead(Read):
-    """What one claim of the pod gets."""
-
-    name: str = ""
-    allocation: ClaimAllocation | None = None
-
-
-class BindRequestSpecRead(Read):
-    """Which pod goes where."""
-
-    pod_name: str = ""
-    selected_node: str = ""
-    selected_gpu_groups: list[str] | None = msgspec.field(name="selectedGPUGroups", default=None)
-    resource_claim_allocations: list[ClaimAllocationRead] | None = None
-    backoff_limit: Int32 | None = None
-
-
-class BindRequestStatusRead(Read):
-    """How far it got."""
-
-    phase: str | None = None
-    failed_attempts: Int32 = 0
-
-
-class BindRequestRead(Read):
-    """A BindRequest."""
-
-    metadata: BindRequestMeta
-    spec: BindRequestSpecRead | None = None
-    status: BindRequestStatusRead | None = None
-
-
-def bind_request(read: BindRequestRead) -> BindRequest:
+def bind_request(read: KaiBindRequest) -> BindRequest:
     """Read a BindRequest; one that names no pod or no node is refused."""
-    meta, spec, status = read.metadata, read.spec or BindRequestSpecRead(), read.status or BindRequestStatusRead()
+    meta, spec, status = read.metadata, read.spec, read.status or blank(BindRequestStatus)
     _check(spec, status)
     return BindRequest(
         key=key_of(meta), task=TaskKey(f"{meta.namespace or 'default'}/{spec.pod_name}"), node=spec.selected_node,
         gpu_groups=tuple(spec.selected_gpu_groups or ()), devices=tuple(_devices(spec)), phase=status.phase or PENDING,
-        failed_attempts=status.failed_attempts, most_attempts=spec.backoff_limit, latest=_latest(meta),
+        failed_attempts=status.failed_attempts or 0, most_attempts=spec.backoff_limit, latest=_latest(meta),
         owner_uid=next((owner.uid for owner in meta.owner_references or () if owner.kind == "Pod"), ""),
         is_rolled_back=ROLLED_BACK in (meta.annotations or {}),
     )  # fmt: skip
 
 
-def _check(spec: BindRequestSpecRead, status: BindRequestStatusRead) -> None:
+def _check(spec: BindRequestSpec, status: BindRequestStatus) -> None:
     if not spec.pod_name:
         raise SnapshotError("spec.podName: missing; write the name of the pod to bind")
     if not spec.selected_node:
         raise SnapshotError("spec.selectedNode: missing; write the name of the node to bind it to")
     if status.phase and status.phase not in PHASES:
         raise SnapshotError(f"status.phase: {status.phase!r} is unknown; write one of {', '.join(PHASES)}")
-    if status.failed_attempts < 0:
+    if (status.failed_attempts or 0) < 0:
         raise SnapshotError(f"status.failedAttempts: {status.failed_attempts} is negative; write 0 or more")
 
 
-def _devices(spec: BindRequestSpecRead) -> Iterator[tuple[str, str, str]]:
+def _devices(spec: BindRequestSpec) -> Iterator[tuple[str, str, str]]:
     for entry in spec.resource_claim_allocations or ():
         given = (entry.allocation or ClaimAllocation()).devices or DeviceAllocation()
         yield from ((result.driver, result.pool, result.device) for result in given.results or ())

@@ -1,7 +1,7 @@
-"""A cluster made of Kubernetes objects: every object is read, checked and entered into the state; events may come in any order.
+"""The cluster state made of Kubernetes objects: each object is read, checked and entered; events may come in any order.
 
-Some nouns need other objects: a pod with volumes takes volume slots that depend on its claims, volumes and classes, a node has
-as many as its CSINode says. When those change, the pods and nodes concerned are read again.
+How some objects are read depends on others: a pod with volumes takes volume slots that depend on its claims, volumes and storage
+classes, and a node has as many slots as its CSINode says. When those change, the pods and nodes concerned are read again.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,12 +16,15 @@ from phalanx.dialects import coscheduling, kai, kai_shards, koordinator, native,
 from phalanx.dialects import node_reports as nodeinfo
 from phalanx.dialects import supporting as surroundings
 from phalanx.dialects.fields import key_of
-from phalanx.dialects.group_references import Link, links_of
+from phalanx.dialects.group_references import GroupReference, references_of
 from phalanx.dialects.groups import Groups
+from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroup, OlderPodGroup
+from phalanx.dialects.kinds.kai import KaiBindRequest, KaiPodGroup, KaiQueue, SchedulingShard, Topology
+from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.kinds.volcano import NodeShard, Numatopology, VolcanoHyperNode, VolcanoPodGroup, VolcanoQueue
 from phalanx.dialects.nodes import slot_name
-from phalanx.dialects.pod_gang_kinds import MAKERS
-from phalanx.dialects.pod_gangs import Sayings
-from phalanx.dialects.pods import Home, PodReader, is_same_but_for_trace, own_role
+from phalanx.dialects.pod_gangs import POD_GANG_READERS, PodGangs
+from phalanx.dialects.pods import GangMembership, PodReader, differs_only_in_progress, own_role
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
@@ -34,7 +37,7 @@ from phalanx.state.cluster import ClusterState
 from phalanx.state.snapshot import Snapshot
 
 Document = Mapping[str, Any]
-Struct = TypeVar("Struct")
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 IMPLIED_QUEUES = ("default", ROOT)
 """Queues that are there without an object; they have no uid."""
@@ -42,20 +45,20 @@ IGNORED = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ConfigMap"
 
 
 class ObjectCluster:
-    """Objects in, snapshots out."""
+    """Takes objects as they come and makes snapshots of them."""
 
     def __init__(self, *, ignored_provisioners: frozenset[str] = frozenset(), schedulers: frozenset[str] = frozenset()) -> None:
-        """Start with the two queues that always exist; pods of other `schedulers` than these, if any, are left to them."""
+        """Start with the two queues that always exist; pods that wait for a scheduler not in `schedulers`, if any, are gated."""
         self.schedulers = schedulers
         self.state = ClusterState()
-        self.foreseen: Callable[[Task], Task] = lambda task: task
-        """Asked about every pod that is read: something may be under way that its object does not tell yet."""
+        self.as_assumed: Callable[[Task], Task] = lambda task: task
+        """Asked about every pod that is read: a write may be under way that its object does not show yet."""
         self._ignored_provisioners = ignored_provisioners
         self.groups = Groups(self.state)
-        self._pods = PodReader(self._volume_slots, self._home)
+        self._pods = PodReader(self._volume_slots, self._membership)
         self._contested: dict[str, tuple[Document, str]] = {}
         """Pods that name several groups, each with what is wrong with that, if anything."""
-        self._sayings = Sayings(self.groups, self._read_again)
+        self._pod_gangs = PodGangs(self.groups, self._read_again)
         self._pods_with_volumes: dict[str, Document] = {}
         self._last_read: dict[TaskKey, Document] = {}
         """Pods as they were when they were last understood."""
@@ -68,7 +71,7 @@ class ObjectCluster:
             self.state.put_queue(Queue(name))
 
     def note_volcano(self, document: Document, *, is_there: bool) -> None:
-        """Let the queues that always exist in Volcano take part in KAI's division while objects of Volcano's are there."""
+        """Give the queues that always exist in Volcano a share under KAI's rules, but only while there are objects of Volcano."""
         key = f"{document['kind']} {object_key(document)}"
         had_any = bool(self._volcano)
         (self._volcano.add if is_there else self._volcano.discard)(key)
@@ -78,7 +81,7 @@ class ObjectCluster:
                 self.state.put_queue(volcano.with_bounds(queue) if self._volcano else Queue(name))
 
     def remove_queue(self, document: Document) -> None:
-        """Take a queue away; of one that always exists only its object goes."""
+        """Remove a queue; one that always exists becomes what it is without an object."""
         name = _name(document)
         if name in IMPLIED_QUEUES:
             self.state.put_queue(volcano.with_bounds(Queue(name)) if self._volcano else Queue(name))
@@ -105,7 +108,7 @@ class ObjectCluster:
         return True
 
     def remove(self, document: Document) -> bool:
-        """Take an object away; tell whether its kind is one we know."""
+        """Remove an object; tell whether its kind is one we know."""
         handler = _HANDLERS.get(_kind_of(document))
         if handler is not None:
             handler.remove(self, document)
@@ -114,16 +117,16 @@ class ObjectCluster:
     # --- pods and nodes ----------------------------------------------------------------------------------------------
 
     def put_pod(self, document: Document) -> None:
-        """Enter a pod; one of which two groups are claimed has its room, but no gang."""
-        if self._goes_on(document):
+        """Enter a pod; one that belongs to two groups takes its room on a node, but is in no gang."""
+        if self._advance(document):
             return
         self._last_read.pop(TaskKey(object_key(document)), None)
         task = self._left_to_others(self._read(document))
         self._pods_with_volumes.pop(task.key, None)
         if task.shape.volume_claims:
             self._pods_with_volumes[task.key] = document
-        problem = self._sayings.hear(task, document)
-        self.state.put_task(self.foreseen(_without_gang(task) if problem else self._at_home(task)))
+        problem = self._pod_gangs.put(task, document)
+        self.state.put_task(self.as_assumed(_without_gang(task) if problem else self._with_gang(task)))
         if task.key in self._contested:
             self._contested[task.key] = (document, self._contested[task.key][1])
             problem = problem or self._contested[task.key][1]
@@ -131,37 +134,40 @@ class ObjectCluster:
             raise SnapshotError(problem)
         self._last_read[task.key] = document
 
-    def _goes_on(self, document: Document) -> bool:
-        """Enter a pod of which nothing has changed but where it is and how far it got; tell whether it is such a one."""
+    def _advance(self, document: Document) -> bool:
+        """Enter a pod of which only node and status have changed; tell whether it is such a pod.
+
+        Most events of a busy cluster are of this kind, and to read a whole pod takes far longer.
+        """
         key = TaskKey(object_key(document))
         before, task = self._last_read.get(key), self.state.task(key)
-        if before is None or task is None or not self._is_plain(task) or not is_same_but_for_trace(before, document):
+        if before is None or task is None or not self._is_plain(task) or not differs_only_in_progress(before, document):
             return False
         try:
             task = self._pods.read_on(task, document)
         except (msgspec.ValidationError, SnapshotError):
             return False  # whoever reads all of it says where it is wrong
         self._last_read[key] = document
-        self.state.put_task(self.foreseen(task))
+        self.state.put_task(self.as_assumed(task))
         return True
 
     def _is_plain(self, task: Task) -> bool:
-        """Tell whether a pod can be read in parts: nothing of what it became depends on other objects."""
+        """Tell whether the task of a pod depends on no other object, so that a change of its status alone can be read."""
         is_ours = not self.schedulers or task.scheduler in self.schedulers
         return is_ours and self.stands_alone(task) and not task.shape.resource_claims and not self.state.has_request(task.key)
 
     def stands_alone(self, task: Task) -> bool:
-        """Tell whether nothing that other objects say changes how a pod is read, nor what it says how they are."""
+        """Tell whether a pod is read the same whatever other objects there are, and says nothing about a gang itself."""
         is_plain = task.key not in self._contested and task.key not in self._pods_with_volumes
-        return is_plain and task.dialect not in MAKERS
+        return is_plain and task.dialect not in POD_GANG_READERS
 
     def _left_to_others(self, task: Task) -> Task:
-        """Hold a pod back that waits for another scheduler."""
+        """Gate a pod that waits for another scheduler."""
         is_ours = not self.schedulers or task.status is not Status.PENDING or task.scheduler in self.schedulers
         return task if is_ours else replace(task, is_gated=True)
 
     def _read(self, document: Document) -> Task:
-        """Read a pod; one that cannot be read is as contested as it was before."""
+        """Read a pod; one that cannot be read keeps what is known of its groups."""
         before = self._contested.pop(object_key(document), None)
         try:
             return self._pods.read(document)
@@ -172,49 +178,49 @@ class ObjectCluster:
             raise
 
     def remove_pod(self, document: Document) -> None:
-        """Take a pod away."""
+        """Remove a pod."""
         key = TaskKey(object_key(document))
         self._pods_with_volumes.pop(key, None)
         self._contested.pop(key, None)
         self._last_read.pop(key, None)
         self.state.drop_task(key)
-        self._sayings.forget(key)
+        self._pod_gangs.remove(key)
 
-    def _home(self, pod: schema.Pod) -> Home:
+    def _membership(self, pod: schema.Pod) -> GangMembership:
         """Find the gang of a pod."""
-        links = links_of(pod.metadata, pod.spec)
+        named = references_of(pod.metadata, pod.spec)
         problem = ""
         try:
-            link = self.groups.choose(links)
+            group = self.groups.choose(named)
         except SnapshotError as refusal:
-            link, problem = None, str(refusal)
-        if len(links) > 1:  # another group may come or go
+            group, problem = None, str(refusal)
+        if len(named) > 1:  # another group may come or go
             self._contested[key_of(pod.metadata)] = ({}, problem)
-        if link is None:
-            return Home()
-        return Home(self.groups.key_of(link), link.dialect, link.group, self.groups.role_of(link))
+        if group is None:
+            return GangMembership()
+        return GangMembership(self.groups.key_of(group), group.dialect, group.group, self.groups.role_of(group))
 
-    def _at_home(self, task: Task) -> Task:
-        """Return a pod in the gang that there is now: by what it said its group may have come, or moved to another bundle."""
-        if task.dialect not in MAKERS:
+    def _with_gang(self, task: Task) -> Task:
+        """Return a pod in the gang that exists now: what it says itself may have made its group, or moved it to a gang group."""
+        if task.dialect not in POD_GANG_READERS:
             return task
-        link = Link(task.dialect, task.group)
-        return replace(task, gang=self.groups.key_of(link), role=self.groups.role_of(link) or _role(task))
+        group = GroupReference(task.dialect, task.group)
+        return replace(task, gang=self.groups.key_of(group), role=self.groups.role_of(group) or _role(task))
 
     def put_group(self, gang: Gang) -> None:
         """Enter a group object."""
         self.groups.put(gang)
-        self._sayings.settle(Link(gang.dialect, gang.key))
-        self._settle_contested()
+        self._pod_gangs.reread(GroupReference(gang.dialect, gang.key))
+        self._reread_contested()
 
     def remove_group(self, dialect: str, document: Document) -> None:
-        """Take a group object away."""
+        """Remove a group object."""
         self.groups.remove(dialect, object_key(document))
-        self._sayings.settle(Link(dialect, object_key(document)))
-        self._settle_contested()
+        self._pod_gangs.reread(GroupReference(dialect, object_key(document)))
+        self._reread_contested()
 
-    def _settle_contested(self) -> None:
-        """Read pods again that name several groups: there may be one less or one more."""
+    def _reread_contested(self) -> None:
+        """Read pods again that name several groups: which of them exist may have changed."""
         for document, _ in list(self._contested.values()):
             self._read_again(document)
 
@@ -230,7 +236,7 @@ class ObjectCluster:
         self._measure(read.metadata.name)
 
     def remove_node(self, document: Document) -> None:
-        """Take a node away."""
+        """Remove a node."""
         self._nodes.pop(_name(document), None)
         self.state.drop_node(_name(document))
         self._measure(_name(document))
@@ -277,18 +283,18 @@ class ObjectCluster:
         return "" if found is None or not found.can_provision else (found.csi_driver or found.provisioner)
 
     def put_history(self, history: QueueHistory | None) -> None:
-        """Set what queues used over time."""
+        """Set what queues have used over time."""
         self.state.surroundings = replace(self.state.surroundings, queue_history=history)
 
-    # --- everything that filters read besides ------------------------------------------------------------------------
+    # --- other objects that plugins read -----------------------------------------------------------------------------
 
     def put_entry(self, table: str, key: str, value: Any) -> None:
-        """Set one entry of the surroundings."""
+        """Set one entry of a table of the surroundings."""
         self._tables.setdefault(table, {})[key] = value
         self._share(table, key)
 
     def remove_entry(self, table: str, key: str) -> None:
-        """Remove one entry of the surroundings."""
+        """Remove one entry of a table of the surroundings."""
         if self._tables.get(table, {}).pop(key, None) is not None:
             self._share(table, key)
 
@@ -319,7 +325,7 @@ class _Handler:
 
 
 def _convert(document: Document, kind: type[Struct]) -> Struct:
-    return msgspec.convert(document, kind)
+    return msgspec.convert(document, reader_of(kind))
 
 
 def _meta(document: Document) -> Mapping[str, Any]:
@@ -348,7 +354,7 @@ def describe(document: Document) -> str:
 
 
 def readable(problem: msgspec.ValidationError) -> str:
-    """Say where a document is not as it should be, and how."""
+    """Say which field of a document is wrong, and how."""
     text, _, found = str(problem).partition(" - at `$")
     place = found.rstrip("`").lstrip(".")
     missing = text.removeprefix("Object missing required field ")
@@ -380,7 +386,7 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
 
 
 def _put_group(cluster: ObjectCluster, document: Document) -> None:
-    cluster.put_group(volcano.gang(_convert(document, schema.PodGroup)))
+    cluster.put_group(volcano.gang(_convert(document, VolcanoPodGroup)))
     cluster.note_volcano(document, is_there=True)
 
 
@@ -390,7 +396,7 @@ def _remove_group(cluster: ObjectCluster, document: Document) -> None:
 
 
 def _put_queue(cluster: ObjectCluster, document: Document) -> None:
-    cluster.state.put_queue(volcano.queue(_convert(document, schema.QueueRead)))
+    cluster.state.put_queue(volcano.queue(_convert(document, VolcanoQueue)))
     cluster.note_volcano(document, is_there=True)
 
 
@@ -410,38 +416,38 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
     ),
     ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
     ("scheduling.run.ai", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, kai.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(kai.gang(_convert(document, KaiPodGroup))),
         lambda cluster, document: cluster.remove_group("kai", document),
     ),
     ("scheduling.x-k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(coscheduling.gang(_convert(document, CoschedulingPodGroup))),
         lambda cluster, document: cluster.remove_group(coscheduling.DIALECT, document),
     ),
     ("scheduling.sigs.k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, coscheduling.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(koordinator.gang(_convert(document, OlderPodGroup))),
         lambda cluster, document: cluster.remove_group(koordinator.DIALECT, document),
     ),
     ("scheduling.k8s.io", "PodGroup"): _Handler(
-        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.PodGroupRead))),
+        lambda cluster, document: cluster.put_group(native.gang(_convert(document, native.NativePodGroupRead))),
         lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
-        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, kai.KaiQueueRead))),
+        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, KaiQueue))),
         ObjectCluster.remove_queue,
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
-        lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, binding.BindRequestRead))),
+        lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, KaiBindRequest))),
         lambda cluster, document: cluster.state.drop_bind_request(object_key(document)),
     ),
-    ("kai.scheduler", "SchedulingShard"): _table("pool_shards", kai_shards.ShardRead, kai_shards.shard),
-    ("kai.scheduler", "Topology"): _table("label_trees", kai.TopologyRead, kai.topology),
+    ("kai.scheduler", "SchedulingShard"): _table("pool_shards", SchedulingShard, kai_shards.shard),
+    ("kai.scheduler", "Topology"): _table("label_trees", Topology, kai.topology),
     ("topology.volcano.sh", "HyperNode"): _Handler(
-        lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, schema.HyperNodeRead))),
+        lambda cluster, document: cluster.state.put_hypernode(volcano.hypernode(_convert(document, VolcanoHyperNode))),
         lambda cluster, document: cluster.state.drop_hypernode(_name(document)),
     ),
-    ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", nodeinfo.NumaRead, nodeinfo.numa_topology),
+    ("nodeinfo.volcano.sh", "Numatopology"): _table("numa_topologies", Numatopology, nodeinfo.numa_topology),
     ("metrics.k8s.io", "NodeMetrics"): _Handler(ObjectCluster.put_metrics, ObjectCluster.remove_metrics),
-    ("shard.volcano.sh", "NodeShard"): _table("shards", schema.NodeShard, volcano.shard),
+    ("shard.volcano.sh", "NodeShard"): _table("shards", NodeShard, volcano.shard),
     ("storage.k8s.io", "StorageClass"): _table("storage_classes", storage_schema.StorageClassRead, surroundings.storage_class),
     ("storage.k8s.io", "CSINode"): _table("volume_limits", storage_schema.CsiNode, surroundings.volume_limits),
     ("storage.k8s.io", "CSIDriver"): _Handler(

@@ -1,14 +1,15 @@
 """Coscheduling's PodGroup, ``scheduling.x-k8s.io/v1alpha1``; Koordinator's has the same form and is read with the same parts.
 
-Their status has no conditions and other phases than ours inside; both are read into ours here and written back in theirs by
-`coscheduling_status` and `koordinator_status`. There are no queues and no priority of groups: gangs are in the queue `default`, and
-as important as their most important pod.
+Their status has no conditions, and other phases than the model. Both are translated here and back again in `coscheduling_status`
+and `koordinator_status`. Groups have neither a queue nor a priority: gangs are in the queue `default` and have the priority of
+their highest pod.
 """
 
 from collections.abc import Mapping
 
 from phalanx.dialects.fields import key_of, seconds, staleness_grace
-from phalanx.dialects.schema import Int32, Meta, Quantities, Read
+from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroup, CoschedulingPodGroupSpec, CoschedulingPodGroupStatus
+from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import STALE, Condition, Counts, Gang
 from phalanx.model.quota import under_quota_names, without_quota_names
@@ -22,38 +23,13 @@ PHASES = {
     "Pending": "Pending", "PreScheduling": "Pending", "Scheduling": "Inqueue", "Scheduled": "Running", "Running": "Running",
     "Finished": "Completed", "Failed": "Completed",
 }  # fmt: skip
-"""Ours by theirs."""
+"""The phases of the model by those of these groups."""
 
 
-class PodGroupSpecRead(Read):
-    """What a PodGroup asks for."""
-
-    min_member: Int32 | None = None
-    min_resources: Quantities = None
-    schedule_timeout_seconds: Int32 | None = None
-
-
-class PodGroupStatusRead(Read):
-    """What was written on a PodGroup."""
-
-    phase: str | None = None
-    running: Int32 | None = None
-    succeeded: Int32 | None = None
-    failed: Int32 | None = None
-
-
-class PodGroupRead(Read):
-    """A PodGroup."""
-
-    metadata: Meta
-    spec: PodGroupSpecRead | None = None
-    status: PodGroupStatusRead | None = None
-
-
-def gang(read: PodGroupRead) -> Gang:
+def gang(read: CoschedulingPodGroup) -> Gang:
     """Read a PodGroup; without minMember it makes no gang, and every pod starts for itself."""
-    meta, spec = read.metadata, read.spec or PodGroupSpecRead()
-    annotations, status = meta.annotations or {}, read.status or PodGroupStatusRead()
+    meta, spec = read.metadata, read.spec or blank(CoschedulingPodGroupSpec)
+    annotations, status = meta.annotations or {}, read.status or blank(CoschedulingPodGroupStatus)
     minimum = read_resources(spec.min_resources, where="spec.minResources")
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=min_member(spec),
@@ -64,7 +40,7 @@ def gang(read: PodGroupRead) -> Gang:
     )  # fmt: skip
 
 
-def min_member(spec: PodGroupSpecRead) -> int:
+def min_member(spec: CoschedulingPodGroupSpec) -> int:
     """Return how many members start together; 0 when it is left out."""
     found = spec.min_member or 0
     if found < 0:
@@ -72,7 +48,7 @@ def min_member(spec: PodGroupSpecRead) -> int:
     return found
 
 
-def timeout(spec: PodGroupSpecRead) -> float | None:
+def timeout(spec: CoschedulingPodGroupSpec) -> float | None:
     """Return the group's own time limit; 0 leaves it to the configuration, as if nothing were said."""
     found = spec.schedule_timeout_seconds or 0
     if found < 0:
@@ -80,18 +56,18 @@ def timeout(spec: PodGroupSpecRead) -> float | None:
     return float(found) or None
 
 
-def phase(status: PodGroupStatusRead) -> str:
-    """Return the phase in our words."""
+def phase(status: CoschedulingPodGroupStatus) -> str:
+    """Return the phase of the model."""
     return PHASES.get(status.phase or "", "Pending")
 
 
-def counts(status: PodGroupStatusRead) -> Counts:
+def counts(status: CoschedulingPodGroupStatus) -> Counts:
     """Return what the status says of its members."""
     return status.running or 0, status.succeeded or 0, status.failed or 0
 
 
-def conditions(status: PodGroupStatusRead, annotations: Mapping[str, str]) -> tuple[Condition, ...]:
-    """Return what phase and annotations say that others keep as conditions."""
+def conditions(status: CoschedulingPodGroupStatus, annotations: Mapping[str, str]) -> tuple[Condition, ...]:
+    """Return the conditions of the model, which these groups keep as phase and annotations."""
     since = seconds(annotations.get(STALE_SINCE), where=f"metadata.annotations[{STALE_SINCE!r}]")
     found = [Condition("Scheduled", "True")] if phase(status) == "Running" else []
     return (*found, *([Condition(STALE, "True", "BelowMinimum", since=since)] if since else ()))

@@ -1,6 +1,7 @@
-"""What a session means for Coscheduling's PodGroups and their pods: phase, counts, owners, messages.
+"""The status of Coscheduling's PodGroups and their pods after a session: phase, counts, owners and messages.
 
-The status tells what is there and not what was just decided: a bind may still fail. Koordinator's PodGroups share most of it.
+Members are counted as the API server shows them and not as the session decided, because a bind may still fail. Koordinator's
+PodGroups share most of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,18 +9,19 @@ from dataclasses import dataclass
 from math import ceil
 
 from phalanx.dialects.coscheduling import PHASES, STALE_SINCE
-from phalanx.dialects.volcano_status import (
+from phalanx.dialects.status import (
     GroupStatus,
     GroupWrite,
-    PodCondition,
+    PodScheduledCondition,
     first_blocked,
+    is_finished,
     placeable,
     stale_condition,
 )
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.moment import moment_text
-from phalanx.model.status import COMPLETED, ON_NODE, VALID, Status
+from phalanx.model.status import ON_NODE, VALID, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.quorum import counts_of
@@ -27,8 +29,8 @@ from phalanx.state.verdict import FitError
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How the members of a group stood when the session opened."""
+class MemberCounts:
+    """How many members of a group were in which state when the session opened."""
 
     minimum: int
     pods: int
@@ -59,11 +61,11 @@ class Standing:
         return self.at_work >= max(self.minimum, 1)
 
 
-def standing_of(tasks: Iterable[TaskState], minimum: int) -> Standing:
+def member_counts(tasks: Iterable[TaskState], minimum: int) -> MemberCounts:
     """Count members by what was observed, not by what the session decided."""
     members = [task.task for task in tasks]
     running, succeeded, failed = counts_of(members)
-    return Standing(
+    return MemberCounts(
         minimum=minimum, pods=len(members), could_start=sum(task.status in VALID for task in members),
         bound=sum(task.status is Status.SUCCEEDED or (task.status in ON_NODE and bool(task.node)) for task in members),
         running=running, succeeded=succeeded, failed=failed,
@@ -73,16 +75,16 @@ def standing_of(tasks: Iterable[TaskState], minimum: int) -> Standing:
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     """Return the status after the session."""
     gang = outcome.state
-    standing = standing_of(gang.tasks, gang.declared.min_member)
-    word = _word(standing, is_admitted=is_admitted(gang))
-    document = {"phase": word, **counted(standing), **occupied_by(gang.tasks)}
-    return GroupStatus(PHASES[word], conditions(outcome), {gang.declared.key: document})
+    counts = member_counts(gang.tasks, gang.declared.min_member)
+    phase = _phase(counts, is_admitted=is_admitted(gang))
+    document = {"phase": phase, **counts_document(counts), **occupied_by(gang.tasks)}
+    return GroupStatus(PHASES[phase], conditions(outcome), {gang.declared.key: document})
 
 
-def _word(standing: Standing, *, is_admitted: bool) -> str:
-    if standing.end or standing.is_running:
-        return standing.end or "Running"
-    has_pods = standing.pods and standing.could_start >= standing.minimum
+def _phase(counts: MemberCounts, *, is_admitted: bool) -> str:
+    if counts.end or counts.is_running:
+        return counts.end or "Running"
+    has_pods = counts.pods and counts.could_start >= counts.minimum
     return "Scheduling" if has_pods and is_admitted else "Pending"
 
 
@@ -91,9 +93,9 @@ def is_admitted(gang: GangState) -> bool:
     return gang.phase not in ("", "Pending")
 
 
-def counted(standing: Standing) -> dict[str, int]:
+def counts_document(counts: MemberCounts) -> dict[str, int]:
     """Return the counts of a status."""
-    return {"running": standing.running, "succeeded": standing.succeeded, "failed": standing.failed}
+    return {"running": counts.running, "succeeded": counts.succeeded, "failed": counts.failed}
 
 
 def occupied_by(tasks: Sequence[TaskState]) -> dict[str, str]:
@@ -103,9 +105,9 @@ def occupied_by(tasks: Sequence[TaskState]) -> dict[str, str]:
 
 
 def conditions(outcome: Outcome) -> tuple[Condition, ...]:
-    """Return what is to be said about the gang; these groups have no conditions, so only answers show it."""
+    """Return the conditions of the model; these groups have no field for them, so only `phalanx schedule` shows them."""
     gang = outcome.state
-    if not outcome.is_guarded or not gang.tasks or gang.tally.total(COMPLETED) == len(gang.tasks):
+    if not outcome.is_guarded or not gang.tasks or is_finished(gang):
         return stale_condition(gang)
     if gang.is_ready and gang.roles_are_ready():
         return (Condition("Scheduled", "True", "GangIsWhole", f"{gang.tally.ready} members have a place"), *stale_condition(gang))
@@ -113,13 +115,13 @@ def conditions(outcome: Outcome) -> tuple[Condition, ...]:
 
 
 def group_message(gang: GangState) -> str:
-    """Say how far a gang came, and who stops it."""
+    """Say how much of a gang fits, and which pod does not."""
     blocked = None if gang.verdicts else first_blocked(gang.tasks)
     return how_far(gang) if blocked is None else f"{how_far(gang)}; {blocked.task.name}: {_text(blocked)}"
 
 
 def how_far(gang: GangState) -> str:
-    """Say what the session found for the gang as a whole."""
+    """Say how much of the gang fits, or why it was refused as a whole."""
     called = f"PodGroup {gang.gang.namespace}/{gang.gang.name}"
     verdict = next((verdict for verdict in gang.verdicts if verdict.message), None)
     if verdict is not None:
@@ -132,25 +134,27 @@ def _text(task: TaskState) -> str:
     """Say why a pod has no node, as kube-scheduler puts it."""
     if task.error is None:
         return task.refusal.message if task.refusal is not None else ""
-    text = task.error.text if isinstance(task.error, FitError) else task.error
-    return text.replace("nodes are unavailable", "nodes are available").rstrip(".")
+    error = task.error
+    if not isinstance(error, FitError):
+        return error
+    return f"{error.scope.prefix}0/{error.nodes} nodes are available: {error.reasons}".rstrip(".")
 
 
-def settled_phase(gang: GangState) -> str:
+def current_phase(gang: GangState) -> str:
     """Return the phase of a group that no session touches: it stays."""
     return gang.gang.phase
 
 
-def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
+def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:
     """Say what became of a pod that is not bound: its own obstacle, the room that it has or keeps, or what its group lacks."""
     status, node = (task.status, task.node) if task.attempt is None else (task.attempt, task.attempt_node)
     if status is Status.PIPELINED:
         room = "is kept for it" if task.is_kept else "is its own once others have left"
-        return PodCondition("Unschedulable", f"room on {names[node]} {room}; {group_message(task.gang)}", names[node])
+        return PodScheduledCondition("Unschedulable", f"room on {names[node]} {room}; {group_message(task.gang)}", names[node])
     if status is Status.ALLOCATED:
-        return PodCondition("Schedulable", f"there is room on {names[node]}; {group_message(task.gang)}")
+        return PodScheduledCondition("Schedulable", f"there is room on {names[node]}; {group_message(task.gang)}")
     own = _text(task)
-    return PodCondition("Unschedulable", f"{own}; {how_far(task.gang)}" if own else group_message(task.gang))
+    return PodScheduledCondition("Unschedulable", f"{own}; {how_far(task.gang)}" if own else group_message(task.gang))
 
 
 def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
@@ -165,7 +169,7 @@ def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrit
 
 
 def stale_stamp(gang: Gang, status: GroupStatus) -> Mapping[str, str | None]:
-    """Return the annotation that keeps since when a gang is stale, if it changes."""
+    """Return the annotation with the time since when a gang is stale, if it changes."""
     since = next((item.since for item in status.conditions if item.type == STALE), 0.0)
     text = moment_text(ceil(since)) if since else None
     return {} if gang.annotations.get(STALE_SINCE) == text else {STALE_SINCE: text}

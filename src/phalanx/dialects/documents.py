@@ -1,4 +1,4 @@
-"""Texts to documents: YAML or JSON, several in one text.
+"""Reads YAML or JSON texts, with several documents in one text.
 
 YAML is read so that it means what the same object means as JSON: a time stays text, and `1e3` is a number.
 """

@@ -1,4 +1,4 @@
-"""What an extender is asked and what it answers, in the JSON of Volcano's extender plugin.
+"""Requests to a scheduler extender and its answers, in the JSON of Volcano's extender plugin.
 
 Volcano sends its own structures; here are the fields of them that are about scheduling, under the same names. An extender that
 was written for Volcano finds tasks, nodes, jobs and queues where it looks for them.

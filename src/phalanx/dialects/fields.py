@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from phalanx.dialects import schema
+from phalanx.dialects.kinds.fields import PodGroupCondition
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import grace_of
 from phalanx.model.gang import Condition
@@ -27,10 +28,11 @@ def seconds(stamp: str | None, *, where: str = "timestamp") -> float:
     return moment
 
 
-def condition(read: schema.ConditionRead) -> Condition:
+def condition(read: schema.ConditionRead | PodGroupCondition) -> Condition:
     """Return a condition of a group."""
-    where = f"status.conditions[{read.type}].lastTransitionTime"
-    return Condition(read.type, read.status, read.reason or "", read.message or "", seconds(read.last_transition_time, where=where))
+    name, stamp = read.type or "", read.last_transition_time
+    since = seconds(stamp, where=f"status.conditions[{name}].lastTransitionTime")
+    return Condition(name, read.status or "", read.reason or "", read.message or "", since)
 
 
 def staleness_grace(annotations: Mapping[str, str]) -> float | None:

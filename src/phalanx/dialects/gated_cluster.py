@@ -1,14 +1,17 @@
-"""The cluster as it would be without our gates: pods that only they hold back are candidates, those of a plan are on its node.
+"""The cluster as it would be if our scheduling gates were lifted, for a session that plans gangs behind them.
 
-A session on it answers whether a whole gang would find room, and where. Pods that other gates hold back as well stay as they are.
-Nothing keeps room free between a plan and the scheduler behind it, so pods that wait for that scheduler without any gang come first
-here: it may place them at any moment.
+A pod that only our gate holds back is a candidate for a node; a pod of a plan that is being carried out is on the node of the plan.
+Pods that have other gates as well stay gated. A session on this cluster answers whether a whole gang would find room, and where.
+
+The scheduler that later binds the pods knows nothing of plans and keeps no room free for them. Pods without a gang that wait for it
+may therefore take the room at any moment. So that no plan counts on room that they will take, they come first here: each is a gang
+of its own with a priority above all others.
 """
 
 from dataclasses import replace
 
 from phalanx.dialects.cluster import Document, ObjectCluster
-from phalanx.dialects.gates import GATE, Plan, foreseen, gates_of, placed, plan_of, plans
+from phalanx.dialects.gates import GATE, GatePlan, foreseen, gates_of, placed, plan_of, plans
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import object_key
 from phalanx.model.status import Status
@@ -16,48 +19,50 @@ from phalanx.model.task import GangKey, TaskKey
 from phalanx.session.decision import Decisions
 
 FIRST = 2**31
-"""Above every priority that a class may have."""
+"""Priority above every one that a PriorityClass may have."""
 
 
 class GatedCluster(ObjectCluster):
-    """Reads objects as an ordinary cluster does, but looks behind our gate.
+    """Reads objects as every cluster does, but pods behind our gate as if it were lifted.
 
-    Of a plan that was begun all pods are on their nodes, lifted or not: whoever lifts gates finishes it, and nobody plans anew.
+    A plan has begun as soon as the gate of one of its pods is lifted. From then on all pods of the plan count as placed, because
+    the gates of the others will be lifted too: to plan them again could tear the gang apart.
     """
 
     def __init__(self) -> None:
-        """Begin with nobody held back."""
+        """Start without pods."""
         super().__init__()
         self.held: dict[TaskKey, Document] = {}
-        """Pods that only our gate holds back and that may be planned for."""
+        """Pods that only our gate holds back and whose plan has not begun."""
         self._plan_by_pod: dict[TaskKey, str] = {}
         self._lifted: dict[str, dict[TaskKey, Document]] = {}
-        """Pods that our gate let through, by the name of their plan; such a plan was begun."""
+        """Pods whose gate is lifted, by the name of their plan; such a plan has begun."""
         self._waiting: dict[str, dict[TaskKey, Document]] = {}
-        """Pods that carry a plan and are still held back, by its name."""
+        """Pods that carry a plan and are still gated, by its name."""
 
     def put(self, document: Document) -> bool:
-        """Enter an object; a pod as it will be."""
+        """Enter an object; a pod as it will be once its gate is lifted."""
         if document.get("kind") != "Pod":
             return super().put(document)
         key, plan = TaskKey(object_key(document)), plan_of(document)
+        # The pod may leave one plan and join another: both may begin or end by that.
         before = self._begun(self._plan_by_pod.get(key), None if plan is None else plan.id)
         self._forget(key)
         found = self._enter(key, document)
         if plan is not None:
             self._note(key, plan.id, document)
-        self._follow(before)
+        self._reenter(before)
         return found
 
     def remove(self, document: Document) -> bool:
-        """Take an object away."""
+        """Remove an object."""
         found = super().remove(document)
         if document.get("kind") == "Pod":
             key = TaskKey(object_key(document))
             before = self._begun(self._plan_by_pod.get(key))
             self._forget(key)
-            self._let_go_first(key)
-            self._follow(before)
+            self._put_ahead(key)
+            self._reenter(before)
         return found
 
     def _enter(self, key: TaskKey, document: Document) -> bool:
@@ -65,14 +70,15 @@ class GatedCluster(ObjectCluster):
         is_placed = is_held and plan is not None and plan.id in self._lifted
         self.held.pop(key, None)
         found = super().put(placed(document) if is_placed else foreseen(document))
-        self._let_go_first(key)
+        self._put_ahead(key)
         if is_held and not is_placed:
             self.held[key] = document
         return found
 
-    # --- plans that were begun ---------------------------------------------------------------------------------------
+    # --- plans that have begun ---------------------------------------------------------------------------------------
 
     def _begun(self, *names: str | None) -> dict[str, bool]:
+        """Return which of these plans have begun."""
         return {name: name in self._lifted for name in names if name is not None}
 
     def _note(self, key: TaskKey, name: str, document: Document) -> None:
@@ -89,8 +95,8 @@ class GatedCluster(ObjectCluster):
             if not pods:
                 pods_by_plan.pop(name, None)
 
-    def _follow(self, before: dict[str, bool]) -> None:
-        """Enter the other pods of a plan anew that was begun just now, or of which nothing that was lifted is left."""
+    def _reenter(self, before: dict[str, bool]) -> None:
+        """Enter the other pods of plans again that have just begun, or whose last lifted pod is gone."""
         for name, had_begun in before.items():
             if had_begun is not (name in self._lifted):
                 for key, document in self._waiting.get(name, {}).items():
@@ -98,8 +104,8 @@ class GatedCluster(ObjectCluster):
 
     # --- pods without a gang -----------------------------------------------------------------------------------------
 
-    def _let_go_first(self, key: TaskKey) -> None:
-        """Make a pod that waits without a gang one of its own, ahead of all others."""
+    def _put_ahead(self, key: TaskKey) -> None:
+        """Make a gang of a pod that waits without one, ahead of all others."""
         task, alone = self.state.task(key), GangKey(f"{key}@alone")
         self.state.drop_gang(alone)
         if task is None or task.gang is not None or task.is_gated or task.status is not Status.PENDING:
@@ -108,22 +114,22 @@ class GatedCluster(ObjectCluster):
         self.state.put_task(replace(task, gang=alone))
 
     def held_gangs(self) -> set[GangKey]:
-        """Return the gangs of which some pod is held back."""
+        """Return the gangs with a pod that only our gate holds back."""
         tasks = (self.state.task(key) for key in self.held)
         return {task.gang for task in tasks if task is not None and task.gang is not None}
 
-    def new_plans(self, decisions: Decisions, now: float) -> dict[TaskKey, Plan]:
-        """Return the plans to write after a session: one for each gang of which held pods found room, unless they carry it."""
+    def new_plans(self, decisions: Decisions, now: float) -> dict[TaskKey, GatePlan]:
+        """Return the plans to write after a session: for gated pods that found room, unless they carry the same fresh plan."""
         node_by_pod_by_gang: dict[str, dict[TaskKey, str]] = {}
         for key, node in decisions.binds.items():
             task = self.state.task(key) if key in self.held else None
             if task is not None:
                 node_by_pod_by_gang.setdefault(task.gang or key, {})[key] = node
-        found: dict[TaskKey, Plan] = {}
+        found: dict[TaskKey, GatePlan] = {}
         for node_by_pod in node_by_pod_by_gang.values():
             found |= {key: plan for key, plan in plans(node_by_pod, now).items() if not self._carries(key, plan, now)}
         return found
 
-    def _carries(self, key: TaskKey, plan: Plan, now: float) -> bool:
+    def _carries(self, key: TaskKey, plan: GatePlan, now: float) -> bool:
         old = plan_of(self.held[key])
         return old is not None and old.id == plan.id and old.is_fresh(now)

@@ -1,8 +1,9 @@
-"""Gangs held back by a scheduling gate, before any scheduler: who belongs together, and the plan that lets them go.
+"""Gangs behind our scheduling gate, for clusters in which another scheduler binds the pods.
 
-Pods carry the gate `phalanx.dev/gang`. Which gang they are in says their group object, of any dialect, or the label of the same
-name; then their annotations say how large it is. When all of a gang has room, a plan is written on each of its pods: which node,
-and how many pods the plan is for. Only a plan that all its pods carry counts, so that whoever finds it can go on with it.
+Pods carry the gate `phalanx.dev/gang`. They are in the gang of their group object, of any dialect, or of the label of the same
+name, where their annotations say how large it is. When a whole gang has room, a plan is written on each of its pods: the node, and
+how many pods the plan is for. A plan counts only when all of its pods carry it. So a controller that is restarted between two
+writes either finds a whole plan and carries it out, or finds a part of one and ignores it.
 """
 
 from collections.abc import Mapping
@@ -25,12 +26,12 @@ TIMEOUT, AFTERWARDS = "phalanx.dev/timeout", "phalanx.dev/on-timeout"
 WAIT, DELETE = "wait", "delete"
 PLAN = "phalanx.dev/plan"
 LASTS_SECONDS = 60.0
-"""A plan that nobody has begun to carry out is worth nothing after this time."""
+"""A plan that has not begun is ignored after this time: the room may be taken by then."""
 NODE_NAME, REQUIRED = "metadata.name", "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Where a pod goes, and with how many others."""
+class GatePlan(msgspec.Struct, frozen=True):
+    """The node of a pod, and how many pods are planned together."""
 
     id: str
     """The same for all pods of a plan, another one for another plan."""
@@ -39,7 +40,7 @@ class Plan(msgspec.Struct, frozen=True):
     made: str
 
     def is_fresh(self, now: float) -> bool:
-        """Tell whether the plan may still be begun."""
+        """Tell whether the plan may still begin."""
         return (moment_of(self.made) or 0.0) + LASTS_SECONDS >= now
 
 
@@ -47,7 +48,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def gang(task: Task) -> Gang | None:
-    """Return the gang that a pod describes; None if it leaves that to others."""
+    """Return the gang that a pod describes; None if it describes none."""
     minimum = minimum_of(task.annotations)
     timeout_of(task.annotations)
     if minimum is None:
@@ -60,7 +61,7 @@ def gang(task: Task) -> Gang | None:
 
 
 def minimum_of(annotations: Mapping[str, str]) -> int | None:
-    """Return how many pods start together; None when nobody says."""
+    """Return how many pods start together; None without the annotation."""
     text = annotations.get(MIN_MEMBER)
     if text is None:
         return None
@@ -88,19 +89,19 @@ def gates_of(pod: Document) -> list[str]:
     return [str(gate.get("name", "")) for gate in (pod.get("spec") or {}).get("schedulingGates") or ()]
 
 
-def plan_of(pod: Document) -> Plan | None:
-    """Return the plan of a pod; one that nobody can read counts as none."""
+def plan_of(pod: Document) -> GatePlan | None:
+    """Return the plan of a pod; one that cannot be read counts as none."""
     text = (pod["metadata"].get("annotations") or {}).get(PLAN)
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=Plan)
+        return msgspec.json.decode(text, type=GatePlan)
     except msgspec.DecodeError:
         return None
 
 
 def came_to_gate(pod: Document) -> bool:
-    """Tell whether our gate holds a pod back, or let it through."""
+    """Tell whether a pod has our gate, or had it until its plan was carried out."""
     return GATE in gates_of(pod) or plan_of(pod) is not None
 
 
@@ -124,15 +125,15 @@ def placed(pod: Document) -> Document:
     return {**pod, "spec": {**spec, "nodeName": plan.node}}
 
 
-def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, Plan]:
-    """Return the plan of each pod of a gang that goes together."""
+def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, GatePlan]:
+    """Return the plan of each pod of a gang."""
     lines = "\n".join(f"{key} {node}" for key, node in sorted(node_by_pod.items()))
     name = sha256(lines.encode()).hexdigest()[:12]
     made = moment_text(int(now))
-    return {key: Plan(name, len(node_by_pod), node, made) for key, node in node_by_pod.items()}
+    return {key: GatePlan(name, len(node_by_pod), node, made) for key, node in node_by_pod.items()}
 
 
-def written(plan: Plan, version: str = "") -> dict[str, Any]:
+def written(plan: GatePlan, version: str = "") -> dict[str, Any]:
     """Return the patch that puts a plan on a pod; with a version it is refused if the pod has changed since."""
     known = {"resourceVersion": version} if version else {}
     return {"metadata": {**known, "annotations": {PLAN: msgspec.json.encode(plan).decode()}}}
@@ -141,8 +142,8 @@ def written(plan: Plan, version: str = "") -> dict[str, Any]:
 # --- lifting -------------------------------------------------------------------------------------------------------------
 
 
-def lifted(pod: Document, plan: Plan) -> dict[str, Any]:
-    """Return the patch that pins a pod to the node of its plan and takes our gate away, both in one."""
+def lifted(pod: Document, plan: GatePlan) -> dict[str, Any]:
+    """Return the patch that pins a pod to the node of its plan and removes our gate, both at once."""
     others = [gate for gate in pod["spec"].get("schedulingGates") or () if gate.get("name") != GATE]
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
@@ -172,7 +173,7 @@ def as_made(pod: Document) -> Document:
 
 
 def _unpinned(affinity: Document, node: str) -> dict[str, Any]:
-    """Return what is left of an affinity without the pin; parts of which nothing is left go with it."""
+    """Return an affinity without the pin, and without the parts that are empty then."""
     nodes = dict(affinity.get("nodeAffinity") or {})
     required = nodes.pop(REQUIRED, None) or {}
     terms = [left for term in required.get("nodeSelectorTerms") or () if (left := _without_pin(term, node))]

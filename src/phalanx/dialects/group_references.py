@@ -1,6 +1,6 @@
 """How pods name their group, in every dialect: by an annotation, a label, or a field of their spec.
 
-A pod may carry the marks of several dialects; which of the groups it belongs to is decided in `groups.py`.
+A pod may refer to groups of several dialects; which of them it belongs to is decided in `groups.py`.
 """
 
 from collections.abc import Mapping
@@ -23,61 +23,63 @@ ANNOTATION, LABEL, SPEC = "annotation", "label", "spec"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A place where pods of a dialect name their group."""
+class ReferenceField:
+    """A field by which pods of a dialect refer to their group."""
 
     dialect: str
     place: str
     key: str = ""
     scheduler: str = ""
-    """Others use the key too: it counts on pods of this scheduler alone."""
+    """Others use the key too, so that it counts only on pods of this scheduler."""
 
 
-MARKS = (
-    Mark("volcano", ANNOTATION, GROUP),
-    Mark("kai", ANNOTATION, KAI_GROUP),
-    Mark("coscheduling", LABEL, COSCHEDULING_GROUP),
-    Mark("koordinator", LABEL, SIGS_GROUP),
-    Mark("koordinator", LABEL, SIGS_GROUP_NAME),
-    Mark("koordinator", ANNOTATION, KOORDINATOR_GANG),
-    Mark("native", SPEC),
-    Mark("gates", LABEL, GATES_GANG),
-    Mark("kueue", LABEL, KUEUE_GROUP),
-    Mark("kueue", ANNOTATION, KUEUE_GROUP),
-    Mark(YUNIKORN, LABEL, YUNIKORN_APP),
-    Mark(YUNIKORN, ANNOTATION, YUNIKORN_APP),
-    Mark(YUNIKORN, LABEL, OLD_YUNIKORN_APP, YUNIKORN),
-    Mark(YUNIKORN, LABEL, SPARK_APP, YUNIKORN),
+REFERENCE_FIELDS = (
+    ReferenceField("volcano", ANNOTATION, GROUP),
+    ReferenceField("kai", ANNOTATION, KAI_GROUP),
+    ReferenceField("coscheduling", LABEL, COSCHEDULING_GROUP),
+    ReferenceField("koordinator", LABEL, SIGS_GROUP),
+    ReferenceField("koordinator", LABEL, SIGS_GROUP_NAME),
+    ReferenceField("koordinator", ANNOTATION, KOORDINATOR_GANG),
+    ReferenceField("native", SPEC),
+    ReferenceField("gates", LABEL, GATES_GANG),
+    ReferenceField("kueue", LABEL, KUEUE_GROUP),
+    ReferenceField("kueue", ANNOTATION, KUEUE_GROUP),
+    ReferenceField(YUNIKORN, LABEL, YUNIKORN_APP),
+    ReferenceField(YUNIKORN, ANNOTATION, YUNIKORN_APP),
+    ReferenceField(YUNIKORN, LABEL, OLD_YUNIKORN_APP, YUNIKORN),
+    ReferenceField(YUNIKORN, LABEL, SPARK_APP, YUNIKORN),
 )
 """Of one dialect the first that a pod carries counts."""
-_LABELS, _ANNOTATIONS = (frozenset(mark.key for mark in MARKS if mark.place == place) for place in (LABEL, ANNOTATION))
+_LABELS, _ANNOTATIONS = (
+    frozenset(field.key for field in REFERENCE_FIELDS if field.place == place) for place in (LABEL, ANNOTATION)
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class GroupReference:
     """The group that a pod names in one dialect, as ``namespace/name``."""
 
     dialect: str
     group: str
 
 
-def links_of(meta: schema.Meta, spec: schema.PodSpec) -> tuple[Link, ...]:
+def references_of(meta: schema.Meta, spec: schema.PodSpec) -> tuple[GroupReference, ...]:
     """Return the groups that a pod names, at most one of each dialect."""
-    found: dict[str, Link] = {}
-    for mark in MARKS:
-        name = _name(mark, meta, spec)
-        if name and mark.dialect not in found:
-            found[mark.dialect] = Link(mark.dialect, f"{meta.namespace or 'default'}/{name}")
+    found: dict[str, GroupReference] = {}
+    for field in REFERENCE_FIELDS:
+        name = _name(field, meta, spec)
+        if name and field.dialect not in found:
+            found[field.dialect] = GroupReference(field.dialect, f"{meta.namespace or 'default'}/{name}")
     return tuple(found.values())
 
 
-def _name(mark: Mark, meta: schema.Meta, spec: schema.PodSpec) -> str | None:
-    if mark.scheduler and spec.scheduler_name != mark.scheduler:
+def _name(field: ReferenceField, meta: schema.Meta, spec: schema.PodSpec) -> str | None:
+    if field.scheduler and spec.scheduler_name != field.scheduler:
         return None
-    if mark.place == ANNOTATION:
-        return meta.annotations.get(mark.key) if meta.annotations else None
-    if mark.place == LABEL:
-        return meta.labels.get(mark.key) if meta.labels else None
+    if field.place == ANNOTATION:
+        return meta.annotations.get(field.key) if meta.annotations else None
+    if field.place == LABEL:
+        return meta.labels.get(field.key) if meta.labels else None
     return spec.scheduling_group.pod_group_name if spec.scheduling_group else None
 
 
@@ -86,15 +88,15 @@ def named_groups(pod: Mapping[str, Any]) -> dict[str, str]:
     places = {ANNOTATION: _texts(pod, "metadata", "annotations"), LABEL: _texts(pod, "metadata", "labels"), SPEC: {}}
     scheduler, own = _texts(pod, "spec").get("schedulerName"), _texts(pod, "spec", "schedulingGroup").get("podGroupName")
     found: dict[str, str] = {}
-    for mark in MARKS:
-        name = own if mark.place == SPEC else places[mark.place].get(mark.key)
-        if name and isinstance(name, str) and mark.scheduler in ("", scheduler):
-            found.setdefault(mark.dialect, name)
+    for field in REFERENCE_FIELDS:
+        name = own if field.place == SPEC else places[field.place].get(field.key)
+        if name and isinstance(name, str) and field.scheduler in ("", scheduler):
+            found.setdefault(field.dialect, name)
     return found
 
 
 def may_name_several(pod: Mapping[str, Any]) -> bool:
-    """Tell quickly whether a pod object carries two marks or more; only then it may name several groups."""
+    """Tell quickly whether a pod object has two reference fields or more; only then it may name several groups."""
     labels, annotations = _texts(pod, "metadata", "labels"), _texts(pod, "metadata", "annotations")
     carried = len(_LABELS & labels.keys()) + len(_ANNOTATIONS & annotations.keys())
     return carried + bool(_texts(pod, "spec").get("schedulingGroup")) > 1
@@ -116,25 +118,25 @@ def first_named(pod: Mapping[str, Any]) -> str:
     meta, spec = pod["metadata"], pod.get("spec") or {}
     places = {ANNOTATION: meta.get("annotations") or {}, LABEL: meta.get("labels") or {}}
     own = (spec.get("schedulingGroup") or {}).get("podGroupName")
-    counting = (mark for mark in MARKS if mark.scheduler in ("", spec.get("schedulerName")))
-    names = (own if mark.place == SPEC else places[mark.place].get(mark.key) for mark in counting)
+    counting = (field for field in REFERENCE_FIELDS if field.scheduler in ("", spec.get("schedulerName")))
+    names = (own if field.place == SPEC else places[field.place].get(field.key) for field in counting)
     return str(next(filter(None, names), ""))
 
 
-def relinked(pod: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+def with_group_name(pod: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     """Return a pod that names another group wherever it named one, or none at all."""
     meta, spec = dict(pod["metadata"]), dict(pod.get("spec") or {})
-    for mark in MARKS:
-        if mark.scheduler and spec.get("schedulerName") != mark.scheduler:
+    for field in REFERENCE_FIELDS:
+        if field.scheduler and spec.get("schedulerName") != field.scheduler:
             continue
-        if mark.place == SPEC:
+        if field.place == SPEC:
             if "schedulingGroup" in spec:
                 spec["schedulingGroup"] = {"podGroupName": name}
                 if name is None:
                     del spec["schedulingGroup"]
             continue
-        table = "annotations" if mark.place == ANNOTATION else "labels"
-        if mark.key in (meta.get(table) or {}):
-            others = {key: text for key, text in meta[table].items() if key != mark.key}
-            meta[table] = others if name is None else {**others, mark.key: name}
+        table = "annotations" if field.place == ANNOTATION else "labels"
+        if field.key in (meta.get(table) or {}):
+            others = {key: text for key, text in meta[table].items() if key != field.key}
+            meta[table] = others if name is None else {**others, field.key: name}
     return {**pod, "metadata": meta, "spec": spec}

@@ -1,4 +1,4 @@
-"""What a session means for PodGroups, pods and queues, in KAI's words: conditions with the sentence that says why, and sums.
+"""The status of KAI's PodGroups, pods and queues after a session: conditions with KAI's messages, and sums of resources.
 
 KAI writes the condition only while no pod of the group has a place. Its `reason` here is the code that KAI keeps in `reasons`.
 A group that lacks pods gets an event in KAI, not a condition; here it is the same condition with the reason `NotReady`.
@@ -7,17 +7,24 @@ A group that lacks pods gets an event in KAI, not a condition; here it is the sa
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, PodCondition, condition_document, stale_condition
+from phalanx.dialects.status import (
+    GroupStatus,
+    GroupWrite,
+    PodScheduledCondition,
+    condition_document,
+    is_finished,
+    stale_condition,
+)
 from phalanx.kai.accounts import Account, children_of
 from phalanx.kai.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
 from phalanx.model.gang import Condition, Gang, TopologyConstraint
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, GPU, MEMORY, MIG, PODS, quantity_text
-from phalanx.model.status import COMPLETED, READY, Status
+from phalanx.model.status import READY, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import FitError, Verdict
+from phalanx.state.verdict import FitError, Verdict, insufficient, lacked_resource
 
 UNSCHEDULABLE = "UnschedulableOnNodePool"
 NOT_READY, POD_ERRORS, NO_QUEUE = "NotReady", "PodSchedulingErrors", "QueueDoesNotExist"
@@ -26,9 +33,8 @@ UNKNOWN_POD, UNKNOWN_GROUP = "Unable to schedule pod", "Unable to schedule podgr
 
 GROUP = GROUP_BY_DIALECT["kai"]
 SEPARATOR = ". \n"
-INSUFFICIENT = "Insufficient "
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
-"""Refusals of a whole job that groups are told of; others explain why a search for victims came to nothing."""
+"""Refusals of a whole job that its condition shows; other verdicts are about searches for victims."""
 UNTOUCHED = ("BackedOff", "NoShard")
 """Refusals of jobs that no scheduler looks at: nobody writes a new condition on them."""
 _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
@@ -41,7 +47,7 @@ def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     return GroupStatus(phase_of(gang), (*((condition,) if condition is not None else ()), *stale_condition(gang)))
 
 
-def settled_phase(gang: GangState) -> str:
+def current_phase(gang: GangState) -> str:
     """Return the phase of a group that no session touches; the object has none of its own."""
     return phase_of(gang)
 
@@ -77,7 +83,7 @@ def queue_status(queues: Mapping[str, Queue], name: str, account: Account) -> di
 
 def phase_of(gang: GangState) -> str:
     """Return the phase: whether every leaf has its minimum, some pods hold a place without it, or none does."""
-    if gang.tasks and gang.tally.total(COMPLETED) == len(gang.tasks):
+    if is_finished(gang):
         return "Completed"
     if all(leaf.count(READY) >= leaf.minimum for leaf in pod_sets(gang)):
         return "Running"
@@ -188,14 +194,14 @@ def reasons_of(task: TaskState, error: FitError) -> dict[str, int]:
     counts = dict(error.counts)
     silent = error.nodes - sum(counts.values())
     if silent > 0 and task.task.shape.gpu_share is not None:
-        counts[INSUFFICIENT + GPU] = counts.get(INSUFFICIENT + GPU, 0) + silent
+        counts[insufficient(GPU)] = counts.get(insufficient(GPU), 0) + silent
     return counts
 
 
 def _reason(reason: str) -> str:
-    if not reason.startswith(INSUFFICIENT):
+    name = lacked_resource(reason)
+    if not name:
         return reason
-    name = reason.removeprefix(INSUFFICIENT)
     if name.startswith(MIG):
         return f"node(s) didn't have enough of mig profile: {name}"
     return "node(s) pod number exceeded" if name == PODS else f"node(s) didn't have enough resources: {_WORDS.get(name, name)}"
@@ -230,10 +236,11 @@ def _topology_error(gang: GangState, constraint: TopologyConstraint) -> str:
     )
 
 
-def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
-    """Say what became of a pod that is not bound: promised a node, or without one."""
+def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:
+    """Say what became of a pod that is not bound: it is pipelined to a node, or has none."""
     if task.status is Status.PIPELINED:
-        return PodCondition("Pipelined", f"Pod {task.task.key} is promised node {names[task.node]} once resources are released")
+        message = f"Pod {task.task.key} is promised node {names[task.node]} once resources are released"
+        return PodScheduledCondition("Pipelined", message)
     if isinstance(task.error, FitError):
-        return PodCondition("Unschedulable", task_error(task))
-    return PodCondition("Unschedulable", job_error(task.gang)[1])
+        return PodScheduledCondition("Unschedulable", task_error(task))
+    return PodScheduledCondition("Unschedulable", job_error(task.gang)[1])

@@ -1,7 +1,7 @@
 """Koordinator's gangs: a PodGroup ``scheduling.sigs.k8s.io/v1alpha1``, or annotations and labels of the pods alone.
 
-The same PodGroup and labels were Coscheduling's in its first years. Only pods with the label of a group wait for a PodGroup; where
-pods describe their gang themselves, the oldest one does it for all.
+Coscheduling used the same PodGroup and labels in its first versions. Only pods with the label of a group wait for a PodGroup; other
+pods describe their gang themselves, and the oldest one counts.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,8 @@ import msgspec
 from phalanx.dialects import coscheduling as api
 from phalanx.dialects.fields import integer, key_of, seconds, staleness_grace
 from phalanx.dialects.group_references import KOORDINATOR_GANG, SIGS_GROUP, SIGS_GROUP_NAME
+from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroupSpec, OlderPodGroup, OlderPodGroupStatus
+from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import seconds_of
 from phalanx.model.gang import Gang, Quorum
@@ -26,17 +28,17 @@ LONGEST_HOLD_SECONDS = 600.0
 """Of places that a gang keeps which says nothing of its waiting time."""
 
 
-def gang(read: api.PodGroupRead) -> Gang:
+def gang(read: OlderPodGroup) -> Gang:
     """Read a PodGroup; its minResources are for information only."""
-    meta, spec = read.metadata, read.spec or api.PodGroupSpecRead()
-    annotations, status = meta.annotations or {}, read.status or api.PodGroupStatusRead()
+    meta, spec = read.metadata, read.spec or blank(CoschedulingPodGroupSpec)
+    annotations, status = meta.annotations or {}, read.status or blank(OlderPodGroupStatus)
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=api.min_member(spec),
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),
         conditions=api.conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations),
         annotations=annotations, dialect=DIALECT, follows_pods=True, quorum=_quorum(annotations),
         schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), keeps_places=_keeps_places(annotations),
-        bundle=_bundle(annotations, key_of(meta)), reported={"": api.counts(status)},
+        gang_group=_gang_group(annotations, key_of(meta)), reported={"": api.counts(status)},
     )  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def gang_of_pod(task: Task) -> Gang | None:
         dialect=DIALECT, created=task.created, annotations=annotations,
         staleness_grace_seconds=staleness_grace(annotations), quorum=_quorum(annotations),
         schedule_timeout_seconds=_timeout(annotations, None), keeps_places=_keeps_places(annotations),
-        bundle=_bundle(annotations, task.group),
+        gang_group=_gang_group(annotations, task.group),
     )  # fmt: skip
 
 
@@ -91,12 +93,12 @@ def _keeps_places(annotations: Mapping[str, str]) -> bool:
 
 
 def _quorum(annotations: Mapping[str, str]) -> Quorum:
-    """Return which members count; an unknown word means the default, as Koordinator has it."""
+    """Return which members count towards the minimum; an unknown policy means once-satisfied, as in Koordinator."""
     text = next((annotations[key] for key in MATCH_POLICIES if key in annotations), "")
     return next((policy for policy in Quorum if policy.value == text), Quorum.ONCE)
 
 
-def _bundle(annotations: Mapping[str, str], own: str) -> tuple[str, ...]:
+def _gang_group(annotations: Mapping[str, str], own: str) -> tuple[str, ...]:
     """Return the gangs that start together with this one, in the order of their keys; empty without any."""
     text = annotations.get(GROUPS)
     if not text:

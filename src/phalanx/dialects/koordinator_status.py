@@ -1,28 +1,28 @@
-"""What a session means for Koordinator's PodGroups and their pods; each group of a bundle has a status of its own.
+"""The status of Koordinator's PodGroups and their pods after a session; each PodGroup of a gang group has a status of its own.
 
-PreScheduling means that a group has its pods and others of its bundle do not; Scheduled, that enough of them are bound.
+PreScheduling means that a PodGroup has its pods and others of its gang group do not; Scheduled, that enough of them are bound.
 """
 
 from phalanx.dialects.coscheduling import PHASES
 from phalanx.dialects.coscheduling_status import (
-    Standing,
+    MemberCounts,
     conditions,
-    counted,
+    counts_document,
+    current_phase,
     is_admitted,
+    member_counts,
     occupied_by,
     pod_condition,
-    settled_phase,
-    standing_of,
     writes,
 )
 from phalanx.dialects.gang_groups import LEAST_FIRST
-from phalanx.dialects.volcano_status import GroupStatus
+from phalanx.dialects.status import GroupStatus
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import Document
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 
-__all__ = ["group_status", "pod_condition", "settled_phase", "writes"]
+__all__ = ["current_phase", "group_status", "pod_condition", "writes"]
 
 
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
@@ -36,8 +36,8 @@ def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
 
 def _document(gang: GangState, piece: Gang) -> Document:
     tasks = members_of(gang, piece)
-    standing = standing_of(tasks, piece.min_member)
-    return {"phase": _word(gang, standing), "scheduled": standing.bound, **counted(standing), **occupied_by(tasks)}
+    counts = member_counts(tasks, piece.min_member)
+    return {"phase": _phase(gang, counts), "scheduled": counts.bound, **counts_document(counts), **occupied_by(tasks)}
 
 
 def members_of(gang: GangState, piece: Gang) -> list[TaskState]:
@@ -45,18 +45,21 @@ def members_of(gang: GangState, piece: Gang) -> list[TaskState]:
     return [task for task in gang.tasks if not gang.declared.pieces or task.task.role == piece.key]
 
 
-def _word(gang: GangState, standing: Standing) -> str:
-    if standing.end or standing.is_running:
-        return standing.end or "Running"
-    if standing.bound >= max(standing.minimum, 1):
+def _phase(gang: GangState, counts: MemberCounts) -> str:
+    if counts.end or counts.is_running:
+        return counts.end or "Running"
+    if counts.bound >= max(counts.minimum, 1):
         return "Scheduled"
-    if _goes_on(gang) and standing.bound:
-        return "Running" if standing.at_work else "Scheduled"
-    if not standing.pods or standing.could_start < standing.minimum:
+    if _goes_on(gang) and counts.bound:
+        return "Running" if counts.at_work else "Scheduled"
+    if not counts.pods or counts.could_start < counts.minimum:
         return "Pending"
     return "Scheduling" if gang.roles_are_valid() and is_admitted(gang) else "PreScheduling"
 
 
 def _goes_on(gang: GangState) -> bool:
-    """Tell whether the gang was whole once, and members now start one by one."""
+    """Tell whether the gang was whole once, so that members now start one by one (match policy once-satisfied).
+
+    The session then works with a smaller minimum than the PodGroup declares.
+    """
     return gang.gang.min_member < gang.declared.min_member

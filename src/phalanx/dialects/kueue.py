@@ -31,7 +31,7 @@ def gang(task: Task) -> Gang:
 
 
 def total_count(annotations: Mapping[str, str]) -> int:
-    """Return how many pods the group has, as one of them says."""
+    """Return how many pods the group has, by the annotation of one of them."""
     text = annotations.get(TOTAL_COUNT)
     if text is None:
         raise SnapshotError(f"{WHERE}: missing; write on every pod of the group how many they are, such as '4'")
@@ -42,7 +42,7 @@ def total_count(annotations: Mapping[str, str]) -> int:
 
 
 def is_fast(annotations: Mapping[str, str]) -> bool:
-    """Tell whether the group does not wait for all of its pods to be there: each starts when it comes."""
+    """Tell whether the group has fast admission: it does not wait until all of its pods exist."""
     return annotations.get(FAST_ADMISSION) == "true"
 
 

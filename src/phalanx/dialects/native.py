@@ -22,19 +22,19 @@ SINGLE, WHOLE = ("Pod", "single"), ("PodGroup", "all")
 
 
 class GangPolicyRead(Read):
-    """All or nothing, from so many pods on."""
+    """The gang policy: so many pods start together."""
 
     min_count: Int32 | None = None
 
 
-class PolicyRead(Read):
-    """One of both."""
+class NativePolicyRead(Read):
+    """Either of the two policies."""
 
     basic: dict[str, Any] | None = None  # Any: it has no fields
     gang: GangPolicyRead | None = None
 
 
-class TopologyRead(Read):
+class NativeTopologyRead(Read):
     """A node label of which the members share a value."""
 
     key: str = ""
@@ -43,43 +43,43 @@ class TopologyRead(Read):
 class ConstraintsRead(Read):
     """Where the members have to be."""
 
-    topology: list[TopologyRead] | None = None
+    topology: list[NativeTopologyRead] | None = None
 
 
-class SpecRead(Read):
+class NativePodGroupSpecRead(Read):
     """What a group asks for."""
 
-    scheduling_policy: PolicyRead | None = None
+    scheduling_policy: NativePolicyRead | None = None
     scheduling_constraints: ConstraintsRead | None = None
     disruption_mode: str | dict[str, Any] | None = None  # Any: an object of 1.37 without fields
     priority_class_name: str | None = None
     priority: Int32 | None = None
 
 
-class StatusRead(Read):
+class NativePodGroupStatusRead(Read):
     """What was written on a group."""
 
     conditions: list[ConditionRead] | None = None
 
 
-class PodGroupRead(Read):
+class NativePodGroupRead(Read):
     """A PodGroup."""
 
     metadata: Meta
     api_version: str = ""
-    spec: SpecRead | None = None
-    status: StatusRead | None = None
+    spec: NativePodGroupSpecRead | None = None
+    status: NativePodGroupStatusRead | None = None
 
 
-def gang(read: PodGroupRead) -> Gang:
+def gang(read: NativePodGroupRead) -> Gang:
     """Read a PodGroup."""
-    meta, spec, version = read.metadata, read.spec or SpecRead(), _version(read)
+    meta, spec, version = read.metadata, read.spec or NativePodGroupSpecRead(), _version(read)
     annotations, conditions = meta.annotations or {}, _conditions(read, version)
     has_started = any((item.type, item.status) == ("Scheduled", "True") for item in conditions)
     priority = _own_priority(spec)
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), queue=annotations.get(QUEUE) or "default", dialect="native",
-        min_member=_minimum(spec.scheduling_policy or PolicyRead()), topology=_topology(spec.scheduling_constraints),
+        min_member=_minimum(spec.scheduling_policy or NativePolicyRead()), topology=_topology(spec.scheduling_constraints),
         priority_class=spec.priority_class_name or "", own_priority=priority,
         follows_pods=priority is None and not spec.priority_class_name,
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), conditions=conditions,
@@ -88,7 +88,7 @@ def gang(read: PodGroupRead) -> Gang:
     )  # fmt: skip
 
 
-def _version(read: PodGroupRead) -> str:
+def _version(read: NativePodGroupRead) -> str:
     version = read.api_version.rpartition("/")[2]
     if version not in SCHEDULED:
         known = " or ".join(f"scheduling.k8s.io/{name}" for name in SCHEDULED)
@@ -96,7 +96,7 @@ def _version(read: PodGroupRead) -> str:
     return version
 
 
-def _minimum(policy: PolicyRead) -> int:
+def _minimum(policy: NativePolicyRead) -> int:
     """Return how many members start together; pods of a basic group start one by one."""
     if (policy.basic is None) == (policy.gang is None):
         what = "no policy" if policy.basic is None else "two policies"
@@ -123,17 +123,17 @@ def _topology(read: ConstraintsRead | None) -> TopologyConstraint | None:
 
 
 def _goes_whole(mode: str | dict[str, Any] | None) -> bool:  # Any: as above
-    words = (mode,) if isinstance(mode, str) else tuple(mode or ())
-    if not words:
+    modes = (mode,) if isinstance(mode, str) else tuple(mode or ())
+    if not modes:
         return False
-    if len(words) > 1 or words[0] not in (*SINGLE, *WHOLE):
-        found = " and ".join(map(repr, words))
+    if len(modes) > 1 or modes[0] not in (*SINGLE, *WHOLE):
+        found = " and ".join(map(repr, modes))
         right = "'Pod' or 'PodGroup' in v1alpha2, 'single: {}' or 'all: {}' in v1beta1"
         raise SnapshotError(f"spec.disruptionMode: {found} is unknown; write {right}")
-    return words[0] in WHOLE
+    return modes[0] in WHOLE
 
 
-def _own_priority(spec: SpecRead) -> int | None:
+def _own_priority(spec: NativePodGroupSpecRead) -> int | None:
     """Return the number that admission resolved; a 0 without a class only says that nobody named one."""
     if spec.priority is None or (not spec.priority and not spec.priority_class_name):
         return None
@@ -142,9 +142,9 @@ def _own_priority(spec: SpecRead) -> int | None:
     return spec.priority
 
 
-def _conditions(read: PodGroupRead, version: str) -> tuple[Condition, ...]:
-    """Read conditions into our words: whether it is scheduled is one condition there and two here."""
-    found = map(condition, (read.status or StatusRead()).conditions or ())
+def _conditions(read: NativePodGroupRead, version: str) -> tuple[Condition, ...]:
+    """Read conditions: Kubernetes has one that is True or False once scheduled, the model has Scheduled and Unschedulable."""
+    found = map(condition, (read.status or NativePodGroupStatusRead()).conditions or ())
     return tuple(_inside(item) if item.type == SCHEDULED[version] else item for item in found)
 
 

@@ -1,18 +1,25 @@
-"""What a session means for a PodGroup in Kubernetes' own words: one condition, True for good once the gang is bound.
+"""The status of Kubernetes' own PodGroups after a session: one condition, which stays True once the gang is bound.
 
 kube-scheduler 1.36 writes it before the first bind, and leaves it True if the binds fail. Here it is written when enough members
-have a node. It never becomes False again: 1.37 calls it PodGroupInitiallyScheduled and says so. That a gang waits once more, its
-pods say; that it runs below its minimum, the condition Stale says.
+have a node. It never becomes False again: 1.37 calls it PodGroupInitiallyScheduled and says so. A gang that waits again
+shows it on its pods, and one that runs below its minimum by the condition Stale.
 """
 
 from math import ceil
 
 from phalanx.dialects import volcano_status
 from phalanx.dialects.native import SCHEDULED
-from phalanx.dialects.volcano_status import GroupStatus, GroupWrite, PodCondition, condition_document, stale_condition
+from phalanx.dialects.status import (
+    GroupStatus,
+    GroupWrite,
+    PodScheduledCondition,
+    condition_document,
+    is_finished,
+    stale_condition,
+)
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT
-from phalanx.model.status import COMPLETED, Status
+from phalanx.model.status import Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 
@@ -22,13 +29,13 @@ DONE, NOT_YET = "Scheduled", "Unschedulable"
 
 
 def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
-    """Return the status after the session; why the gang waits is left to whoever has the sentence."""
+    """Return the status after the session; the message of why the gang waits is left empty for `explain` to fill in."""
     gang = outcome.state
     fresh = _condition(outcome)
     new = (*([fresh] if fresh else ()), *stale_condition(gang))
     replaced = {STALE, *([DONE, NOT_YET] if fresh else ())}
     kept = [old for old in gang.gang.conditions if old.type not in replaced]
-    return GroupStatus(settled_phase(gang), (*kept, *new))
+    return GroupStatus(current_phase(gang), (*kept, *new))
 
 
 def _condition(outcome: Outcome) -> Condition | None:
@@ -52,23 +59,23 @@ def _is_starting(gang: GangState) -> bool:
     return gang.is_ready and any(task.status is Status.BINDING for task in gang.tasks)
 
 
-def settled_phase(gang: GangState) -> str:
-    """Return the phase, which the object has no place for."""
-    if gang.tasks and gang.tally.total(COMPLETED) == len(gang.tasks):
+def current_phase(gang: GangState) -> str:
+    """Return the phase; the object has no field for it."""
+    if is_finished(gang):
         return "Completed"
     if gang.tally.ready and gang.is_ready:
         return "Running"
     return "Unknown" if gang.tally.counts[Status.RUNNING] else "Pending"
 
 
-def pod_condition(task: TaskState, names: list[str]) -> PodCondition:
-    """Say what became of a pod that is not bound; there is only one reason for it."""
+def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:
+    """Return the condition of a pod that is not bound; Kubernetes knows only one reason."""
     found = volcano_status.pod_condition(task, names)
-    return PodCondition(NOT_YET, found.message, found.nominated_node)
+    return PodScheduledCondition(NOT_YET, found.message, found.nominated_node)
 
 
 def writes(gang: Gang, status: GroupStatus, outcome: Outcome) -> tuple[GroupWrite, ...]:
-    """Return the conditions in the words of the object's version."""
+    """Return the conditions as the version of the object names them."""
     conditions = [condition_document(_outside(item, gang.version)) for item in status.conditions]
     return (GroupWrite(GROUP, gang.namespace, gang.name, {"conditions": conditions}),)
 

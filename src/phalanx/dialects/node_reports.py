@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from phalanx.dialects import schema
 from phalanx.dialects.fields import integer, seconds
+from phalanx.dialects.kinds.reader import blank
+from phalanx.dialects.kinds.volcano import CpuInfo, Numatopology, NumatopologySpec, ResourceInfo
 from phalanx.errors import SnapshotError
 from phalanx.model.node import NodeUsage
 from phalanx.model.numa import NumaTopology
@@ -15,40 +17,17 @@ Measurement = tuple[Resources, float]
 """What was in use, and when."""
 
 
-class CpuPlace(schema.Read):
-    numa: schema.Int32 = 0
-    socket: schema.Int32 = 0
-    core: schema.Int32 = 0
-
-
-class NumaResource(schema.Read):
-    allocatable: str | None = None
-    capacity: schema.Int32 | None = None
-
-
-class NumaSpec(schema.Read):
-    policies: schema.Strings = None
-    res_reserved: schema.Quantities = None
-    numares: dict[str, NumaResource] | None = None
-    cpu_detail: dict[str, CpuPlace] | None = None
-
-
-class NumaRead(schema.Read):
-    metadata: schema.Meta
-    spec: NumaSpec | None = None
-
-
 class NodeMetrics(schema.Read):
     metadata: schema.Meta
     timestamp: str | None = None
     usage: schema.Quantities = None
 
 
-def numa_topology(read: NumaRead) -> NumaTopology:
+def numa_topology(read: Numatopology) -> NumaTopology:
     """Read a Numatopology; it has the name of its node."""
-    spec = read.spec or NumaSpec()
+    spec = read.spec or blank(NumatopologySpec)
     policies, places = spec.policies or {}, {_cpu(text): place for text, place in (spec.cpu_detail or {}).items()}
-    numas = sorted({place.numa for place in places.values()})
+    numas = sorted({place.numa or 0 for place in places.values()})
     free = _free(spec, places)
     return NumaTopology(
         read.metadata.name, policies.get("CPUManagerPolicy") or "none", policies.get("TopologyManagerPolicy") or "none",
@@ -56,15 +35,15 @@ def numa_topology(read: NumaRead) -> NumaTopology:
     )  # fmt: skip
 
 
-def _count(cpus: Iterable[int], places: dict[int, CpuPlace], numas: list[int]) -> tuple[int, ...]:
-    found = [places[cpu].numa for cpu in cpus]
+def _count(cpus: Iterable[int], places: dict[int, CpuInfo], numas: list[int]) -> tuple[int, ...]:
+    found = [places[cpu].numa or 0 for cpu in cpus]
     return tuple(found.count(numa) for numa in numas)
 
 
-def _free(spec: NumaSpec, places: dict[int, CpuPlace]) -> list[int]:
+def _free(spec: NumatopologySpec, places: dict[int, CpuInfo]) -> list[int]:
     """Return the CPUs that can be handed out: the kubelet keeps the first cores for itself."""
-    resource = (spec.numares or {}).get(CPU) or NumaResource()
-    in_order = sorted(places, key=lambda cpu: (places[cpu].socket, places[cpu].core, cpu))
+    resource = (spec.numares or {}).get(CPU) or blank(ResourceInfo)
+    in_order = sorted(places, key=lambda cpu: (places[cpu].socket or 0, places[cpu].core or 0, cpu))
     kept = -(-amount_of(CPU, (spec.res_reserved or {}).get(CPU, 0)) // 1000)
     listed = set(_cpu_set(resource.allocatable or ""))
     return [cpu for cpu in in_order[max(kept, 0) :] if cpu in listed]

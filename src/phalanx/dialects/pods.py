@@ -1,4 +1,4 @@
-"""Pods to tasks: what they ask for, where they may go, what state they are in."""
+"""Reads pods into tasks: requests, constraints on nodes, status."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ import msgspec
 from phalanx.dialects import schema
 from phalanx.dialects.bind_requests import failed_binds
 from phalanx.dialects.fields import integer, key_of, label_selector, node_term, node_terms, seconds
-from phalanx.dialects.group_references import links_of
+from phalanx.dialects.group_references import references_of
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.quantity import LARGEST
@@ -54,15 +54,15 @@ PLACEMENT = (
 )
 """How annotations that placement reads begin."""
 LASTING = ("uid", "creationTimestamp", "labels", "ownerReferences")
-"""What of the metadata of a pod is read besides its name, its annotations and its end."""
+"""Metadata of a pod that is read, besides its name, its annotations and its deletion."""
 DEFAULT_CPU_MILLI, DEFAULT_MEMORY_BYTES = 100, 200 * 1024 * 1024
 
 VolumeSlots = Callable[[str, tuple[str, ...]], Resources]
 """Given a namespace and volume claims: the volume slots a pod takes on its node."""
 
 
-class Home(NamedTuple):
-    """Where a pod belongs: the gang, the dialect and the group that it names, and the role that it has by that, if any."""
+class GangMembership(NamedTuple):
+    """The gang of a pod, the dialect and the group by which it is in it, and its role in a gang group, if it has one."""
 
     gang: GangKey | None = None
     dialect: str = ""
@@ -70,23 +70,23 @@ class Home(NamedTuple):
     role: str = ""
 
 
-def first_home(pod: schema.Pod) -> Home:
+def first_membership(pod: schema.Pod) -> GangMembership:
     """Return the first group that a pod names, whatever groups there are."""
-    links = links_of(pod.metadata, pod.spec)
-    return Home(GangKey(links[0].group), links[0].dialect, links[0].group) if links else Home()
+    group = next(iter(references_of(pod.metadata, pod.spec)), None)
+    return GangMembership() if group is None else GangMembership(GangKey(group.group), group.dialect, group.group)
 
 
 def own_role(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """Return the role that a pod says itself, in the words of Volcano or YuniKorn."""
+    """Return the role that a pod says itself, as Volcano or YuniKorn write it."""
     return annotations.get(ROLE) or labels.get(ROLE) or annotations.get(TASK_GROUP) or ""
 
 
 class PodReader:
-    """Reads pods; equal shapes become one object."""
+    """Reads pods; pods that placement cannot tell apart share one Shape object."""
 
-    def __init__(self, volume_slots: VolumeSlots, home: Callable[[schema.Pod], Home] = first_home) -> None:
-        """Start with no shapes; `home` finds the gang of a pod."""
-        self._volume_slots, self._home = volume_slots, home
+    def __init__(self, volume_slots: VolumeSlots, membership: Callable[[schema.Pod], GangMembership] = first_membership) -> None:
+        """Start with no shapes; `membership` finds the gang of a pod."""
+        self._volume_slots, self._membership = volume_slots, membership
         self._shapes: dict[bytes, Shape] = {}
 
     def read(self, document: Mapping[str, object]) -> Task:
@@ -94,12 +94,12 @@ class PodReader:
         pod = msgspec.convert(document, schema.Pod)
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
         annotations, labels = meta.annotations or {}, meta.labels or {}
-        home = self._home(pod)
+        member = self._membership(pod)
         shape = self._shape(document, meta, status)
         devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,
-            gang=home.gang, dialect=home.dialect, group=home.group, role=home.role or own_role(annotations, labels),
+            gang=member.gang, dialect=member.dialect, group=member.group, role=member.role or own_role(annotations, labels),
             priority=_priority(spec, annotations), rank=spec.priority or 0,
             status=_status(status.phase, is_leaving=bool(meta.deletion_timestamp), has_node=bool(spec.node_name)),
             node=spec.node_name or "",
@@ -118,7 +118,7 @@ class PodReader:
         )  # fmt: skip
 
     def read_on(self, task: Task, document: Mapping[str, Any]) -> Task:
-        """Return the task of a pod that `is_same_but_for_trace`, as it is now."""
+        """Return the task of a pod that `differs_only_in_progress` from the one that was read before."""
         meta = msgspec.convert(document["metadata"], schema.Leaving)
         status = msgspec.convert(document.get("status") or {}, schema.PodStatus)
         node = document["spec"].get("nodeName") or ""
@@ -135,8 +135,8 @@ class PodReader:
         slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
         devices = _resource_claims(spec, status)
         labels, annotations = sorted((meta.labels or {}).items()), sorted(_placement_annotations(meta).items())
-        marks = (_is_revocable(meta), _gpu_share(meta))
-        key = msgspec.json.encode((meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, annotations, marks))
+        flags = (_is_revocable(meta), _gpu_share(meta))
+        key = msgspec.json.encode((meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, annotations, flags))
         if key not in self._shapes:
             self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
         return self._shapes[key]
@@ -152,8 +152,8 @@ def _priority(spec: schema.PodSpec, annotations: Mapping[str, str]) -> int:
     return 1 if spec.priority is None else spec.priority
 
 
-def is_same_but_for_trace(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Tell whether a pod differs in nothing but where it is, what its gang needed then, how far it got and whether it leaves."""
+def differs_only_in_progress(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Tell whether only node, status and deletion of a pod have changed, and the minima that it was bound with."""
     old, new = before["metadata"], after["metadata"]
     if before is after or any(old.get(name) != new.get(name) for name in LASTING):
         return False
@@ -187,7 +187,7 @@ def _finished(status: schema.PodStatus) -> float:
 
 
 def _leaving_since(meta: schema.Leaving) -> float:
-    """Return when the deletion was asked for: the stamp itself says when the time to leave is up."""
+    """Return when the deletion was requested: the timestamp says when its grace period ends."""
     end = seconds(meta.deletion_timestamp, where="metadata.deletionTimestamp")
     return max(end - (meta.deletion_grace_period_seconds or 0), 0.0)
 
@@ -320,7 +320,7 @@ def _spec_of(document: Mapping[str, object]) -> schema.ShapeSpec:
 def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bool = True) -> Resources:
     """Return what a pod asks for: containers and sidecars together, or the peak while it starts, whichever is more.
 
-    `fills_in` counts containers that name no cpu or memory as if they asked for a little.
+    `fills_in` gives containers without a request of cpu or memory a small default.
     """
     running: Resources = {}
     total: Resources = {}
@@ -340,7 +340,7 @@ def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bo
 
 
 def with_implied_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of a pod as the API server completes it: what is limited and not asked for is asked for."""
+    """Return the spec of a pod as the API server completes it: a limit without a request is the request too."""
     groups = [group for group in ("containers", "initContainers") if spec.get(group)]
     return {**spec, **{group: [_with_implied_requests(item) for item in spec[group]] for group in groups}}
 

@@ -1,9 +1,10 @@
 """YuniKorn's applications: pods alone make the gang, and its originator says which task groups it has.
 
 An application with task groups is a gang with a minimum for each of them; one without is no gang, and its pods start one by
-one. The originator is the oldest pod that describes task groups. Pods that only an originator at work can make are stood for by
-placeholders (`controllers/placeholders.py`): members like all others, so that the whole gang is placed at once, and until then it
-holds nothing. An application that started with placeholders is no gang any more.
+one. The originator is the oldest pod that describes task groups. The originator often creates the other pods itself
+once it runs, so the gang could never be whole before it starts. Placeholders (`controllers/placeholders.py`) stand for those pods:
+they are members like all others, and the whole gang is placed at once. An application that has started with placeholders is no gang
+any more.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ Part = dict[str, Any]  # Any: a part of a pod that is handed on as it stands
 
 
 class TaskGroupRead(Read):
-    """A task group: how many pods the gang needs of it, and what such a pod is like before it is there."""
+    """A task group: how many pods the gang needs of it, and how a placeholder for such a pod looks."""
 
     name: str = ""
     min_member: int = 0
@@ -53,8 +54,8 @@ class TaskGroupRead(Read):
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
-    """How long an application may wait to be whole, and what becomes of it then."""
+class ReservationPolicy:
+    """How long an application may wait for all of its pods, and whether it fails then."""
 
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     is_hard: bool = False
@@ -109,13 +110,13 @@ def _decoded(text: str) -> list[TaskGroupRead]:
         raise SnapshotError(f"{WHERE}: not JSON ({problem}); write a list such as {example}") from problem
 
 
-def reservation(annotations: Mapping[str, str]) -> Reservation:
-    """Return the policy of an application; what cannot be read is what YuniKorn takes where nothing is said."""
+def reservation(annotations: Mapping[str, str]) -> ReservationPolicy:
+    """Return the policy of an application; parameters that cannot be read have YuniKorn's defaults."""
     pairs = [part.partition("=") for part in annotations.get(POLICY, "").split()]
     settings = {key: value for key, _, value in pairs}
     text = settings.get("placeholderTimeoutInSeconds", "")
     seconds = float(text) if text.isdecimal() else 0.0
-    return Reservation(seconds or DEFAULT_TIMEOUT_SECONDS, settings.get("gangSchedulingStyle") == HARD)
+    return ReservationPolicy(seconds or DEFAULT_TIMEOUT_SECONDS, settings.get("gangSchedulingStyle") == HARD)
 
 
 def _queue(task: Task) -> str:
@@ -133,7 +134,7 @@ def _degraded(annotations: Mapping[str, str]) -> tuple[Condition, ...]:
     return (Condition(GANG_DEGRADED, "True", TIMED_OUT, message, moment_of(since) or 0.0),)
 
 
-def degraded_text(policy: Reservation) -> str:
+def degraded_text(policy: ReservationPolicy) -> str:
     """Say what became of an application that gave up being a gang."""
     return (
         f"there was no room for the whole application within {policy.timeout_seconds:g} s; its style is Soft, so its pods now "

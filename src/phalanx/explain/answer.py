@@ -5,11 +5,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from phalanx.dialects.bind_requests import failed_binds_document
-from phalanx.dialects.status_writers import words_of
-from phalanx.dialects.volcano_status import GroupStatus, condition_document
+from phalanx.dialects.status import GroupStatus, condition_document
+from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer_kai import with_kai
-from phalanx.explain.missing_group import missing_groups
-from phalanx.explain.why import why
+from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.status import Status
 from phalanx.model.task import Task
@@ -27,7 +26,7 @@ def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
 
 
 def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return what several schedulers decided as one answer; figures of a queue stand under ``shard/queue``."""
+    """Return what several schedulers decided as one answer; figures of a queue are under ``shard/queue``."""
     decisions = together(parts)
     tasks, groups = zip(*map(_members, parts), strict=True)
     missing = {key: {"phase": "Pending", "conditions": [], "why": text} for key, text in missing_groups(parts[0].snapshot).items()}
@@ -42,7 +41,7 @@ def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
             name: {kind: dict(amounts) for kind, amounts in figures.items()} for name, figures in sorted(decisions.queues.items())
         },
     }
-    return with_kai(found, parts) if decisions.family == "kai" else found
+    return with_kai(found, parts) if decisions.binds_by_request else found
 
 
 def _members(part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -57,12 +56,12 @@ def _members(part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
     for key, gang in snapshot.gangs.items():
         if key not in touched:
             tasks.update({task.key: _task(task, task.status, task.node) for task in snapshot.members_of(key).values()})
-            groups[key] = {"phase": _settled_phase(snapshot, gang), "conditions": _conditions(gang.conditions), "why": ""}
+            groups[key] = {"phase": _current_phase(snapshot, gang), "conditions": _conditions(gang.conditions), "why": ""}
     return tasks, groups
 
 
 def with_refused(found: dict[str, Any], refused: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Add the objects that could not be understood, each with the reason; a PodGroup among them waits and says so."""
+    """Add the objects that could not be read, each with the reason; a PodGroup among them is shown as waiting."""
     if not refused:
         return found
     groups = {name.removeprefix("PodGroup "): _refused(text) for name, text in refused if name.startswith("PodGroup ")}
@@ -106,7 +105,7 @@ def _touched_task(state: TaskState, names: list[str]) -> dict[str, Any]:
     if state.gpu_groups:
         entry["gpuGroups"] = [name for name, _ in state.gpu_groups]
     if state.status in WAITING and not state.task.is_gated and state.gang.gang.marks_pods:
-        condition = words_of(state.gang.gang).pod_condition(state, names)
+        condition = dialect_status(state.gang.gang).pod_condition(state, names)
         entry |= {"reason": condition.reason, "message": condition.message}
         if condition.nominated_node:
             entry["nominatedNode"] = condition.nominated_node
@@ -119,13 +118,13 @@ def _task(task: Task, status: Status, node: str) -> dict[str, Any]:
 
 
 def group_status(snapshot: Snapshot, outcome: Outcome) -> GroupStatus:
-    """Return what a session leaves on a group, in the words of its dialect."""
-    status = words_of(outcome.state.gang).group_status(outcome, snapshot.nodes.names)
-    return replace(status, conditions=tuple(_told(item, outcome, snapshot) for item in status.conditions))
+    """Return what a session leaves on a group, as its dialect writes it."""
+    status = dialect_status(outcome.state.gang).group_status(outcome, snapshot.nodes.names)
+    return replace(status, conditions=tuple(_with_reason(item, outcome, snapshot) for item in status.conditions))
 
 
-def _told(item: Condition, outcome: Outcome, snapshot: Snapshot) -> Condition:
-    """Return a condition that says why the group waits; a dialect without words of its own for that leaves it to us."""
+def _with_reason(item: Condition, outcome: Outcome, snapshot: Snapshot) -> Condition:
+    """Return a condition that says why the group waits; dialects that have no message of their own for it leave it empty."""
     if item.type != "Unschedulable" or item.message:
         return item
     return replace(item, message=why(outcome, snapshot))
@@ -136,9 +135,9 @@ def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
     return {"phase": status.phase, "conditions": _conditions(status.conditions), "why": why(outcome, snapshot)}
 
 
-def _settled_phase(snapshot: Snapshot, gang: Gang) -> str:
+def _current_phase(snapshot: Snapshot, gang: Gang) -> str:
     members = snapshot.members_of(gang.key).values()
-    return words_of(gang).settled_phase(GangState(gang, ((task, -1) for task in members)))
+    return dialect_status(gang).current_phase(GangState(gang, ((task, -1) for task in members)))
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> list[dict[str, str]]:

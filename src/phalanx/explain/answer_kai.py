@@ -1,11 +1,12 @@
-"""What the answer says besides when the profile is kai: what KAI's binder, controllers and scheduler would write."""
+"""The part of the answer for the profile kai: what KAI's binder, controllers and scheduler would write."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phalanx.dialects.bind_requests import bind_request_document
-from phalanx.dialects.kai_events import Event, events
+from phalanx.dialects.kai_events import KaiEvent, events
 from phalanx.dialects.kai_status import queue_status, resources_status
+from phalanx.dialects.traits import traits_of
 from phalanx.kai.accounts import Account, group_account, queue_accounts
 from phalanx.kai.bind_orders import bind_orders
 from phalanx.kai.gpu_reservations import plan_reservations
@@ -32,7 +33,7 @@ def with_kai(answer: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _gangs(part: Part) -> list[GangState]:
-    return [outcome.state for outcome in part.decisions.outcomes if outcome.state.gang.dialect == "kai"]
+    return [outcome.state for outcome in part.decisions.outcomes if traits_of(outcome.state.gang).has_resources_status]
 
 
 def _queues(queues: Mapping[str, Queue], accounts: list[tuple[GangState, Account]]) -> dict[str, dict[str, Any]]:
@@ -54,7 +55,7 @@ def _reservations(parts: Sequence[Part]) -> dict[str, Any]:
     }
 
 
-def _event(event: Event) -> dict[str, Any]:
-    marks = {"annotations": dict(event.annotations)} if event.annotations else {}
-    told = {"type": event.type, "reason": event.reason, "message": event.message}
-    return {"kind": event.kind, "object": event.key, **told, **marks}
+def _event(event: KaiEvent) -> dict[str, Any]:
+    annotations = {"annotations": dict(event.annotations)} if event.annotations else {}
+    fields = {"type": event.type, "reason": event.reason, "message": event.message}
+    return {"kind": event.kind, "object": event.key, **fields, **annotations}

@@ -1,20 +1,18 @@
 """The gangs of a running cluster as documents: what `phalanx get gangs` and `phalanx describe gang` show.
 
-They are read from the cluster as it is now. Why one waits is what the last session that looked at it found, or, for those who run
-no session, what was written about it.
+They are read from the cluster as it is now. The reason why one waits comes from the last session that looked at it, or, for
+commands that run no session, from what was recorded about it.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from phalanx.dialects.status_writers import words_of
-from phalanx.dialects.volcano_status import condition_document
-from phalanx.explain.membership import minimum_of
-from phalanx.explain.missing_group import missing_groups
+from phalanx.dialects.status import condition_document
+from phalanx.dialects.traits import dialect_status
+from phalanx.explain.gang_status import GangStatus, gang_status, minimum_of
 from phalanx.explain.recorded import refusal
-from phalanx.explain.summary import Standing, standing_of
-from phalanx.explain.why import why
+from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
 from phalanx.model.moment import moment_text
@@ -29,10 +27,10 @@ SECONDS = re.compile(r"\d+ s\b")
 
 
 class GangBook:
-    """Remembers what sessions said about gangs."""
+    """Keeps the reason why each gang waits, from the last session that looked at it."""
 
     def __init__(self) -> None:
-        """Begin with nothing heard."""
+        """Start without a session."""
         self._why: dict[GangKey, str] = {}
 
     def note(self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str]) -> dict[GangKey, str]:
@@ -40,17 +38,17 @@ class GangBook:
         self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
         found |= {key: text for key, text in behind_gates.items() if key in found}
-        news = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
+        changed = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
         self._why |= found
-        return news
+        return changed
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return all gangs, each that waits with what was heard about it."""
+        """Return all gangs, each that waits with the reason that the last session gave."""
         return gang_list(snapshot, lambda state: self._why.get(GangKey(state.key), "no session has looked at it yet"))
 
 
 def _timeless(text: str) -> str:
-    """Return a reason without how long it lasts: that alone is no news."""
+    """Return a reason without its seconds, which pass in every session: they alone are no reason to report it again."""
     return SECONDS.sub("s", text)
 
 
@@ -73,8 +71,8 @@ def _document(snapshot: Snapshot, key: GangKey, why: Callable[[GangState], str])
     return {
         "apiVersion": API_VERSION, "kind": "Gang",
         "metadata": {"name": name, "namespace": namespace, "creationTimestamp": moment_text(int(gang.created))},
-        "dialect": gang.dialect, "group": _group_of(gang), "queue": gang.queue, "phase": words_of(gang).settled_phase(state),
-        "status": standing_of(state).value,
+        "dialect": gang.dialect, "group": _group_of(gang), "queue": gang.queue,
+        "phase": dialect_status(gang).current_phase(state), "status": gang_status(state).value,
         "minimum": minimum_of(state), "placed": state.tally.total(HOLDING), "running": state.tally.counts[Status.RUNNING],
         "reason": refused.reason if refused is not None and _waits(state) else "",
         "why": why(state) if _waits(state) else "",
@@ -90,7 +88,7 @@ def _missing(snapshot: Snapshot, key: GangKey, text: str) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION, "kind": "Gang", "metadata": {"name": name, "namespace": namespace},
         "dialect": members[0].dialect, "group": "", "queue": "", "phase": "Pending", "reason": "",
-        "status": Standing.WAITS.value, "minimum": 0, "placed": 0, "running": 0,
+        "status": GangStatus.WAITS.value, "minimum": 0, "placed": 0, "running": 0,
         "why": text, "conditions": [], "members": [_member(task) for task in members],
     }  # fmt: skip
 
@@ -103,7 +101,7 @@ def _group_of(gang: Gang) -> str:
 
 def _waits(state: GangState) -> bool:
     """Tell whether the gang, or a part of it, has not started."""
-    return not standing_of(state).has_minimum or bool(state.tally.counts[Status.PENDING])
+    return not gang_status(state).has_minimum or bool(state.tally.counts[Status.PENDING])
 
 
 def _member(task: Task) -> dict[str, str]:

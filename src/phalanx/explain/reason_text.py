@@ -1,18 +1,17 @@
-"""The reasons that filters give, in words for people.
+"""The reasons of filters as phrases of our sentences.
 
-Filters speak Kubernetes' language ("node(s) had untolerated taint(s)"), which tools match on and conditions repeat. Here each
-known reason becomes a phrase that follows a number of nodes. A reason that nobody knows stays as it is.
+The reasons are those of kube-scheduler ("node(s) had untolerated taint(s)"): tools match on them and conditions repeat them. Here
+each known reason becomes a phrase that follows a number of nodes. An unknown reason stays as it is.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
-from phalanx.state.verdict import FitError
+from phalanx.state.verdict import FitError, SearchScope, Verdict, lacked_resource
 
-_INSUFFICIENT = "Insufficient "
 _VOLUME_SLOTS = "attachable-volumes-"
-_PREFILTER = re.compile(r"plugin \S+ pre-predicates failed (.*)", re.DOTALL)
 
 _PHRASES = {
     "node(s) had untolerated taint(s)": ("has a taint nobody tolerates", "have a taint nobody tolerates"),
@@ -68,25 +67,34 @@ _PHRASES = {
     ),
 }
 
-_PREFILTERS = (
-    (re.compile(r'persistentvolumeclaim "(.+)" not found'), "volume claim {0!r} does not exist"),
-    (re.compile(r'persistentvolumeclaim "(.+)" is being deleted'), "volume claim {0!r} is being deleted"),
-    (re.compile(r'persistentvolumeclaim "(.+)" bound to non-existent .* "(.*)"'), "volume claim {0!r} has lost its volume {1!r}"),
-    (re.compile(r'persistentvolume "(.+)" not found'), "volume {0!r} of a claim does not exist"),
-    (re.compile(r'storageclass.storage.k8s.io "(.+)" not found'), "storage class {0!r} of a volume claim does not exist"),
-    (re.compile("pod has unbound immediate PersistentVolumeClaims"), "{claim} is not bound to a volume yet"),
-    (re.compile("PersistentVolume had no name"), "{claim} is not bound to a volume yet"),
-    (
-        re.compile("PersistentVolumeClaim had no pv name and storageClass name"),
-        "{claim} has neither volume nor storage class",
-    ),
-    (re.compile(r'could not find ResourceClaim "(.+)"'), "device claim {0!r} does not exist"),
-    (re.compile(r'resourceclaim for "(.+)" is not created yet'), "device claim {0!r} is not made yet"),
-    (re.compile(r'resourceclaim "(.+)" is being deleted'), "device claim {0!r} is being deleted"),
-    (re.compile("resourceclaim in use"), "a device claim is used by as many pods as it may be"),
-    (re.compile(r"request (.+): device class (.+) does not exist"), "device class {1!r} does not exist"),
-    (re.compile("pod affinity terms conflict"), "its node affinity names nodes that exclude each other"),
+_VOLUME_BINDING = (
+    "node(s) didn't match PersistentVolume's node affinity",
+    "node(s) didn't find available persistent volumes to bind",
+    "node(s) did not have enough free storage",
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 )
+"""A node may give several of these at once: the filter of volumes lists them all, in this order."""
+
+
+def _combinations() -> Iterator[tuple[str, tuple[str, str]]]:
+    for count in range(2, len(_VOLUME_BINDING) + 1):
+        for reasons in combinations(_VOLUME_BINDING, count):
+            one, many = zip(*(_PHRASES[reason] for reason in reasons), strict=True)
+            yield ", ".join(reasons), (" and ".join(one), " and ".join(many))
+
+
+_PHRASES.update(_combinations())
+
+_PREFILTERS = {
+    "VolumeClaimNotFound": "volume claim {claim!r} does not exist",
+    "VolumeClaimDeleted": "volume claim {claim!r} is being deleted",
+    "StorageClassNotFound": "storage class {storage_class!r} of a volume claim does not exist",
+    "ClaimDeleted": "device claim {claim!r} is being deleted",
+    "ClaimInUse": "a device claim is used by as many pods as it may be",
+    "DeviceClassNotFound": "device class {device_class!r} does not exist",
+    "NodeAffinityConflict": "its node affinity names nodes that exclude each other",
+}
+"""By reason code, with the names that the verdict carries."""
 
 
 def general_obstacle(error: FitError, claims: Sequence[str] = ()) -> str:
@@ -94,49 +102,64 @@ def general_obstacle(error: FitError, claims: Sequence[str] = ()) -> str:
 
     `claims` are the volume claims of the task, for reasons that do not say which one they mean.
     """
-    match = _PREFILTER.fullmatch(next(iter(error.counts), "")) if len(error.counts) == 1 else None
-    if match is None:
+    verdict = error.verdict
+    if verdict is None or "cause" not in verdict.numbers:
         return ""
-    claim = f"volume claim {claims[0]!r}" if len(claims) == 1 else "a volume claim"
-    for pattern, phrase in _PREFILTERS:
-        found = pattern.fullmatch(match[1])
-        if found is not None:
-            return phrase.format(*found.groups(), claim=claim)
-    return match[1]
+    phrase = _PREFILTERS.get(verdict.reason)
+    return phrase.format(**verdict.numbers) if phrase is not None else _claim_obstacle(verdict, claims)
+
+
+def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
+    """Say what is wrong with a claim where one reason code has several sentences; an unknown code keeps its message."""
+    numbers = verdict.numbers
+    match verdict.reason:
+        case "VolumeNotFound" if "claim" in numbers:
+            return f"volume claim {numbers['claim']!r} has lost its volume {numbers['volume']!r}"
+        case "VolumeNotFound":
+            return f"volume {numbers['volume']!r} of a claim does not exist"
+        case "UnboundVolumeClaim":
+            claim = f"volume claim {claims[0]!r}" if len(claims) == 1 else "a volume claim"
+            has_class = "storage_class" not in numbers
+            return f"{claim} is not bound to a volume yet" if has_class else f"{claim} has neither volume nor storage class"
+        case "ClaimNotFound" if "claim" in numbers:
+            return f"device claim {numbers['claim']!r} does not exist"
+        case "ClaimNotFound":
+            return f"device claim {numbers['template']!r} is not made yet"
+    return str(numbers["cause"])
 
 
 def node_obstacles(error: FitError) -> str:
     """Say what is wrong with how many nodes: ``6 nodes: 4 lack nvidia.com/gpu, 2 have a taint nobody tolerates``."""
     if not error.nodes:
-        return f"{error.prefix}there are no nodes"
+        return f"{error.scope.prefix}there are no nodes"
     counts = sorted(_merged(error.counts).items(), key=lambda item: (-item[1], item[0]))
     parts = ", ".join(f"{count} {_phrase(reason, count)}" for reason, count in counts)
-    return f"{_place(error.prefix)}{counted(error.nodes, 'node')}: {parts}"
+    return f"{_place(error.scope)}{counted(error.nodes, 'node')}: {parts}"
 
 
 def _merged(counts: Mapping[str, int]) -> dict[str, int]:
     """Add up the reasons that read alike: pods and slots for volumes are resources too, and slots are counted per driver."""
     found: dict[str, int] = {}
     for reason, count in counts.items():
-        if reason.startswith(_INSUFFICIENT + _VOLUME_SLOTS):
+        resource = lacked_resource(reason)
+        if resource.startswith(_VOLUME_SLOTS):
             reason = "node(s) exceed max volume count"
-        elif reason == _INSUFFICIENT + PODS:
+        elif resource == PODS:
             reason = "node(s) pod number exceeded"
         found[reason] = found.get(reason, 0) + count
     return found
 
 
-def _place(prefix: str) -> str:
-    return prefix.replace("In hyperNode ", "in HyperNode ", 1)
+def _place(scope: SearchScope) -> str:
+    return f"in HyperNode {scope.hypernode}: " if scope.hypernode else scope.prefix
 
 
 def _phrase(reason: str, count: int) -> str:
-    if reason.startswith(_INSUFFICIENT):
-        return f"{'lacks' if count == 1 else 'lack'} {reason.removeprefix(_INSUFFICIENT)}"
-    parts = reason.split(", ")
-    if not all(part in _PHRASES for part in parts):
-        return reason
-    return " and ".join(_PHRASES[part][0 if count == 1 else 1] for part in parts)
+    resource = lacked_resource(reason)
+    if resource:
+        return f"{'lacks' if count == 1 else 'lack'} {resource}"
+    one, many = _PHRASES.get(reason, (reason, reason))
+    return one if count == 1 else many
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,13 +1,13 @@
-"""Why a gang waits, as those who schedule it have written it: on its group, on its pods, and in events.
+"""Why a gang waits, as its scheduler has recorded it: in events, on its group and on its pods.
 
-For whoever looks at a cluster from outside and runs no session. An event about the group is the newest word; where there is none,
-the condition of the group and those of its pods stand together, as schedulers divide between them what they have to say.
+For commands that look at a cluster and run no session. The latest event about the group counts. Without one, the conditions of the
+group and of its pods are put together, because some schedulers write the reason on the one and some on the others.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from phalanx.explain.membership import minimum_of
+from phalanx.explain.gang_status import minimum_of
 from phalanx.explain.reason_text import counted
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.gang import Condition, Gang
@@ -16,7 +16,7 @@ from phalanx.model.moment import moment_of
 from phalanx.state.gang_state import GangState
 
 MOST_REASONS = 2
-"""So many different reasons of pods are told; the others are like them."""
+"""A sentence names this many different reasons of pods."""
 
 
 def refusal(gang: Gang) -> Condition | None:
@@ -25,33 +25,33 @@ def refusal(gang: Gang) -> Condition | None:
     return next(said, None)
 
 
-def heard(state: GangState, pods: Sequence[Document], events: Iterable[Document]) -> str:
-    """Return what was written about a gang that waits; events are warnings about it and its pods, in order of time."""
+def recorded_reason(state: GangState, pods: Sequence[Document], events: Iterable[Document]) -> str:
+    """Return the recorded reason why a gang waits; `events` are warnings about it and its pods, oldest first."""
     about_group, about_pods = _split(events, {str(pod["metadata"]["name"]) for pod in pods})
     if about_group:
         return str(about_group[-1].get("message", ""))
     condition = refusal(state.gang)
     said = dict.fromkeys([*([condition.message] if condition is not None and condition.message else ()), *_of_pods(pods)])
-    told = "; ".join(text for text in said if not any(text in other for other in said if other != text))
-    return told or next((str(event.get("message", "")) for event in reversed(about_pods)), "") or _silence(state)
+    reasons = "; ".join(text for text in said if not any(text in other for other in said if other != text))
+    return reasons or next((str(event.get("message", "")) for event in reversed(about_pods)), "") or _nothing_recorded(state)
 
 
 def pod_refusal(pod: Document) -> tuple[str, str]:
-    """Return the reason and the message of a pod that has no node; empty for one that has, and where nobody said any."""
+    """Return reason and message of the condition of a pod that has no node; empty without such a condition."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     found: Document = next((item for item in conditions if (item.get("type"), item.get("status")) == (POD_SCHEDULED, "False")), {})
     return str(found.get("reason") or ""), str(found.get("message") or "")
 
 
 def event_time(event: Document) -> str:
-    """Return when an event happened last, as it says itself; events of the newer API have no lastTimestamp."""
+    """Return when an event happened last; events of the newer API have no lastTimestamp."""
     series, meta = event.get("series") or {}, event.get("metadata") or {}
     said = (event.get("lastTimestamp"), series.get("lastObservedTime"), event.get("eventTime"), meta.get("creationTimestamp"))
     return str(next((moment for moment in said if moment), ""))
 
 
 def event_order(event: Document) -> tuple[float, int]:
-    """Return what events are sorted by: their time, and of one moment the version that the server gave them."""
+    """Return what events are sorted by: their time, which has whole seconds, and within one second their version."""
     version = str((event.get("metadata") or {}).get("resourceVersion") or "")
     return moment_of(event_time(event)) or 0.0, int(version) if version.isdigit() else 0
 
@@ -72,8 +72,8 @@ def _of_pods(pods: Sequence[Document]) -> list[str]:
     return [text if count == len(pods) else f"{counted(count, 'pod')}: {text}" for text, count in said]
 
 
-def _silence(state: GangState) -> str:
-    """Say what can be seen where nobody has said anything."""
+def _nothing_recorded(state: GangState) -> str:
+    """Say what can be seen where no scheduler has recorded a reason."""
     members, minimum = state.tasks, minimum_of(state)
     if len(members) < minimum:
         verb = "is" if len(members) == 1 else "are"

@@ -1,17 +1,20 @@
-"""Why a gang waits, in a sentence a person understands.
+"""Why a gang waits, in one sentence.
 
-Reads what the session left behind: verdicts, fit errors, statuses and attempts. It asks no plugin and places nothing anew.
+The sentence is made from what the session left on the gang: verdicts with their reason codes and numbers, fit errors, statuses and
+attempts. No plugin is asked and nothing is placed again, so the sentence is about the session that took place.
 """
 
 from collections.abc import Iterator
 
-from phalanx.dialects.volcano_status import placeable
-from phalanx.explain.membership import has_minimum, is_finished, is_new
+from phalanx.dialects.status import is_finished, placeable
+from phalanx.dialects.traits import TRAITS, traits_of
+from phalanx.explain.gang_status import has_minimum, is_new
 from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
 from phalanx.model.status import HOLDING, READY, Status
+from phalanx.model.task import GangKey, Task
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.snapshot import Snapshot
@@ -36,7 +39,7 @@ def why(outcome: Outcome, snapshot: Snapshot) -> str:
 def _why_it_waits(gang: GangState, snapshot: Snapshot) -> str:
     if is_finished(gang):
         return ""
-    if gang.gang.dialect == "kai":
+    if traits_of(gang.gang).counts_pod_sets:
         return why_kai(gang, snapshot)
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
@@ -51,10 +54,29 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     verb = "starts" if is_new(gang) else "runs"
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
-    causes = [*no_place, *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
+    causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
     text = "; ".join(causes) or rest
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
+
+
+def missing_groups(snapshot: Snapshot) -> dict[GangKey, str]:
+    """Return the gangs that waiting pods name and that nobody describes, each with a sentence that says what to do.
+
+    kube-scheduler leaves such pods pending without a word.
+    """
+    found = {}
+    for key, members in sorted(snapshot.members.items()):
+        waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task)]
+        if waiting and key not in snapshot.gangs:
+            verb = "waits" if len(waiting) == 1 else "wait"
+            rest = _how_to_describe(waiting[0]).format(key=waiting[0].group)
+            found[key] = f"{counted(len(waiting), 'pod')} {verb} {rest}"
+    return found
+
+
+def _how_to_describe(task: Task) -> str:
+    return TRAITS[task.dialect].how_to_describe if task.dialect in TRAITS else ""
 
 
 # --- before placement ----------------------------------------------------------------------------------------------------
@@ -68,7 +90,7 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
         if verdict.reason == "Invalid":
-            return f"set aside: {verdict.message}"
+            return f"quarantined: {verdict.message}"
         if verdict.reason == "SeveralSchedulers":
             return verdict.message
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
@@ -88,10 +110,10 @@ def missing_pods(gang: GangState) -> str:
 
 
 def _too_few_pods(gang: GangState) -> str:
-    lost = {Status.FAILED: "failed", Status.RELEASING: "leaving", Status.UNKNOWN: "in an unknown state"}
-    parts = [f"{gang.tally.counts[status]} {word}" for status, word in lost.items() if gang.tally.counts[status]]
-    aside = f" ({', '.join(parts)})" if parts else ""
-    return f"only {gang.valid} of the {gang.gang.min_member} pods it needs are there{aside}"
+    words = {Status.FAILED: "failed", Status.RELEASING: "leaving", Status.UNKNOWN: "in an unknown state"}
+    parts = [f"{gang.tally.counts[status]} {word}" for status, word in words.items() if gang.tally.counts[status]]
+    lost = f" ({', '.join(parts)})" if parts else ""
+    return f"only {gang.valid} of the {gang.gang.min_member} pods it needs are there{lost}"
 
 
 # --- placement -----------------------------------------------------------------------------------------------------------
@@ -103,8 +125,8 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return f"{_part(evicted, gang)} evicted"
     if gang.is_pipelined and gang.tally.waiting:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
-        return "; ".join([*placed, *_promised(gang)])
-    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_promised(gang), *_gated(gang)]
+        return "; ".join([*placed, *_pipelined(gang)])
+    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
     if _was_tried(gang):
         rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
@@ -118,7 +140,7 @@ def _was_tried(gang: GangState) -> bool:
 
 
 def _untried(gang: GangState) -> str:
-    """Say why nobody looked for places: network domains without room for all tasks are left out at once."""
+    """Say why no task was tried: a network domain without room for all tasks is left out before any of them is."""
     if gang.allowed_tier is None and not gang.has_subgroups:
         return "not tried in this session"
     where = f"no HyperNode of {_tier(gang)}" if _tier(gang) else "nothing, not even the whole cluster,"
@@ -135,7 +157,7 @@ def _tier(gang: GangState) -> str:
 
 
 def _domain(gang: GangState) -> str:
-    """Say inside what all tasks have to be, with a blank before it; empty where they may be anywhere."""
+    """Say in which domain all tasks have to be, with a blank before it; empty without such a constraint."""
     if gang.gang.label:
         return f" on nodes that share a value of {gang.gang.label!r}"
     return f" in one HyperNode of {_tier(gang)}" if _tier(gang) else ""
@@ -145,12 +167,12 @@ def _fitting(gang: GangState) -> str:
     needed = gang.gang.min_member or len(gang.tasks)
     domain = _domain(gang)
     parts = ", ".join(_short_parts(gang))
-    aside = f" ({parts})" if parts else ""
+    short = f" ({parts})" if parts else ""
     if domain and placeable(gang) >= needed:
         is_whole = gang.topology is not None and gang.topology.is_hard
-        return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{aside}"
+        return f"its tasks do not fit {'all together' if is_whole else 'sub-group by sub-group'}{domain}{short}"
     fitting = placeable(gang) + sum(task.is_kept for task in gang.tasks)
-    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{aside}"
+    return f"{min(fitting, needed)} of {needed} tasks fit{domain}{short}"
 
 
 def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
@@ -198,7 +220,7 @@ def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
-    """Return a waiting task of each of the first few kinds that found no place, and what is in the way."""
+    """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
     found = [(task, _obstacle(task, task.error)) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
@@ -214,7 +236,7 @@ def _is_blocked(task: TaskState) -> bool:
 
 
 def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
-    """Tell whether a queue was refused more only because the whole cluster has no more."""
+    """Tell whether a queue has reached a limit that is no less than the whole cluster: then nodes are missing, not quota."""
     name = str(verdict.numbers.get("resource"))
     row = snapshot.space.row_by_name.get(name)
     if verdict.reason != "QueueQuotaExceeded" or row is None or name.startswith(VOLUME_SLOTS):
@@ -242,7 +264,7 @@ def _obstacle(task: TaskState, error: FitError) -> str:
     return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(error)
 
 
-def _promised(gang: GangState) -> Iterator[str]:
+def _pipelined(gang: GangState) -> Iterator[str]:
     kept = sum(task.is_kept for task in gang.tasks)
     if kept:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
@@ -264,11 +286,11 @@ def _part(number: int, gang: GangState) -> str:
 
 
 def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
-    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _is_told_elsewhere(verdict, snapshot))
+    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _has_own_sentence(verdict, snapshot))
     return list(dict.fromkeys(refusals))[:MOST_CAUSES]
 
 
-def _is_told_elsewhere(verdict: Verdict, snapshot: Snapshot) -> bool:
+def _has_own_sentence(verdict: Verdict, snapshot: Snapshot) -> bool:
     return verdict.reason in (STALE, "GatedMembers") or _is_cluster_full(verdict, snapshot)
 
 
@@ -280,10 +302,10 @@ def _refusal(gang: GangState, verdict: Verdict) -> str:
         case "QueueOverused":
             return f"queue {numbers['queue']!r} has all it deserves, and this gang comes after the others in it"
         case "QueueNotOpen":
-            return f"queue {numbers['queue']!r} is {verdict.message.rpartition(' is ')[2]} and takes no new work"
+            return f"queue {numbers['queue']!r} is {numbers['state']} and takes no new work"
         case "ClusterOverused":
-            scarce = verdict.message.rpartition(": ")[2].replace("overused ", "")
-            return f"with what is admitted already it asks for more than {float(numbers['factor']):g} times the cluster's {scarce}"
+            scarce, factor = numbers["resources"], float(numbers["factor"])
+            return f"with what is admitted already it asks for more than {factor:g} times the cluster's {scarce}"
     return verdict.message or verdict.reason
 
 
@@ -291,7 +313,7 @@ def _quota(gang: GangState, verdict: Verdict) -> str:
     name, taken, limit, wanted = _amounts(verdict)
     if name.startswith(VOLUME_SLOTS) and not verdict.numbers["limit"]:
         return f"no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}; the CSINodes may be missing in the input"
-    bound = "it deserves" if "deserves" in verdict.message else "it may use"
+    bound = verdict.numbers["bound"]
     return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
 
 
@@ -312,5 +334,5 @@ def _amounts(verdict: Verdict) -> tuple[str, str, str, str]:
 
 
 def _queue_has(gang: GangState, verdict: Verdict) -> str:
-    """Say whose amount follows; places that the gang itself nearly had are in it."""
+    """Say whose amount follows: "then has" where it includes places that the gang nearly had in this session."""
     return f"queue {verdict.numbers['queue']!r} {'then has' if any(map(_nearly, gang.tasks)) else 'has'}"

@@ -1,12 +1,13 @@
-"""Why a job of KAI waits, in a sentence a person understands.
+"""Why a PodGroup of KAI waits, in one sentence.
 
-KAI admits everybody and tries all jobs: what keeps one waiting is a queue, its own pods, the nodes, or that nobody may be evicted.
+KAI admits every job and tries all of them. What keeps one waiting is its queue, its own pods, the nodes, or that there are no
+victims. The minima that count are those of its leaves (see `counts_pod_sets` in `dialects/traits.py`).
 """
 
 from collections.abc import Iterator
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
-from phalanx.explain.membership import has_minimum, is_new, minimum_of
+from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.reason_text import counted, general_obstacle, node_obstacles, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
@@ -20,7 +21,7 @@ from phalanx.state.verdict import FitError, Verdict
 MOST_CAUSES = 2
 UNITS = {"cpu": "cpu", "memory": "GB memory", "gpu": "GPUs"}
 SEARCHES = ("OverFairShare", "NoVictims", STALE)
-"""Verdicts of the actions that evict; told apart from refusals of the job as such."""
+"""Verdicts of the actions that evict; all others refuse the job itself."""
 
 
 def why_kai(gang: GangState, snapshot: Snapshot) -> str:
@@ -55,7 +56,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     if evicted:
         return f"{_part(evicted, gang)} evicted"
     if is_whole(gang):
-        return "; ".join(_promised(gang))
+        return "; ".join(_pipelined(gang))
     if not len(snapshot.nodes):
         return "there are no nodes"
     causes = list(_causes(gang)) or ["not tried in this session"]
@@ -114,7 +115,7 @@ def _causes(gang: GangState) -> Iterator[str]:
     places = list(_missing_places(gang))
     yield from places or _no_domain(gang)
     yield from _refusals(gang)
-    yield from _promised(gang)
+    yield from _pipelined(gang)
     gated = sum(map(gated_in, pod_sets(gang)))
     if gated:
         yield f"{_part(gated, gang)} held back by a scheduling gate"
@@ -143,7 +144,7 @@ def _missing_places(gang: GangState) -> Iterator[str]:
 
 
 def _obstacle(task: TaskState, error: FitError) -> str:
-    known = FitError(error.nodes, reasons_of(task, error), error.prefix)
+    known = FitError(error.nodes, reasons_of(task, error), error.scope)
     return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(known)
 
 
@@ -157,7 +158,7 @@ def _asks(task: TaskState) -> str:
 
 
 def _no_domain(gang: GangState) -> Iterator[str]:
-    """Say which part of the job no domain of its topology has room for; nothing if its own topology or queue is the matter."""
+    """Say which part of the job no domain of its topology has room for; nothing if the job itself was refused."""
     scope = unmet(gang) if all(verdict.reason in SEARCHES for verdict in gang.verdicts) else None
     if scope is not None:
         name, constraint = scope
@@ -170,7 +171,7 @@ def _level(constraint: TopologyConstraint) -> str:
     return f"part of topology {constraint.topology!r}, not even the whole,"
 
 
-def _promised(gang: GangState) -> Iterator[str]:
+def _pipelined(gang: GangState) -> Iterator[str]:
     if gang.tally.waiting:
         yield f"{_part(gang.tally.waiting, gang)} promised room that leaving pods still hold"
 

@@ -80,12 +80,13 @@ class ClaimBook:
 
     def _is_usable(self, namespace: str, use: ClaimUse) -> Verdict:
         if not use.claim:
-            return _refuse("ClaimNotFound", f'resourceclaim for "{use.name}" is not created yet')
+            return _refuse("ClaimNotFound", f'resourceclaim for "{use.name}" is not created yet', template=use.name)
         claim = self._world.resource_claims.get(f"{namespace}/{use.claim}")
         if claim is None:
-            return _refuse("ClaimNotFound", f'could not find ResourceClaim "{namespace}/{use.claim}"')
+            key = f"{namespace}/{use.claim}"
+            return _refuse("ClaimNotFound", f'could not find ResourceClaim "{key}"', claim=key)
         if claim.is_deleting:
-            return _refuse("ClaimDeleted", f'resourceclaim "{use.claim}" is being deleted')
+            return _refuse("ClaimDeleted", f'resourceclaim "{use.claim}" is being deleted', claim=use.claim)
         users = len(claim.reserved_for) - len(self._gone.get(claim.key, ())) + len(self._users.get(claim.key, ()))
         if users >= MOST_CONSUMERS:
             return _refuse("ClaimInUse", "resourceclaim in use")
@@ -95,7 +96,7 @@ class ClaimBook:
         for request in claim.requests:
             if request.device_class not in self._world.device_classes:
                 message = f"request {request.name}: device class {request.device_class} does not exist"
-                return _refuse("DeviceClassNotFound", message)
+                return _refuse("DeviceClassNotFound", message, device_class=request.device_class)
         return YES
 
     def layers(self, shape: Shape, nodes: Index | slice) -> list[Layer]:
@@ -364,5 +365,5 @@ def _assign(options: Sequence[Sequence[int]]) -> list[int]:
     return sorted(holder, key=holder.__getitem__)
 
 
-def _refuse(reason: str, message: str) -> Verdict:
-    return Verdict.refuse("predicates", reason, message)
+def _refuse(reason: str, message: str, **names: str) -> Verdict:
+    return Verdict.refuse("predicates", reason, message, **names)

@@ -78,12 +78,13 @@ class VolumeBook:
     def _has_zone(self, claim: VolumeClaim) -> Verdict:
         if claim.volume:
             known = claim.volume in self._world.volumes
-            return YES if known else _refuse("VolumeNotFound", f'persistentvolume "{claim.volume}" not found')
+            return YES if known else _volume_not_found(claim.volume)
         if not claim.storage_class:
-            return _refuse("UnboundVolumeClaim", "PersistentVolumeClaim had no pv name and storageClass name")
+            return _refuse("UnboundVolumeClaim", "PersistentVolumeClaim had no pv name and storageClass name", storage_class="")
         storage_class = self._world.storage_classes.get(claim.storage_class)
         if storage_class is None:
-            return _refuse("StorageClassNotFound", f'storageclass.storage.k8s.io "{claim.storage_class}" not found')
+            message = f'storageclass.storage.k8s.io "{claim.storage_class}" not found'
+            return _refuse("StorageClassNotFound", message, storage_class=claim.storage_class)
         return YES if storage_class.waits_for_consumer else _refuse("UnboundVolumeClaim", "PersistentVolume had no name")
 
     def binding_prefilter(self, shape: Shape) -> Verdict:
@@ -101,9 +102,9 @@ class VolumeBook:
             return _claim_not_found(name)
         if claim.is_lost:
             message = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.volume}"'
-            return _refuse("VolumeNotFound", message)
+            return _refuse("VolumeNotFound", message, claim=name, volume=claim.volume)
         if claim.is_deleting:
-            return _refuse("VolumeClaimDeleted", f'persistentvolumeclaim "{name}" is being deleted')
+            return _refuse("VolumeClaimDeleted", f'persistentvolumeclaim "{name}" is being deleted', claim=name)
         return YES
 
     def _is_delayed(self, claim: VolumeClaim) -> bool:
@@ -472,8 +473,12 @@ def _reason(conflicts: int) -> str:
 
 
 def _claim_not_found(name: str) -> Verdict:
-    return _refuse("VolumeClaimNotFound", f'persistentvolumeclaim "{name}" not found')
+    return _refuse("VolumeClaimNotFound", f'persistentvolumeclaim "{name}" not found', claim=name)
 
 
-def _refuse(reason: str, message: str) -> Verdict:
-    return Verdict.refuse("predicates", reason, message)
+def _volume_not_found(name: str) -> Verdict:
+    return _refuse("VolumeNotFound", f'persistentvolume "{name}" not found', volume=name)
+
+
+def _refuse(reason: str, message: str, **names: str) -> Verdict:
+    return Verdict.refuse("predicates", reason, message, **names)

@@ -1,41 +1,40 @@
-"""One scheduler on one cluster: what it follows, who leads, and the end."""
+"""One scheduler on one cluster: what it watches, who leads, and the end.
+
+Everything that decides and carries out is in `scheduling/`; here it is connected with an API server and an event loop. Whoever does
+not lead keeps its caches up to date and decides nothing. When it begins to lead it first lists everything anew
+(`Watching.catch_up`): the one before may have bound pods a moment ago, and a watch that is open and silent would not tell. When it
+ends, whatever was not sent is dropped and every assumption forgotten: the next leader goes by what is on the server, and so do we
+if we lead again.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import time
 
 from phalanx.controllers.controller import Controller, RecordEvent
-from phalanx.controllers.objects import group_of
 from phalanx.dialects.cluster import ObjectCluster, kinds_read
-from phalanx.errors import ClusterError, Conflict
-from phalanx.explain.event_text import bind_text, gang_events
-from phalanx.explain.gangs import GangBook
-from phalanx.live.binding import Hands
-from phalanx.live.cache import Picture, Urgency
-from phalanx.live.controlling import Controlling
+from phalanx.live.api_port import ApiPort
+from phalanx.live.clock import LoopClock
 from phalanx.live.election import LEASE, Election, Terms
-from phalanx.live.events import EventSender
-from phalanx.live.following import UNWATCHED, Following
-from phalanx.live.outbox import Outbox, Rank
-from phalanx.live.sessions import PoliciesOf, Sessions
-from phalanx.live.writing import Writer
-from phalanx.model.gang import Gang
-from phalanx.model.kinds import KINDS, POD, Document, Kind, kind_of, object_key, split_key
-from phalanx.model.task import Task
-from phalanx.scheduling.gates import GatePlanner
+from phalanx.live.outbox import Outbox
+from phalanx.live.watching import UNWATCHED, Watching
+from phalanx.model.kinds import BIND_REQUEST, KINDS, POD, Document, Kind, kind_of, object_key, split_key
+from phalanx.model.watch_event import ADDED, DELETED, WatchEvent
+from phalanx.scheduling.cache import SchedulerCache, Urgency
+from phalanx.scheduling.controllers import ControllerRunner
+from phalanx.scheduling.events import SessionEvents
+from phalanx.scheduling.gates import GateLoop, GatePlanner
+from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
 from phalanx.scheduling.pod_conditions import GatedConditions
-from phalanx.scheduling.workqueue import Agenda
 from phalanx.session.cycle import Profile
-from phalanx.session.decision import Decisions
-from phalanx.state.snapshot import Snapshot
-from phalanx.store.kube.client import Client
+from phalanx.store.api_client import ApiClient
 from phalanx.store.kube.mirror import Mirror, Place
-from phalanx.store.watch_history import ADDED, DELETED, Event
 
 UNWATCHED_KINDS = [kind for kind in KINDS if kind.kind in UNWATCHED]
 LAST_WORDS_SECONDS = 10.0
 BETWEEN_TURNS_SECONDS = 2.0
+BETWEEN_PLANS_SECONDS = 0.2
+PACE = Pace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,57 +49,60 @@ class Setup:
     """None: nobody else schedules here, and no lease is needed."""
     identity: str = "phalanx"
     has_pod_events: bool = True
-    policies_of: PoliciesOf = lambda _, policy: (policy,)
-    """Which shards there are to decide for."""
     single: Mapping[Kind, Place] = field(default_factory=dict)
     """Of kinds that nobody watches, the one object that is."""
 
 
 class Live:
-    """Follows a cluster, and schedules while it leads."""
+    """Watches a cluster, and schedules while it leads."""
 
-    def __init__(self, client: Client, setup: Setup, *, report: Callable[[str], None]) -> None:
-        """Begin with nothing known; `report` is told what goes wrong and who leads."""
-        self.client, self._setup, self._report = client, setup, report
-        self.mirror = Mirror(time)
-        self.picture = Picture(ObjectCluster(schedulers=setup.schedulers), report=report)
+    def __init__(
+        self, client: ApiClient, setup: Setup, *, report: Callable[[str], None], clock: LoopClock | None = None
+    ) -> None:  # fmt: skip
+        """`report` is called with what goes wrong and who leads; `clock` is that of the running event loop by default."""
+        self.client, self._setup, self._report, self.clock = client, setup, report, clock or LoopClock()
+        self.mirror = Mirror(lambda: self.clock.now)
+        self.cache = SchedulerCache(ObjectCluster(schedulers=setup.schedulers), report=report)
         self.outbox = Outbox(report=report, may_write=lambda: client.may_write())
-        self._events = EventSender(client, self.outbox, self.mirror, instance=setup.identity)
-        self._writer = Writer(client, self.outbox, self.mirror, self._events.tell)
-        self.sessions = Sessions(
-            Hands(client, self.outbox, self._writer, self.picture, self.mirror),
-            setup.profile,
-            report=report,
-            policies_of=setup.policies_of,
-        )
-        self.book = GangBook()
-        self._planner = GatePlanner(setup.gates.policy, setup.gates.catalogue, self.mirror.everything)
-        self._gate_bell, self._gated = asyncio.Event(), GatedConditions(self.mirror)
-        self._agenda: Agenda | None = None
-        self._controlling: Controlling | None = None
-        self.election = None if setup.terms is None else Election(client, setup.terms, report=report)
+        self.port = ApiPort(client, self.outbox, self.mirror, self.clock, instance=setup.identity)
+        self.loop = SessionLoop(self.port, self.cache, setup.profile, PACE, report=report)
+        planner = GatePlanner(setup.gates, self.mirror.everything)
+        self._gates = GateLoop(self.port, planner, gap=BETWEEN_PLANS_SECONDS, report=report)
+        self._gated = GatedConditions(self.mirror)
+        self.session_events = SessionEvents(self.port, self.loop, behind_gates=lambda: planner.waits)
+        if setup.has_pod_events:
+            self.session_events.record_binds(self.loop)
+        self._runner: ControllerRunner | None = None
+        """Runs the controllers while we lead."""
+        self.election = None if setup.terms is None else Election(client, setup.terms, clock=self.clock, report=report)
         wanted = {*kinds_read(), *(kind for controller in setup.controllers for kind in controller.watches)}
-        self.following = Following(client, self.mirror, wanted, report=report, single=setup.single)
-        self.sessions.followed = lambda: self.following.kinds
-        if (election := self.election) is not None:
-            client.may_write = lambda: election.is_leader
-            self.sessions.despaired = election.step_down
+        self.watching = Watching(client, self.mirror, wanted, report=report, single=setup.single)
         self.is_stopping = False
-        self.turned: list[Callable[[], None]] = []
-        """Told whenever the loop turns, several times a minute."""
-        self.turned.append(self._tell_behind_gates)
-        self.sessions.decided.append(self._tell_session)
-        self.sessions.binding.bound.append(self._tell_bound)
-        self.mirror.listen(self._hear)
+        self.turned: list[Callable[[], None]] = [self._explain_gated]
+        """Called whenever the loop turns, several times a minute."""
+        self._connect()
+
+    def _connect(self) -> None:
+        self.loop.may_decide = lambda: self.is_leader
+        self.loop.binder_use = self._binder_use
+        if (election := self.election) is not None:
+            self.client.may_write = lambda: election.is_leader
+            self.loop.despaired = election.step_down
+        self.mirror.listen(self._notice)
+
+    def _binder_use(self) -> BinderUse:
+        if BIND_REQUEST not in self.watching.kinds:
+            return BinderUse.NOBODY
+        return BinderUse.EVERYBODY if self.loop.profile.policy.binds_by_request else BinderUse.WITH_CLAIMS
 
     @property
     def is_leader(self) -> bool:
         """Tell whether this one decides."""
         return not self.is_stopping and (self.election is None or self.election.is_leader)
 
-    def tell(self, event: RecordEvent) -> None:
-        """Let an event be known."""
-        self._events.tell(event)
+    def record(self, event: RecordEvent) -> None:
+        """Record an event."""
+        self.port.send(event)
 
     def election_object(self) -> Document | None:
         """Return the object that stands for all replicas; None where nobody is elected."""
@@ -111,48 +113,33 @@ class Live:
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
-    def _hear(self, event: Event) -> None:
+    def _notice(self, event: WatchEvent) -> None:
         try:
             self._take_in(event)
         except Exception as problem:  # an object that nobody understands stops nobody else
             place = f"{event.kind.resource} {object_key(event.object)}"
-            self._report(f"{place}: set aside, please report it: {type(problem).__name__}: {problem}")
+            self._report(f"{place}: left out, please report it: {type(problem).__name__}: {problem}")
         if event.type == DELETED:
             self._forget_unwatched(str(event.object["metadata"].get("uid", "")))
 
     def _forget_unwatched(self, uid: str) -> None:
-        """Nobody tells us when what an object owned goes after it, where we do not watch: it is taken for gone."""
+        """Where we do not watch, nobody reports that what an object owned goes after it: it is taken for gone."""
         for kind in UNWATCHED_KINDS:
             for document in self.mirror.owned(uid, kind):
                 self.mirror.remove(kind, document)
 
-    def _take_in(self, event: Event) -> None:
-        urgency = self.picture.hear(event)
+    def _take_in(self, event: WatchEvent) -> None:
+        urgency = self.cache.notice(event)
         if event.type == ADDED:
-            self.following.look_for_owner(event.object)
-        if self._planner.hear(event.kind, event.object, is_gone=event.type == DELETED):
-            self._gate_bell.set()
-        if self._agenda is not None and self._controlling is not None:
-            self._agenda.hear(event.kind, event.object)
-            self._controlling.wake()
-        if urgency is not Urgency.NEVER:
-            self.sessions.wake(urgency)
+            self.watching.look_for_owner(event.object)
+        self._gates.notice(event)
+        if self._runner is not None:
+            self._runner.notice(event.kind, event.object)
+        self.loop.notice(urgency)
 
-    def _tell_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        for key, text in self.book.note(snapshot, decisions, self._planner.waits).items():
-            self._tell_group(snapshot.gangs[key], "FailedScheduling", text, is_warning=True)
-        for item in gang_events(decisions):
-            self._tell_group(item.group, item.reason, item.message, is_warning=item.is_warning)
-
-    def _tell_group(self, gang: Gang, reason: str, text: str, *, is_warning: bool) -> None:
-        group = group_of(self.mirror, gang)
-        if group is not None:
-            self._events.tell(RecordEvent(group, reason, text, is_warning=is_warning))
-
-    def _tell_bound(self, task: Task, node: str, seconds: float) -> None:
-        pod = self.mirror.find(POD, task.namespace, task.name) if self._setup.has_pod_events else None
-        if pod is not None:
-            self._events.tell(RecordEvent(pod, "Scheduled", bind_text(task.key, node)))
+    def _explain_gated(self) -> None:
+        for write in self._gated.writes(self._gates.planner.waiting_pods(), self.clock.now) if self._runner is not None else ():
+            self.port.send(write, is_note=True)
 
     # --- leading -----------------------------------------------------------------------------------------------------
 
@@ -180,42 +167,28 @@ class Live:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._turn())
-            tasks.create_task(self.following.run())
+            tasks.create_task(self.watching.run())
             tasks.create_task(self._lead() if self.election is None else self.election.run(self._lead))
 
     async def _lead(self) -> None:
-        await self.following.catch_up()
-        agenda = Agenda(self.mirror, self._setup.controllers, report=self._report)
-        controlling = Controlling(self.mirror, agenda, self._writer, is_busy=lambda: self.outbox.is_binding, report=self._report)
+        await self.watching.catch_up()
+        runner = ControllerRunner(
+            self.port, self._setup.controllers, is_busy=lambda: self.outbox.is_binding, report=self._report
+        )  # fmt: skip
+        for document in self.mirror.everything():
+            runner.notice(kind_of(document), document)
+        self._runner = runner
         try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.sessions.run(lambda: self.is_leader))
-                tasks.create_task(self._plan_behind_gates())
-                for document in self.mirror.everything():
-                    agenda.hear(kind_of(document), document)
-                self._agenda, self._controlling = agenda, controlling
-                tasks.create_task(controlling.run())
+            self.loop.start()
+            self.loop.wake(Urgency.SOON)
+            self._gates.start()
+            runner.start()
+            await asyncio.get_running_loop().create_future()  # until the term ends
         finally:
-            self._agenda = self._controlling = None
+            self._runner = None
+            self.loop.stop()
+            self._gates.stop()
+            runner.stop()
             self.outbox.drop()
-            self._writer.forget()
-            self.picture.give_up_all(lambda key: self.mirror.find(POD, *split_key(key)))
-
-    def _tell_behind_gates(self) -> None:
-        for write in self._gated.writes(self._planner.waiting_pods(), self.mirror.now) if self._agenda is not None else ():
-            self._writer.leave(write, Rank.NOTE)
-
-    async def _plan_behind_gates(self) -> None:
-        while True:
-            await self._gate_bell.wait()
-            self._gate_bell.clear()
-            try:
-                await asyncio.gather(*map(self._writer.write, self._planner.plan(self.mirror.now)))
-                await asyncio.sleep(0.2)
-            except Conflict:  # a pod has changed meanwhile, its gate may be lifted: look again
-                await asyncio.sleep(0.2)
-                self._gate_bell.set()
-            except ClusterError as problem:
-                self._report(f"a plan behind gates could not be written: {problem}")
-                await asyncio.sleep(5.0)
-                self._gate_bell.set()
+            self.port.forget()
+            self.cache.forget_all(lambda key: self.mirror.find(POD, *split_key(key)))

@@ -11,7 +11,7 @@ from phalanx.session.policy import Policy
 
 def connected(policy: Policy) -> Profile:
     """Return the scheduler profile of a policy for programs that may talk to other processes."""
-    catalogue = catalogue_of(policy.family)
+    catalogue = catalogue_of(policy.catalogue)
     if ExtenderPlugin.name not in catalogue.plugins:
         return Profile(policy, catalogue)
     plugins = {**catalogue.plugins, ExtenderPlugin.name: partial(ExtenderPlugin, connect=_http_line)}

@@ -7,26 +7,19 @@ the server renews the lease a moment later: what was held back meanwhile is deci
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 from phalanx.errors import ClusterError, Conflict, Exists, Missing
+from phalanx.live.clock import LoopClock
 from phalanx.model.kinds import kind_at
 from phalanx.model.moment import micro_text
-from phalanx.store.kube.client import Client
+from phalanx.store.api_client import ApiClient
 
 LEASE = kind_at("coordination.k8s.io", "leases")
 LEASES_STOOD_BACK = 2.0
 """Who gave the lease up because he does not do well stands back for so many lease durations: any other candidate is faster."""
-
-
-def boottime() -> float:
-    """Return seconds by a clock that never goes back and counts time that the machine slept; where there is none, the monotonic."""
-    clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-    return monotonic() if clock is None else time.clock_gettime(clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +39,9 @@ class Terms:
 class Election:
     """Takes part in an election, over and over."""
 
-    def __init__(self, client: Client, terms: Terms, *, report: Callable[[str], None]) -> None:
+    def __init__(self, client: ApiClient, terms: Terms, *, clock: LoopClock | None = None, report: Callable[[str], None]) -> None:
         """Lead nothing yet; `report` is told what goes wrong."""
-        self._client, self._terms, self._report = client, terms, report
+        self._client, self._terms, self._report, self._clock = client, terms, report, clock or LoopClock()
         self.told = report
         """Told when we begin to lead, and when we do not any more."""
         self._renewed = float("-inf")
@@ -62,18 +55,18 @@ class Election:
     @property
     def is_leader(self) -> bool:
         """Tell whether nobody else can be the leader now."""
-        return self._left > 0.0 and boottime() >= self._back_at
+        return self._left > 0.0 and self._clock.since_boot >= self._back_at
 
     @property
     def _left(self) -> float:
         """For how many seconds the lease is ours."""
-        return self._renewed + self._terms.renew_seconds - boottime()
+        return self._renewed + self._terms.renew_seconds - self._clock.since_boot
 
     def step_down(self, reason: str) -> None:
         """Let another one lead: decide nothing any more, end the term, give the lease back, and take it again only later."""
         if self.is_leader:
             seconds = LEASES_STOOD_BACK * self._terms.lease_seconds
-            self._back_at = boottime() + seconds
+            self._back_at = self._clock.since_boot + seconds
             self._report(f"{self._terms.identity} gives up the lease, and stands back for {seconds:g} s: {reason}")
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -88,9 +81,9 @@ class Election:
 
     async def _stand_back(self) -> None:
         """Give the lease back and wait, if we were told to step down."""
-        if boottime() < self._back_at:
+        if self._clock.since_boot < self._back_at:
             await self.release()
-            await asyncio.sleep(self._back_at - boottime())
+            await asyncio.sleep(self._back_at - self._clock.since_boot)
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
         term = asyncio.ensure_future(lead())
@@ -113,7 +106,7 @@ class Election:
         try:
             lease = await self._client.get(LEASE, self._terms.namespace, self._terms.name)
             if lease["spec"].get("holderIdentity") == self._terms.identity:
-                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_text(time.time())}
+                spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_text(self._clock.now)}
                 await self._client.replace({**lease, "spec": spec})
         except ClusterError as problem:
             self._report(f"the lease {self._terms.name} was not released: {problem}")
@@ -122,7 +115,7 @@ class Election:
 
     async def _try(self) -> bool:
         """Take or renew the lease if that is possible; tell whether we have it."""
-        begun, had_it = boottime(), self.is_leader
+        begun, had_it = self._clock.since_boot, self.is_leader
         seconds = self._terms.renew_seconds / 2
         try:
             async with asyncio.timeout(min(seconds, self._left) if had_it else seconds):
@@ -153,11 +146,11 @@ class Election:
     def _look(self, lease: Any, spec: Any) -> None:  # Any: parts of a JSON document
         version = lease["metadata"]["resourceVersion"]
         if version != self._seen[0]:
-            self._seen = (version, monotonic())
+            self._seen = (version, self._clock.elapsed)
         self.holder = str(spec.get("holderIdentity") or "")
 
     def _has_run_out(self, spec: Any) -> bool:  # Any: a part of a JSON document
-        return monotonic() >= self._seen[1] + float(spec.get("leaseDurationSeconds") or self._terms.lease_seconds)
+        return self._clock.elapsed >= self._seen[1] + float(spec.get("leaseDurationSeconds") or self._terms.lease_seconds)
 
     async def _create(self) -> bool:
         meta = {"name": self._terms.name, "namespace": self._terms.namespace}
@@ -183,5 +176,5 @@ class Election:
     def _spec(self, changes: int) -> dict[str, Any]:
         return {
             "holderIdentity": self._terms.identity, "leaseDurationSeconds": int(self._terms.lease_seconds),
-            "acquireTime": micro_text(time.time()), "renewTime": micro_text(time.time()), "leaseTransitions": changes,
+            "acquireTime": micro_text(self._clock.now), "renewTime": micro_text(self._clock.now), "leaseTransitions": changes,
         }  # fmt: skip

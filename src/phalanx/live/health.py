@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 from aiohttp import web
 
-from phalanx.live.timing import Clock
+from phalanx.scheduling.timing import Clock
 
 Check = Callable[[], str | None]
 """Returns what is wrong, or None."""

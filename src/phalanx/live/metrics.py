@@ -12,15 +12,15 @@ from prometheus_client import CollectorRegistry, ProcessCollector, disable_creat
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from phalanx import __version__
-from phalanx.explain.summary import Standing, Stood, standing_of
+from phalanx.explain.gang_status import GangStatus, GangWithStatus, gang_status
 from phalanx.live.metric_families import GangFamilies, ProcessFamilies, SessionFamilies, WriteFamilies
 from phalanx.live.metric_gauges import LastMinute
 from phalanx.live.queue_metrics import Figures, queue_rows
 from phalanx.live.start_latency import Starting
-from phalanx.live.timing import Times
 from phalanx.live.waiting_gangs import WaitingRoom
 from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.scheduling.timing import Times
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
@@ -66,7 +66,7 @@ class Metrics:
 
     def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Count what a session decided, and show what waits and what queues have."""
-        found = [(outcome.state, standing_of(outcome.state)) for outcome in decisions.outcomes]
+        found = [(outcome.state, gang_status(outcome.state)) for outcome in decisions.outcomes]
         self._count_attempts(found)
         for key in snapshot.gangs.keys() & decisions.errors.keys():
             self.gang_attempted("error", queue=snapshot.gangs[key].queue)
@@ -79,7 +79,7 @@ class Metrics:
         self._figures = decisions.queues or self._figures  # a quiet session counts none, and the last ones stand
         self._process.queues.show(queue_rows(snapshot, self._figures).items())
 
-    def _count_attempts(self, found: list[Stood]) -> None:
+    def _count_attempts(self, found: list[GangWithStatus]) -> None:
         for gang, standing in found:
             result = _result(gang, standing)
             if result is not None:
@@ -145,10 +145,10 @@ class Metrics:
         self._process.config_is_current.set(is_applied)
 
 
-def _result(gang: GangState, standing: Standing) -> Attempt | None:
+def _result(gang: GangState, standing: GangStatus) -> Attempt | None:
     """Return how the attempt to place a gang ended; None if nothing of it could be placed."""
     if not any(task.task.status is Status.PENDING and not task.task.is_gated for task in gang.tasks):
         return None
-    if standing in (Standing.STARTS, Standing.GROWS):
+    if standing in (GangStatus.STARTS, GangStatus.GROWS):
         return "scheduled"
-    return None if standing is Standing.COMPLETED else "unschedulable"
+    return None if standing is GangStatus.COMPLETED else "unschedulable"

@@ -11,7 +11,7 @@ from typing import Any
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import Forbidden, SnapshotError
 from phalanx.explain.gangs import gang_list
-from phalanx.explain.recorded import event_order, heard
+from phalanx.explain.recorded import event_order, recorded_reason
 from phalanx.model.kinds import EVENT, GROUP_KINDS, POD, Document, object_key
 from phalanx.model.status import Status
 from phalanx.state.gang_state import GangState
@@ -64,4 +64,4 @@ class Observer:
         waiting = [task.task.key for task in state.tasks if task.status is Status.PENDING]
         names = [f"PodGroup {state.key.partition('@')[0]}", *(f"Pod {key}" for key in waiting)]
         about = [event for name in names for event in self._warnings.get(name, ())]
-        return heard(state, [self._pods[key] for key in waiting], sorted(about, key=event_order))
+        return recorded_reason(state, [self._pods[key] for key in waiting], sorted(about, key=event_order))

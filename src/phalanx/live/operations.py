@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import monotonic, time
 
 from phalanx.controllers.controller import RecordEvent
 from phalanx.errors import ClusterError, Conflict
@@ -13,9 +12,9 @@ from phalanx.live.logs import Line, log_line, log_lines, logger_of, verbosity_of
 from phalanx.live.metrics import CONTENT_TYPE, Metrics
 from phalanx.live.reload import ConfigSource, Reload
 from phalanx.live.session_log import Narrator
-from phalanx.live.timing import Times
 from phalanx.model.kinds import Kind
 from phalanx.model.task import Task
+from phalanx.scheduling.timing import Times
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
@@ -39,18 +38,22 @@ class Operations:
     def __init__(self, live: Live, *, config: ConfigSource | None, describe: Callable[[Policy], object]) -> None:
         """Begin to listen; `config` is the file of the configuration, if there is one, and `describe` writes one in full."""
         self._live, self._config, self._describe = live, config, describe
-        self.metrics, self._narrator, self._heartbeat = Metrics(time), Narrator(), Heartbeat(monotonic)
+        self.metrics, self._narrator, self._heartbeat = (
+            Metrics(lambda: live.clock.now),
+            Narrator(),
+            Heartbeat(lambda: live.clock.elapsed),
+        )
         self._log = logger_of("scheduler")
         level = verbosity_of(self._log)
-        live.sessions.trace_level = level if level >= TRACE_LEVEL else 0
-        live.sessions.decided.append(self._note)
-        live.sessions.timed.append(self._time)
-        live.sessions.failed.append(self._failed)
-        live.sessions.binding.bound.append(self._bound)
-        live.sessions.binding.refused.append(self._refused)
-        live.sessions.evicting.evicted.append(self._evicted)
-        live.sessions.evicting.refused.append(self._not_evicted)
-        live.following.heard = self._heard
+        live.loop.trace_level = level if level >= TRACE_LEVEL else 0
+        live.loop.decided.append(self._note)
+        live.loop.timed.append(self._time)
+        live.loop.failed.append(self._failed)
+        live.loop.binding.bound.append(self._bound)
+        live.loop.binding.refused.append(self._refused)
+        live.loop.evictor.evicted.append(self._evicted)
+        live.loop.evictor.refused.append(self._not_evicted)
+        live.watching.heard = self._heard
         live.turned.append(self._turn)
         if live.election is not None:
             live.election.told = lambda text: log_line(self._log, Line(0, text))
@@ -62,7 +65,7 @@ class Operations:
 
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         self.metrics.note(snapshot, decisions)
-        cycle = self._live.sessions.count
+        cycle = self._live.loop.count
         log_lines(self._log, lambda level: self._narrator.lines(snapshot, decisions, cycle=cycle, verbosity=level))
 
     def _time(self, seconds: float, snapshot_seconds: float, times: Times) -> None:
@@ -95,25 +98,25 @@ class Operations:
         self.metrics.config_reloaded(outcome.is_applied)
         self._log.log(20 if outcome.is_applied else 30, "%s", outcome.message)
         if self._config is not None and outcome.is_applied:
-            self._live.sessions.profile = replace(self._live.sessions.profile, policy=self._config.policy)
+            self._live.loop.profile = replace(self._live.loop.profile, policy=self._config.policy)
         lease = self._live.election_object()
         if lease is not None:
             reason = "ConfigurationReloaded" if outcome.is_applied else "ConfigurationRefused"
-            self._live.tell(RecordEvent(lease, reason, outcome.message, is_warning=not outcome.is_applied))
+            self._live.record(RecordEvent(lease, reason, outcome.message, is_warning=not outcome.is_applied))
 
     # --- what is served ----------------------------------------------------------------------------------------------
 
     def health(self) -> Health:
         """Return what is answered over HTTP."""
         return Health(
-            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.sessions.profile.policy),
-            live={"loop": self._heartbeat.check, "sessions": self._live.sessions.failures.check},
+            metrics=self.metrics.text, metrics_type=CONTENT_TYPE, config=lambda: self._describe(self._live.loop.profile.policy),
+            live={"loop": self._heartbeat.check, "sessions": self._live.loop.failures.check},
             ready={"caches": self._caches, "stopping": self._stopping},
         )  # fmt: skip
 
     def _caches(self) -> str | None:
-        missing = [kind.resource for kind, reflector in self._live.following.reflectors.items() if not reflector.is_synced.is_set()]
-        if self._live.following.has_synced.is_set() and not missing:
+        missing = [kind.resource for kind, reflector in self._live.watching.reflectors.items() if not reflector.is_synced.is_set()]
+        if self._live.watching.has_synced.is_set() and not missing:
             return None
         return f"not listed yet: {', '.join(missing) or 'which kinds there are'}"
 

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from enum import IntEnum
-from time import monotonic
 
 from phalanx.errors import Busy, ClusterError, ServerError, Unreachable
+from phalanx.scheduling.port import Done
 
 CONNECTIONS = 32
 FIRST_WAIT, LONGEST_WAIT = 0.1, 10.0
@@ -26,7 +26,6 @@ BUDGET, SEVERAL_BUDGETS = "DisruptionBudget", "more than one PodDisruptionBudget
 """How one disruption budget says no (429), and how the server says that it cannot ask several (500)."""
 
 Send = Callable[[], Awaitable[object]]
-Done = Callable[[ClusterError | None], None]
 
 
 class Rank(IntEnum):
@@ -84,14 +83,6 @@ class Outbox:
         if len(line) == 1:
             self._push(place)
 
-    async def send(self, rank: Rank, place: Hashable, send: Send) -> None:
-        """Send a request and wait until it is through; a refusal is raised."""
-        answer: asyncio.Future[ClusterError | None] = asyncio.get_running_loop().create_future()
-        self.put(rank, place, send, lambda problem: None if answer.done() else answer.set_result(problem))
-        problem = await answer
-        if problem is not None:
-            raise problem
-
     def waiting(self, rank: Rank = Rank.NOTE) -> int:
         """Return how many requests are not through, of some importance at least."""
         return sum(job.rank <= rank for line in self._lines.values() for job in line)
@@ -143,7 +134,7 @@ class Outbox:
 
     async def _try(self, place: Hashable, line: deque[Job]) -> None:
         job, problem = line[0], None
-        job.attempts, job.begun = job.attempts + 1, job.begun or monotonic()
+        job.attempts, job.begun = job.attempts + 1, job.begun or asyncio.get_running_loop().time()
         try:
             await job.send()
         except ClusterError as refusal:
@@ -189,7 +180,9 @@ def _may_pass(problem: ClusterError, job: Job) -> bool:
     if not isinstance(problem, Busy | ServerError):
         return False
     if job.rank <= Rank.EVICT and not _is_of_budget(problem):
-        return isinstance(problem, Busy) or job.is_endless or monotonic() - job.begun < SERVER_PATIENCE_SECONDS
+        return (
+            isinstance(problem, Busy) or job.is_endless or asyncio.get_running_loop().time() - job.begun < SERVER_PATIENCE_SECONDS
+        )
     return job.is_endless or (job.is_patient and job.attempts < MOST_ATTEMPTS)
 
 

@@ -30,7 +30,7 @@ class Reload:
 
 def same_process(before: Policy, after: Policy) -> None:
     """Refuse what is settled when the process starts: whose rules it follows, and which objects it looks at."""
-    if after.family != before.family:
+    if after.catalogue != before.catalogue:
         raise ConfigError("profile: kai and the others do not change into each other; restart the process, or write it as it was")
     if after.flags != before.flags:
         raise ConfigError("flags: they hold as long as the process runs; restart it, or write them as they were")

@@ -13,8 +13,8 @@ The trace is recorded by `run_cycle` itself, if it is given the verbosity as `tr
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
+from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reason_text import counted
-from phalanx.explain.summary import Standing, standing_of
 from phalanx.explain.why import why
 from phalanx.live.logs import Line
 from phalanx.model.status import HOLDING
@@ -59,8 +59,8 @@ class Narrator:
 
     def _gang(self, outcome: Outcome, snapshot: Snapshot, verbosity: int) -> Iterator[Line]:
         gang = outcome.state
-        key, standing, fields = GangKey(gang.key), standing_of(gang), {"gang": gang.key, "queue": gang.gang.queue}
-        if standing in (Standing.STARTS, Standing.GROWS):
+        key, standing, fields = GangKey(gang.key), gang_status(gang), {"gang": gang.key, "queue": gang.gang.queue}
+        if standing in (GangStatus.STARTS, GangStatus.GROWS):
             yield Line(GANGS, _start(gang, standing), fields)
         before, text = self._said.pop(key, ""), why(outcome, snapshot)
         if not text:
@@ -68,13 +68,13 @@ class Narrator:
         self._said[key] = text
         level = GANGS if text != before else EVERY_GANG
         if level <= verbosity:
-            waits = " waits" if standing in (Standing.WAITS, Standing.PROMISED) else ""
+            waits = " waits" if standing in (GangStatus.WAITS, GangStatus.PIPELINED) else ""
             yield Line(level, f"gang {gang.key}{waits}: {text}", fields)
 
 
-def _start(gang: GangState, standing: Standing) -> str:
+def _start(gang: GangState, standing: GangStatus) -> str:
     placed = counted(gang.tally.total(HOLDING), "pod")
-    return f"gang {gang.key} {'starts' if standing is Standing.STARTS else 'grows'}: {placed} of {len(gang.tasks)} with a place"
+    return f"gang {gang.key} {'starts' if standing is GangStatus.STARTS else 'grows'}: {placed} of {len(gang.tasks)} with a place"
 
 
 def _evictions(decisions: Decisions) -> Iterator[Line]:
@@ -106,7 +106,7 @@ def _step(step: TraceEvent) -> Line:
 
 
 def _summary(decisions: Decisions) -> str:
-    standings = [standing_of(outcome.state) for outcome in decisions.outcomes]
-    starts, waits = standings.count(Standing.STARTS), sum(not standing.has_minimum for standing in standings)
+    standings = [gang_status(outcome.state) for outcome in decisions.outcomes]
+    starts, waits = standings.count(GangStatus.STARTS), sum(not standing.has_minimum for standing in standings)
     pods = f"{counted(len(decisions.binds), 'pod')} to bind, {len(decisions.pipelined)} promised a place"
     return f"session: {counted(starts, 'gang')} started, {waits} waiting, {pods}, {len(decisions.evictions)} to evict"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from phalanx.explain.summary import Standing, Stood
+from phalanx.explain.gang_status import GangStatus, GangWithStatus
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.state.snapshot import Snapshot
@@ -22,12 +22,12 @@ class Starting:
     _starts: dict[GangKey, _Start] = field(default_factory=dict)
     _gang_by_task: dict[TaskKey, GangKey] = field(default_factory=dict)
 
-    def note(self, snapshot: Snapshot, found: Iterable[Stood]) -> None:
+    def note(self, snapshot: Snapshot, found: Iterable[GangWithStatus]) -> None:
         """Expect the binds of every gang that gets its minimum in this session, and no more of gangs that are gone."""
         for key in [key for key in self._starts if key not in snapshot.gangs]:
             self._forget(key)
         for gang, standing in found:
-            if standing is Standing.STARTS:
+            if standing is GangStatus.STARTS:
                 tasks = {task.task.key for task in gang.tasks if task.status is Status.BINDING is not task.task.status}
                 self._expect(GangKey(gang.key), _Start(gang.gang.created, tasks))
 

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from phalanx.explain.reason_code import cause_of
-from phalanx.explain.summary import Standing, Stood
+from phalanx.explain.gang_status import GangStatus, GangWithStatus, reason_code
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
 from phalanx.state.gang_state import GangState
@@ -30,17 +29,17 @@ class WaitingRoom:
     """Members of all gangs that have no place."""
     _entries: dict[GangKey, _Entry] = field(default_factory=dict)
 
-    def note(self, snapshot: Snapshot, found: Iterable[Stood]) -> None:
+    def note(self, snapshot: Snapshot, found: Iterable[GangWithStatus]) -> None:
         """Take over what a session found, and forget gangs that are gone."""
         for key in [key for key in self._entries if key not in snapshot.gangs]:
             self._leave(key)
         for gang, standing in found:
             self._note_gang(gang, standing)
 
-    def _note_gang(self, gang: GangState, standing: Standing) -> None:
+    def _note_gang(self, gang: GangState, standing: GangStatus) -> None:
         key = GangKey(gang.key)
         self._leave(key)
-        entry = _Entry(gang.gang.queue, cause_of(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.waiting)
+        entry = _Entry(gang.gang.queue, reason_code(gang, standing), gang.tally.counts[Status.PENDING] + gang.tally.waiting)
         if entry.cause or entry.pods:
             self._entries[key] = entry
             self._count(entry, 1)

@@ -12,9 +12,9 @@ from phalanx.controllers.binder.reservation_pod import VISIBLE, VISIBLE_VARIABLE
 from phalanx.controllers.grouper.settings import KAI
 from phalanx.controllers.podgroup import OUR_SCHEDULERS
 from phalanx.dialects.gates import GATE
-from phalanx.dialects.group_references import LABEL, MARKS, SPEC, Mark
+from phalanx.dialects.group_references import LABEL, REFERENCE_FIELDS, SPEC, ReferenceField
+from phalanx.dialects.kinds.fields import CelRule
 from phalanx.dialects.pods import GPU_CONTAINER, GPU_FRACTION, GPU_MEMORY
-from phalanx.manifests.fields import Rule
 from phalanx.model.kinds import POD, Document, Kind, kind_of
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
@@ -31,7 +31,7 @@ SCHEDULER = "volcano"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Mutation:
     """What is changed in an object: a CEL expression that gives a list of JSON patches."""
 
     name: str
@@ -40,14 +40,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class AdmissionPolicy:
     """Rules or changes for objects of one kind."""
 
     name: str
     kind: Kind
     operations: tuple[Operation, ...]
-    rules: tuple[Rule, ...] = ()
-    changes: tuple[Change, ...] = ()
+    rules: tuple[CelRule, ...] = ()
+    changes: tuple[Mutation, ...] = ()
     annotations: tuple[str, ...] = ()
     """It is about objects with one of these annotations; about all if there are none."""
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
@@ -110,20 +110,20 @@ def _implied(plugin: str, by: tuple[str, ...]) -> str:
 
 
 _JOB_CHANGES = (
-    Change("scheduler", "has(object.spec.schedulerName) && object.spec.schedulerName != '' ? [] : "
-           f"[{_add('/spec/schedulerName', repr(SCHEDULER))}]", f"schedulerName is {SCHEDULER}"),
-    Change("task-names", _for_tasks("!has(t.name) || t.name == ''", "/name", "'default' + string(i)"),
-           "tasks without a name are called default0, default1 and so on, by their place"),
-    Change("task-minima", _for_tasks("!has(t.minAvailable)", "/minAvailable", _MINIMUM),
-           "a task's minAvailable is its replicas, or minPartitions times partitionSize"),
-    Change("job-minimum", "has(object.spec.minAvailable) && object.spec.minAvailable > 0 ? [] : "
-           f"[{_add('/spec/minAvailable', 'object.spec.tasks.map(t, int(t.minAvailable)).sum()')}]",
-           "minAvailable is the sum of the tasks' minAvailable"),
-    Change("host-network-dns", _for_tasks(_HOST_NETWORK, "/template/spec/dnsPolicy", "'ClusterFirstWithHostNet'"),
-           "pods on the network of the host have the dnsPolicy ClusterFirstWithHostNet"),
-    Change("service-plugin", _implied("svc", ("tensorflow", "mpi", "pytorch", "ray")),
-           "the plugins tensorflow, mpi, pytorch and ray bring svc"),
-    Change("ssh-plugin", _implied("ssh", ("mpi",)), "the plugin mpi brings ssh"),
+    Mutation("scheduler", "has(object.spec.schedulerName) && object.spec.schedulerName != '' ? [] : "
+             f"[{_add('/spec/schedulerName', repr(SCHEDULER))}]", f"schedulerName is {SCHEDULER}"),
+    Mutation("task-names", _for_tasks("!has(t.name) || t.name == ''", "/name", "'default' + string(i)"),
+             "tasks without a name are called default0, default1 and so on, by their place"),
+    Mutation("task-minima", _for_tasks("!has(t.minAvailable)", "/minAvailable", _MINIMUM),
+             "a task's minAvailable is its replicas, or minPartitions times partitionSize"),
+    Mutation("job-minimum", "has(object.spec.minAvailable) && object.spec.minAvailable > 0 ? [] : "
+             f"[{_add('/spec/minAvailable', 'object.spec.tasks.map(t, int(t.minAvailable)).sum()')}]",
+             "minAvailable is the sum of the tasks' minAvailable"),
+    Mutation("host-network-dns", _for_tasks(_HOST_NETWORK, "/template/spec/dnsPolicy", "'ClusterFirstWithHostNet'"),
+             "pods on the network of the host have the dnsPolicy ClusterFirstWithHostNet"),
+    Mutation("service-plugin", _implied("svc", ("tensorflow", "mpi", "pytorch", "ray")),
+             "the plugins tensorflow, mpi, pytorch and ray bring svc"),
+    Mutation("ssh-plugin", _implied("ssh", ("mpi",)), "the plugin mpi brings ssh"),
 )  # fmt: skip
 
 _QUEUE_OF = f"namespaceObject.metadata.annotations['{QUEUE_OF_NAMESPACE}']"
@@ -142,7 +142,7 @@ _GATED = (
 )
 
 
-def _names_group(mark: Mark) -> str:
+def _names_group(mark: ReferenceField) -> str:
     if mark.place == SPEC:
         return "has(object.spec.schedulingGroup)"
     named = (_labelled if mark.place == LABEL else _annotated)(mark.key)
@@ -150,7 +150,7 @@ def _names_group(mark: Mark) -> str:
     return f"({is_theirs} && {named})" if mark.scheduler else named
 
 
-_IN_A_GANG = " || ".join(map(_names_group, MARKS))
+_IN_A_GANG = " || ".join(map(_names_group, REFERENCE_FIELDS))
 
 _SHARER = f"object.metadata.annotations['{GPU_CONTAINER}']"
 _TOLD = (
@@ -178,33 +178,34 @@ _NAMES = (
 _IS_OURS = f"has(object.spec.schedulerName) && object.spec.schedulerName in {sorted(OUR_SCHEDULERS | {KAI})}"
 
 MUTATING = (
-    Policy("phalanx-job-defaults", _JOB, ("CREATE",), changes=_JOB_CHANGES, condition="has(object.spec) && has(object.spec.tasks)"),
-    Policy(
+    AdmissionPolicy("phalanx-job-defaults", _JOB, ("CREATE",), changes=_JOB_CHANGES,
+                    condition="has(object.spec) && has(object.spec.tasks)"),
+    AdmissionPolicy(
         "phalanx-group-queue", _GROUP, ("CREATE",),
-        changes=(Change("queue-of-namespace",
-                        f"{_annotated(QUEUE_OF_NAMESPACE, 'namespaceObject')} ? [{_add('/spec/queue', _QUEUE_OF)}] : []",
-                        f"a group in the queue default goes to that of the namespace's annotation {QUEUE_OF_NAMESPACE}"),),
+        changes=(Mutation("queue-of-namespace",
+                          f"{_annotated(QUEUE_OF_NAMESPACE, 'namespaceObject')} ? [{_add('/spec/queue', _QUEUE_OF)}] : []",
+                          f"a group in the queue default goes to that of the namespace's annotation {QUEUE_OF_NAMESPACE}"),),
         condition="has(object.spec) && (!has(object.spec.queue) || object.spec.queue == '' || object.spec.queue == 'default')",
     ),
-    Policy(
+    AdmissionPolicy(
         "phalanx-queue-hierarchy-root", _QUEUE, ("CREATE", "UPDATE"), annotations=(HIERARCHY,),
-        changes=(Change("root-of-hierarchy", f"[{_prefixed(HIERARCHY, _PATH, 'root/')}] + "
-                        f"({_annotated(HIERARCHY_WEIGHTS)} ? [{_prefixed(HIERARCHY_WEIGHTS, _WEIGHTS, '1/')}] : [])",
-                        f"a path in {HIERARCHY} begins with root/, and {HIERARCHY_WEIGHTS} with 1/"),),
+        changes=(Mutation("root-of-hierarchy", f"[{_prefixed(HIERARCHY, _PATH, 'root/')}] + "
+                          f"({_annotated(HIERARCHY_WEIGHTS)} ? [{_prefixed(HIERARCHY_WEIGHTS, _WEIGHTS, '1/')}] : [])",
+                          f"a path in {HIERARCHY} begins with root/, and {HIERARCHY_WEIGHTS} with 1/"),),
         condition=f"!({_PATH} == 'root' || {_PATH}.startsWith('root/'))",
     ),
-    Policy(
+    AdmissionPolicy(
         "phalanx-pod-gates", POD, ("CREATE",), namespace_labels=GATES_LABEL,
-        changes=(Change("gate", _GATED, f"a pod of a gang gets the scheduling gate {GATE}"),),
+        changes=(Mutation("gate", _GATED, f"a pod of a gang gets the scheduling gate {GATE}"),),
         condition=f"!has(object.spec.nodeName) && ({_IN_A_GANG})",
     ),
-    Policy(
+    AdmissionPolicy(
         "phalanx-pod-shared-gpu", POD, ("CREATE",), annotations=(GPU_FRACTION, GPU_MEMORY), condition=_IS_OURS,
         changes=(
-            Change("visible-devices", _told_devices("containers", "i == 0"),
+            Mutation("visible-devices", _told_devices("containers", "i == 0"),
                    f"the container that uses a shared GPU gets {VISIBLE_VARIABLE} from the annotation {VISIBLE}, unless it is set"),
-            Change("visible-devices-first", _told_devices("initContainers", "false"),
-                   f"so does an init container that {GPU_CONTAINER} names"),
+            Mutation("visible-devices-first", _told_devices("initContainers", "false"),
+                     f"so does an init container that {GPU_CONTAINER} names"),
         ),
     ),
 )  # fmt: skip
@@ -218,47 +219,47 @@ _PERCENTAGE = "^([1-9][0-9]*|[1-9][0-9]?%)$"
 _WEIGHT = "^([1-9][0-9]*|0*[.][0-9]*[1-9][0-9]*|[1-9][0-9]*[.][0-9]+)$"
 
 VALIDATING = (
-    Policy(
+    AdmissionPolicy(
         "phalanx-job-update", _JOB, ("UPDATE",),
         rules=(
-            Rule("job-stays", _all_same(_JOB_STAYS, "object.spec", "oldObject.spec"),
-                 "of a job only minAvailable, replicas and priorityClassName change; make a new job for the rest"),
-            Rule("tasks-stay", "object.spec.tasks.size() == oldObject.spec.tasks.size() && object.spec.tasks.all(i, t, "
-                 f"{_all_same(_TASK_STAYS, 't', 'oldObject.spec.tasks[i]')})",
-                 "of a task only replicas and minAvailable change; make a new job for the rest"),
+            CelRule("job-stays", _all_same(_JOB_STAYS, "object.spec", "oldObject.spec"),
+                    "of a job only minAvailable, replicas and priorityClassName change; make a new job for the rest"),
+            CelRule("tasks-stay", "object.spec.tasks.size() == oldObject.spec.tasks.size() && object.spec.tasks.all(i, t, "
+                    f"{_all_same(_TASK_STAYS, 't', 'oldObject.spec.tasks[i]')})",
+                    "of a task only replicas and minAvailable change; make a new job for the rest"),
         ),
     ),
-    Policy(
+    AdmissionPolicy(
         "phalanx-queue-hierarchy", _QUEUE, ("CREATE", "UPDATE"), annotations=(HIERARCHY, HIERARCHY_WEIGHTS),
         rules=(
-            Rule("path-and-weights", f"{_annotated(HIERARCHY)} && {_annotated(HIERARCHY_WEIGHTS)}",
-                 f"{HIERARCHY} and {HIERARCHY_WEIGHTS} go together; write both, such as root/research and 1/2"),
-            Rule("weight-per-step", f"!({_annotated(HIERARCHY)}) || !({_annotated(HIERARCHY_WEIGHTS)}) || "
-                 f"{_PATH}.split('/').size() == {_WEIGHTS}.split('/').size()",
-                 "the path and the weights differ in length; write one weight for each step of the path"),
-            Rule("weights-positive", f"!({_annotated(HIERARCHY_WEIGHTS)}) || "
-                 f"{_WEIGHTS}.split('/').all(w, w.matches('{_WEIGHT}'))", "write numbers above 0 as weights, such as 1/2.5"),
+            CelRule("path-and-weights", f"{_annotated(HIERARCHY)} && {_annotated(HIERARCHY_WEIGHTS)}",
+                    f"{HIERARCHY} and {HIERARCHY_WEIGHTS} go together; write both, such as root/research and 1/2"),
+            CelRule("weight-per-step", f"!({_annotated(HIERARCHY)}) || !({_annotated(HIERARCHY_WEIGHTS)}) || "
+                    f"{_PATH}.split('/').size() == {_WEIGHTS}.split('/').size()",
+                    "the path and the weights differ in length; write one weight for each step of the path"),
+            CelRule("weights-positive", f"!({_annotated(HIERARCHY_WEIGHTS)}) || "
+                    f"{_WEIGHTS}.split('/').all(w, w.matches('{_WEIGHT}'))", "write numbers above 0 as weights, such as 1/2.5"),
         ),
     ),
-    Policy(
+    AdmissionPolicy(
         "phalanx-queue-delete", _QUEUE, ("DELETE",),
-        rules=(Rule("keeps-first-queues", "!(oldObject.metadata.name in ['root', 'default'])",
-                    "root and default are always there; close a queue that is not to be used"),),
+        rules=(CelRule("keeps-first-queues", "!(oldObject.metadata.name in ['root', 'default'])",
+                       "root and default are always there; close a queue that is not to be used"),),
     ),
-    Policy(
+    AdmissionPolicy(
         "phalanx-pod-gpu-container", POD, ("CREATE",), annotations=(GPU_CONTAINER,), condition=_IS_OURS,
-        rules=(Rule("names-container", _NAMES.format(_SHARER),
-                    f"write the name of one of the pod's containers into {GPU_CONTAINER}"),),
+        rules=(CelRule("names-container", _NAMES.format(_SHARER),
+                       f"write the name of one of the pod's containers into {GPU_CONTAINER}"),),
     ),
-    Policy(
+    AdmissionPolicy(
         "phalanx-pod-disruption", POD, ("CREATE",), annotations=(MIN_AVAILABLE, MAX_UNAVAILABLE),
         rules=(
-            Rule("one-disruption-bound", f"!({_annotated(MIN_AVAILABLE)} && {_annotated(MAX_UNAVAILABLE)})",
-                 f"write either {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
-            Rule("disruption-bound-reads",
-                 f"['{MIN_AVAILABLE}', '{MAX_UNAVAILABLE}'].all(k, !(k in object.metadata.annotations) || "
-                 f"object.metadata.annotations[k].matches('{_PERCENTAGE}'))",
-                 f"write a number above 0, or a part from 1% to 99%, into {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
+            CelRule("one-disruption-bound", f"!({_annotated(MIN_AVAILABLE)} && {_annotated(MAX_UNAVAILABLE)})",
+                    f"write either {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
+            CelRule("disruption-bound-reads",
+                    f"['{MIN_AVAILABLE}', '{MAX_UNAVAILABLE}'].all(k, !(k in object.metadata.annotations) || "
+                    f"object.metadata.annotations[k].matches('{_PERCENTAGE}'))",
+                    f"write a number above 0, or a part from 1% to 99%, into {MIN_AVAILABLE} or {MAX_UNAVAILABLE}"),
         ),
     ),
 )  # fmt: skip
@@ -285,7 +286,7 @@ def policy_documents() -> list[Document]:
     return found
 
 
-def _applies(policy: Policy) -> dict[str, Any]:
+def _applies(policy: AdmissionPolicy) -> dict[str, Any]:
     kind = policy.kind
     selector = {"namespaceSelector": {"matchLabels": dict(policy.namespace_labels)}} if policy.namespace_labels else {}
     rule = {
@@ -304,9 +305,9 @@ def _applies(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _document(kind: str, policy: Policy, spec: dict[str, Any]) -> Document:
+def _document(kind: str, policy: AdmissionPolicy, spec: dict[str, Any]) -> Document:
     return {"apiVersion": _API, "kind": kind, "metadata": {"name": policy.name}, "spec": spec}
 
 
-def _binding(kind: str, policy: Policy, **more: object) -> Document:
+def _binding(kind: str, policy: AdmissionPolicy, **more: object) -> Document:
     return {"apiVersion": _API, "kind": kind, "metadata": {"name": policy.name}, "spec": {"policyName": policy.name, **more}}

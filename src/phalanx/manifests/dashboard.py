@@ -15,7 +15,7 @@ QUEUES = 'queue=~"$queue"'
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Query:
     """One query of a panel, and what its curves are called."""
 
     expression: str
@@ -28,50 +28,51 @@ class Panel:
 
     title: str
     about: str
-    lines: tuple[Line, ...]
+    queries: tuple[Query, ...]
     unit: str = "short"
     is_stacked: bool = False
 
 
-def _quantiles(metric: str, by: str = "") -> tuple[Line, ...]:
+def _quantiles(metric: str, by: str = "") -> tuple[Query, ...]:
     """Return the median and the slow end of a histogram, for all or by a label."""
     labels, legend = (f"le, {by}", f"{{{{{by}}}}} ") if by else ("le", "")
     return tuple(
-        Line(f"histogram_quantile({part}, sum by ({labels}) (rate({metric}_bucket[$__rate_interval])))", f"{legend}{word}")
+        Query(f"histogram_quantile({part}, sum by ({labels}) (rate({metric}_bucket[$__rate_interval])))", f"{legend}{word}")
         for part, word in ((0.5, "median"), (0.99, "1 of 100"))
     )
 
 
-def _rate(metric: str, by: str) -> tuple[Line, ...]:
-    return (Line(f"sum by ({by}) (rate({metric}[$__rate_interval]))", f"{{{{{by}}}}}"),)
+def _rate(metric: str, by: str) -> tuple[Query, ...]:
+    return (Query(f"sum by ({by}) (rate({metric}[$__rate_interval]))", f"{{{{{by}}}}}"),)
 
 
-def _queue_lines(kind: str) -> tuple[Line, ...]:
+def _queue_queries(kind: str) -> tuple[Query, ...]:
     share = f'sum by (queue) (phalanx_queue_resources{{resource="$resource", kind="{kind}", {QUEUES}}})'
-    return (Line(share, "{{queue}}"),)
+    return (Query(share, "{{queue}}"),)
 
 
 ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
     ("Gangs", (
         Panel("Gangs that wait, by reason", "Gangs without their minimum.",
-              (Line(f"sum by (reason) (phalanx_pending_gangs{{{QUEUES}}})", "{{reason}}"),), is_stacked=True),
+              (Query(f"sum by (reason) (phalanx_pending_gangs{{{QUEUES}}})", "{{reason}}"),), is_stacked=True),
         Panel("Gangs that wait, by queue", "Gangs without their minimum.",
-              (Line(f"sum by (queue) (phalanx_pending_gangs{{{QUEUES}}})", "{{queue}}"),), is_stacked=True),
+              (Query(f"sum by (queue) (phalanx_pending_gangs{{{QUEUES}}})", "{{queue}}"),), is_stacked=True),
         Panel("From creation to start", "Until the last bind that a gang needs.",
               _quantiles("phalanx_gang_scheduling_duration_seconds"), "s"),
         Panel("Attempts", "Gangs that sessions tried to place, each second.",
-              (Line(f"sum by (result) (rate(phalanx_gang_schedule_attempts_total{{{QUEUES}}}[$__rate_interval]))", "{{result}}"),)),
-        Panel("Pods that wait", "Pods of gangs that have no place.", (Line("sum(podgroup_waiting_pods)", "pods"),)),
+              (Query(f"sum by (result) (rate(phalanx_gang_schedule_attempts_total{{{QUEUES}}}[$__rate_interval]))",
+                     "{{result}}"),)),
+        Panel("Pods that wait", "Pods of gangs that have no place.", (Query("sum(podgroup_waiting_pods)", "pods"),)),
         Panel("Gangs out of time", "Gangs that were not whole in the time that they have, each hour.",
-              (Line("sum(increase(podgroup_scheduling_timeout_total[1h]))", "gangs"),)),
+              (Query("sum(increase(podgroup_scheduling_timeout_total[1h]))", "gangs"),)),
     )),
     ("Queues: $resource", (
-        Panel("Allocated", "What queues have.", _queue_lines("allocated"), is_stacked=True),
-        Panel("Deserved", "What queues should have.", _queue_lines("deserved"), is_stacked=True),
-        Panel("Requested", "What queues ask for.", _queue_lines("requested"), is_stacked=True),
+        Panel("Allocated", "What queues have.", _queue_queries("allocated"), is_stacked=True),
+        Panel("Deserved", "What queues should have.", _queue_queries("deserved"), is_stacked=True),
+        Panel("Requested", "What queues ask for.", _queue_queries("requested"), is_stacked=True),
     )),
     ("Binds and evictions", (
-        Panel("Pods bound", "Each second.", (Line("sum(rate(phalanx_pods_scheduled_total[$__rate_interval]))", "pods"),)),
+        Panel("Pods bound", "Each second.", (Query("sum(rate(phalanx_pods_scheduled_total[$__rate_interval]))", "pods"),)),
         Panel("Binds, by result", "Each second.", _rate("phalanx_binds_total", "result")),
         Panel("Answer to a bind", "Seconds until the API server answered.", _quantiles("phalanx_bind_duration_seconds"), "s"),
         Panel("Evictions, by reason", "Each second.", _rate("phalanx_evictions_total", "reason")),
@@ -82,11 +83,11 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         Panel("Length", "Seconds of a session, snapshot included.", _quantiles("phalanx_cycle_duration_seconds"), "s"),
         Panel("Actions", "Seconds of an action in a session.", _quantiles("phalanx_action_duration_seconds", "action"), "s"),
         Panel("Plugins", "Seconds that the hooks of a plugin take, on average each second.",
-              (Line("topk(10, sum by (plugin, hook) (rate(phalanx_plugin_duration_seconds_sum[$__rate_interval])))",
-                    "{{plugin}} {{hook}}"),), "s"),
+              (Query("topk(10, sum by (plugin, hook) (rate(phalanx_plugin_duration_seconds_sum[$__rate_interval])))",
+                     "{{plugin}} {{hook}}"),), "s"),
         Panel("Snapshot", "Seconds it takes to make one.", _quantiles("phalanx_snapshot_duration_seconds"), "s"),
-        Panel("Leader", "1 for the replica that decides.", (Line("phalanx_leader", "{{pod}}"),)),
-        Panel("Versions", "Replicas by version.", (Line("count by (version) (phalanx_build_info)", "{{version}}"),)),
+        Panel("Leader", "1 for the replica that decides.", (Query("phalanx_leader", "{{pod}}"),)),
+        Panel("Versions", "Replicas by version.", (Query("count by (version) (phalanx_build_info)", "{{version}}"),)),
     )),
 )  # fmt: skip
 
@@ -151,7 +152,7 @@ def _picture(panel: Panel) -> dict[str, Any]:
         "datasource": SOURCE,
         "targets": [
             {"refId": letter, "datasource": SOURCE, "expr": line.expression, "legendFormat": line.legend}
-            for letter, line in zip("ABCD", panel.lines, strict=False)
+            for letter, line in zip("ABCD", panel.queries, strict=False)
         ],
         "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "custom": custom}, "overrides": []},
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.manifests import coscheduling, kai, volcano
-from phalanx.manifests import volcano_flows as flows
-from phalanx.manifests import volcano_jobs as jobs
-from phalanx.manifests.fields import Fields
+from phalanx.dialects.kinds import coscheduling, kai, volcano
+from phalanx.dialects.kinds import volcano_flows as flows
+from phalanx.dialects.kinds import volcano_jobs as jobs
+from phalanx.dialects.kinds.fields import CustomObject
 from phalanx.manifests.schema import Schema, schema_of
 from phalanx.model.kinds import Document, Kind, kind_of
 
@@ -14,7 +14,7 @@ CATEGORY = "phalanx"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get`."""
 
     name: str
@@ -32,8 +32,8 @@ class Definition:
     """A kind, its fields, and how it is shown."""
 
     kind: Kind
-    struct: type[Fields]
-    columns: tuple[Column, ...] = ()
+    struct: type[CustomObject]
+    columns: tuple[PrinterColumn, ...] = ()
 
     @property
     def schema(self) -> Schema:
@@ -41,41 +41,43 @@ class Definition:
         return schema_of(self.struct)
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", "date")
-_PHASE, _RUNNING = Column("Status", ".status.phase"), Column("Running", ".status.running", "integer")
-_MINIMUM, _QUEUE = Column("Min", ".spec.minMember", "integer"), Column("Queue", ".spec.queue")
+AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
+_PHASE, _RUNNING = PrinterColumn("Status", ".status.phase"), PrinterColumn("Running", ".status.running", "integer")
+_MINIMUM, _QUEUE = PrinterColumn("Min", ".spec.minMember", "integer"), PrinterColumn("Queue", ".spec.queue")
 
 
-def _defined(api_version: str, struct: type[Fields], *columns: Column, kind: str = "") -> Definition:
-    found = kind_of({"apiVersion": api_version, "kind": kind or struct.__name__})
-    return Definition(found, struct, (*columns, AGE))
+def _defined(api_version: str, kind: str, struct: type[CustomObject], *columns: PrinterColumn) -> Definition:
+    return Definition(kind_of({"apiVersion": api_version, "kind": kind}), struct, (*columns, AGE))
 
 
 DEFINITIONS = (
-    _defined("scheduling.volcano.sh/v1beta1", volcano.PodGroup, _PHASE, _MINIMUM, _RUNNING, _QUEUE),
-    _defined("scheduling.volcano.sh/v1beta1", volcano.Queue, Column("State", ".status.state"), Column("Parent", ".spec.parent"),
-             Column("Weight", ".spec.weight", "integer"), Column("Running", ".status.running", "integer"),
-             Column("Pending", ".status.pending", "integer")),
-    _defined("batch.volcano.sh/v1alpha1", jobs.Job, Column("Status", ".status.state.phase"),
-             Column("Min", ".spec.minAvailable", "integer"), _RUNNING, _QUEUE),
-    _defined("batch.volcano.sh/v1alpha1", jobs.CronJob, Column("Schedule", ".spec.schedule"),
-             Column("Suspend", ".spec.suspend", "boolean"), Column("Last", ".status.lastScheduleTime", "date")),
-    _defined("bus.volcano.sh/v1alpha1", volcano.Command, Column("Action", ".action"), Column("Target", ".target.name")),
-    _defined("flow.volcano.sh/v1alpha1", flows.JobFlow, Column("Status", ".status.state.phase")),
-    _defined("flow.volcano.sh/v1alpha1", flows.JobTemplate),
-    _defined("topology.volcano.sh/v1alpha1", volcano.HyperNode, Column("Tier", ".spec.tier", "integer"),
-             Column("TierName", ".spec.tierName"), Column("Nodes", ".status.nodeCount", "integer")),
-    _defined("nodeinfo.volcano.sh/v1alpha1", volcano.Numatopology),
-    _defined("shard.volcano.sh/v1alpha1", volcano.NodeShard),
-    _defined("scheduling.run.ai/v2alpha2", kai.PodGroup, _MINIMUM, _QUEUE, Column("Priority", ".spec.priorityClassName")),
-    _defined("scheduling.run.ai/v2", kai.Queue, Column("Parent", ".spec.parentQueue"),
-             Column("Priority", ".spec.priority", "integer"), Column("DisplayName", ".spec.displayName", is_wide=True)),
-    _defined("scheduling.run.ai/v1alpha2", kai.BindRequest, Column("Pod", ".spec.podName"), Column("Node", ".spec.selectedNode"),
-             _PHASE),
-    _defined("kai.scheduler/v1alpha1", kai.Topology),
-    _defined("kai.scheduler/v1", kai.SchedulingShard, Column("NodePool", ".spec.partitionLabelValue")),
-    _defined("scheduling.x-k8s.io/v1alpha1", coscheduling.PodGroup, _PHASE, _MINIMUM, _RUNNING),
-    _defined("scheduling.sigs.k8s.io/v1alpha1", coscheduling.OlderPodGroup, _PHASE, _MINIMUM, _RUNNING, kind="PodGroup"),
+    _defined("scheduling.volcano.sh/v1beta1", "PodGroup", volcano.VolcanoPodGroup, _PHASE, _MINIMUM, _RUNNING, _QUEUE),
+    _defined("scheduling.volcano.sh/v1beta1", "Queue", volcano.VolcanoQueue, PrinterColumn("State", ".status.state"),
+             PrinterColumn("Parent", ".spec.parent"), PrinterColumn("Weight", ".spec.weight", "integer"),
+             PrinterColumn("Running", ".status.running", "integer"), PrinterColumn("Pending", ".status.pending", "integer")),
+    _defined("batch.volcano.sh/v1alpha1", "Job", jobs.VolcanoJob, PrinterColumn("Status", ".status.state.phase"),
+             PrinterColumn("Min", ".spec.minAvailable", "integer"), _RUNNING, _QUEUE),
+    _defined("batch.volcano.sh/v1alpha1", "CronJob", jobs.CronJob, PrinterColumn("Schedule", ".spec.schedule"),
+             PrinterColumn("Suspend", ".spec.suspend", "boolean"), PrinterColumn("Last", ".status.lastScheduleTime", "date")),
+    _defined("bus.volcano.sh/v1alpha1", "Command", volcano.Command, PrinterColumn("Action", ".action"),
+             PrinterColumn("Target", ".target.name")),
+    _defined("flow.volcano.sh/v1alpha1", "JobFlow", flows.JobFlow, PrinterColumn("Status", ".status.state.phase")),
+    _defined("flow.volcano.sh/v1alpha1", "JobTemplate", flows.VolcanoJobTemplate),
+    _defined("topology.volcano.sh/v1alpha1", "HyperNode", volcano.VolcanoHyperNode, PrinterColumn("Tier", ".spec.tier", "integer"),
+             PrinterColumn("TierName", ".spec.tierName"), PrinterColumn("Nodes", ".status.nodeCount", "integer")),
+    _defined("nodeinfo.volcano.sh/v1alpha1", "Numatopology", volcano.Numatopology),
+    _defined("shard.volcano.sh/v1alpha1", "NodeShard", volcano.NodeShard),
+    _defined("scheduling.run.ai/v2alpha2", "PodGroup", kai.KaiPodGroup, _MINIMUM, _QUEUE,
+             PrinterColumn("Priority", ".spec.priorityClassName")),
+    _defined("scheduling.run.ai/v2", "Queue", kai.KaiQueue, PrinterColumn("Parent", ".spec.parentQueue"),
+             PrinterColumn("Priority", ".spec.priority", "integer"),
+             PrinterColumn("DisplayName", ".spec.displayName", is_wide=True)),
+    _defined("scheduling.run.ai/v1alpha2", "BindRequest", kai.KaiBindRequest, PrinterColumn("Pod", ".spec.podName"),
+             PrinterColumn("Node", ".spec.selectedNode"), _PHASE),
+    _defined("kai.scheduler/v1alpha1", "Topology", kai.Topology),
+    _defined("kai.scheduler/v1", "SchedulingShard", kai.SchedulingShard, PrinterColumn("NodePool", ".spec.partitionLabelValue")),
+    _defined("scheduling.x-k8s.io/v1alpha1", "PodGroup", coscheduling.CoschedulingPodGroup, _PHASE, _MINIMUM, _RUNNING),
+    _defined("scheduling.sigs.k8s.io/v1alpha1", "PodGroup", coscheduling.OlderPodGroup, _PHASE, _MINIMUM, _RUNNING),
 )  # fmt: skip
 DEFINITION_BY_KIND = {definition.kind: definition for definition in DEFINITIONS}
 SETS = {

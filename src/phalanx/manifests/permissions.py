@@ -15,15 +15,14 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
 from phalanx.controllers.hypernode import HyperNodeController
-from phalanx.controllers.jobflow import JobFlowController
-from phalanx.controllers.jobtemplate import JobTemplateController
+from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
 from phalanx.controllers.podgroup_protection import PodGroupProtection
-from phalanx.controllers.quarantine import RefusalController
+from phalanx.controllers.quarantine import QuarantineController
 from phalanx.controllers.queue import QueueController
 from phalanx.controllers.queue_status import QueueStatusController
-from phalanx.controllers.volcano_job.controller import HOSTS, SECRET, SERVICE, VolcanoJobs
+from phalanx.controllers.volcano_job.controller import HOSTS, SECRET, SERVICE, VolcanoJobController
 from phalanx.controllers.yunikorn import YuniKornController
 from phalanx.dialects.cluster import kinds_read
 from phalanx.model.kinds import (
@@ -67,7 +66,7 @@ _OWNERS = (*owner_kinds(), VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Permission:
     """What somebody may do with all objects of a kind, or with a part of them such as their status."""
 
     kind: Kind
@@ -82,31 +81,31 @@ class Access:
         return f"{self.kind.plural}/{self.part}" if self.part else self.kind.plural
 
 
-def _reads(*kinds: Kind) -> tuple[Access, ...]:
-    return tuple(Access(kind, verbs) for kind in kinds if (verbs := _READ_OTHERWISE.get(kind, READ)))
+def _reads(*kinds: Kind) -> tuple[Permission, ...]:
+    return tuple(Permission(kind, verbs) for kind in kinds if (verbs := _READ_OTHERWISE.get(kind, READ)))
 
 
-def _may(verbs: str, *kinds: Kind, part: str = "", option: str = "") -> tuple[Access, ...]:
-    return tuple(Access(kind, tuple(verbs.split()), part, option) for kind in kinds)
+def _may(verbs: str, *kinds: Kind, part: str = "", option: str = "") -> tuple[Permission, ...]:
+    return tuple(Permission(kind, tuple(verbs.split()), part, option) for kind in kinds)
 
 
-def _reports(*kinds: Kind) -> tuple[Access, ...]:
+def _reports(*kinds: Kind) -> tuple[Permission, ...]:
     return _may("patch", *kinds, part="status")
 
 
-def _owns(*kinds: Kind) -> tuple[Access, ...]:
+def _owns(*kinds: Kind) -> tuple[Permission, ...]:
     """Return what is asked of those who make objects that keep their owner from going first, where an admission plugin asks."""
     return _may("update", *kinds, part="finalizers")
 
 
-TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
+TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     SESSIONS: (
         *_reads(*kinds_read()), *_may("patch", POD, *_GROUPS), *_reports(POD, *_GROUPS),
         *_may("create", POD, part="binding"), *_may("create", POD, part="eviction"), *_may("create delete", BIND_REQUEST),
         *_may("create patch", EVENT, NEW_EVENT),
     ),
-    VolcanoJobs.name: (
-        *_reads(*VolcanoJobs.watches, PRIORITY, NETWORK_POLICY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
+    VolcanoJobController.name: (
+        *_reads(*VolcanoJobController.watches, PRIORITY, NETWORK_POLICY, VOLUME_CLAIM), *_may("patch delete", VOLCANO_JOB),
         *_reports(VOLCANO_JOB), *_owns(VOLCANO_JOB), *_may("create delete", POD), *_may("create patch delete", _VOLCANO),
         *_may("delete", COMMAND), *_may("create patch", HOSTS), *_may("create", SERVICE, NETWORK_POLICY, VOLUME_CLAIM),
         *_may("get create", SECRET, option=SSH),
@@ -143,13 +142,13 @@ TABLE: Mapping[str, tuple[Access, ...]] = MappingProxyType({
     YuniKornController.name: (
         *_reads(*YuniKornController.watches), *_may("create patch delete", POD), *_owns(POD), *_reports(POD),
     ),
-    RefusalController.name: (*_reads(*RefusalController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
+    QuarantineController.name: (*_reads(*QuarantineController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
     HyperNodeController.name: (*_reads(*HyperNodeController.watches), *_may("create patch delete", HYPERNODE)),
     KueueGateController.name: (*_reads(*KueueGateController.watches, *kinds_read()), *_may("patch", POD)),
 })  # fmt: skip
 """By the name of a controller."""
 
 
-def accesses(option: str = "") -> tuple[Access, ...]:
+def permissions(option: str = "") -> tuple[Permission, ...]:
     """Return what has to be allowed, whoever needs it: all that is always needed, or what one option needs."""
     return tuple(access for row in TABLE.values() for access in row if access.option == option)

@@ -6,7 +6,7 @@ A test holds the page against the code. After a change, write it anew:
 
 from collections.abc import Iterable, Iterator
 
-from phalanx.manifests.admission_policies import MUTATING, VALIDATING, Policy
+from phalanx.manifests.admission_policies import MUTATING, VALIDATING, AdmissionPolicy
 from phalanx.manifests.definitions import DEFINITIONS, Definition
 from phalanx.manifests.schema import defaults_of, rules_of
 
@@ -100,21 +100,21 @@ def _is_of_a_job(definition: Definition, place: str) -> bool:
     return kind == "JobTemplate" or (kind == "CronJob" and place.startswith("spec.jobTemplate."))
 
 
-def _changes(policies: Iterable[Policy]) -> Iterator[str]:
+def _changes(policies: Iterable[AdmissionPolicy]) -> Iterator[str]:
     for policy in policies:
         for change in policy.changes:
             yield f"| {policy.name} | {_about(policy)} | {change.about} |"
     yield ""
 
 
-def _refusals(policies: Iterable[Policy]) -> Iterator[str]:
+def _refusals(policies: Iterable[AdmissionPolicy]) -> Iterator[str]:
     for policy in policies:
         for rule in policy.rules:
             yield f"| {policy.name} | {_about(policy)} | {rule.name} | {rule.message} |"
     yield ""
 
 
-def _about(policy: Policy) -> str:
+def _about(policy: AdmissionPolicy) -> str:
     """Return which objects a policy is about."""
     where = "".join(f" in namespaces with the label `{key}={value}`" for key, value in policy.namespace_labels.items())
     which = f" with {_listed(policy.annotations)}" if policy.annotations else ""

@@ -1,4 +1,4 @@
-"""Roles: what the program may do on a cluster, made from the table of accesses, and what people may do with our kinds."""
+"""Roles: what the program may do on a cluster, made from the table of permissions, and what people may do with our kinds."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from phalanx.manifests.definitions import DEFINITIONS
 from phalanx.manifests.gpu_reservations import reservation_documents
 from phalanx.manifests.install_settings import NAME, InstallSettings
-from phalanx.manifests.permissions import LEASE, READ, SSH, Access, accesses
+from phalanx.manifests.permissions import LEASE, READ, SSH, Permission, permissions
 from phalanx.model.kinds import BIND_REQUEST, GROUP_BY_DIALECT, Document, Kind, kind_of
 
 Rule = dict[str, Any]
@@ -23,7 +23,7 @@ _NATIVE = (GROUP_BY_DIALECT["native"], kind_of({"apiVersion": "scheduling.k8s.io
 # --- rules ---------------------------------------------------------------------------------------------------------------
 
 
-def rules_of(found: Iterable[Access]) -> list[Rule]:
+def rules_of(found: Iterable[Permission]) -> list[Rule]:
     """Return the fewest rules that allow this and nothing else, always in the same order."""
     verbs: dict[tuple[str, str], set[str]] = {}
     for access in found:
@@ -40,12 +40,12 @@ def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
 
 def scheduler_rules() -> list[Rule]:
     """Return what sessions and controllers always need."""
-    return rules_of(accesses())
+    return rules_of(permissions())
 
 
 def ssh_rules() -> list[Rule]:
     """Return what the plugin `ssh` of Volcano's Jobs needs besides."""
-    return rules_of(accesses(SSH))
+    return rules_of(permissions(SSH))
 
 
 def lease_rules() -> list[Rule]:
@@ -58,13 +58,13 @@ def lease_rules() -> list[Rule]:
 
 def view_rules() -> list[Rule]:
     """Return what it takes to look at gangs, queues and jobs."""
-    return rules_of(Access(kind, READ) for kind in (*_kinds(), *_NATIVE))
+    return rules_of(Permission(kind, READ) for kind in (*_kinds(), *_NATIVE))
 
 
 def edit_rules() -> list[Rule]:
     """Return what it takes to submit and change gangs and jobs; queues are a matter of those who run the cluster."""
     kinds = (kind for kind in (*_kinds(), *_NATIVE) if kind.is_namespaced and kind is not BIND_REQUEST)
-    return rules_of(Access(kind, CHANGE) for kind in kinds)
+    return rules_of(Permission(kind, CHANGE) for kind in kinds)
 
 
 def _kinds() -> tuple[Kind, ...]:

@@ -6,37 +6,48 @@ from typing import Any
 
 from msgspec import NODEFAULT, inspect
 
-from phalanx.manifests.fields import Fields, Rule
+from phalanx.dialects.kinds.fields import CHECKED_AS, RULES, CelRule, CustomObject, Fields
 
 Schema = dict[str, Any]
 
 KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"
-RULES = "x-kubernetes-validations"
+VALIDATIONS = "x-kubernetes-validations"
 _LENGTHS = {inspect.StrType: ("minLength", "maxLength"), inspect.ListType: ("minItems", "maxItems"),
             inspect.DictType: ("minProperties", "maxProperties")}  # fmt: skip
 
 
 @cache
-def schema_of(struct: type[Fields]) -> Schema:
+def schema_of(struct: type[CustomObject]) -> Schema:
     """Return the schema of an object; what every object has is described besides."""
-    info = inspect.type_info(struct)
-    assert isinstance(info, inspect.StructType)
-    found = _struct(info)
+    found = _struct(_own_fields(struct))
     always = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
     return {**found, "properties": {**always, **found["properties"]}}
 
 
-def rules_of(struct: type[Fields]) -> Iterator[tuple[str, Rule]]:
+def rules_of(struct: type[CustomObject]) -> Iterator[tuple[str, CelRule]]:
     """Yield every rule of an object with the place it is about, such as spec.tasks[].minAvailable."""
-    yield from _rules(inspect.type_info(struct), "")
+    yield from _rules(_own_fields(struct), "")
 
 
-def _rules(info: inspect.Type, path: str) -> Iterator[tuple[str, Rule]]:
+def _own_fields(struct: type[CustomObject]) -> inspect.StructType:
+    """Return the fields of a kind; metadata is described by the API server."""
+    info = inspect.type_info(struct)
+    assert isinstance(info, inspect.StructType)
+    return inspect.StructType(info.cls, tuple(field for field in info.fields if field.name != "metadata"))
+
+
+def _checked(info: inspect.Metadata) -> inspect.Type:
+    """Return what is checked in the place of what is read."""
+    extra = info.extra or {}
+    return inspect.type_info(extra[CHECKED_AS]) if CHECKED_AS in extra else info.type
+
+
+def _rules(info: inspect.Type, path: str) -> Iterator[tuple[str, CelRule]]:
     match info:
         case inspect.Metadata():
-            yield from ((f"{path}{rule.field}", rule) for rule in (info.extra or {}).get("rules", ()))
-            yield from _rules(info.type, path)
+            yield from ((f"{path}{rule.field}", rule) for rule in (info.extra or {}).get(RULES, ()))
+            yield from _rules(_checked(info), path)
         case inspect.StructType():
             yield from ((f"{path}{rule.field}".lstrip("."), rule) for rule in getattr(info.cls, "rules", ()))
             for field in info.fields:
@@ -63,7 +74,7 @@ def defaults_of(schema: Schema, path: str = "") -> Iterator[tuple[str, Any]]:
 def _schema(info: inspect.Type) -> Schema:
     match info:
         case inspect.Metadata():
-            return {**_schema(info.type), **(info.extra_json_schema or {}), **_ruled((info.extra or {}).get("rules", ()))}
+            return {**_schema(_checked(info)), **(info.extra_json_schema or {}), **_ruled((info.extra or {}).get(RULES, ()))}
         case inspect.StructType():
             return _struct(info)
         case inspect.UnionType():
@@ -133,9 +144,9 @@ def _lengths(info: inspect.StrType | inspect.ListType | inspect.DictType) -> Sch
     return {key: value for key, value in ((least, info.min_length), (most, info.max_length)) if value is not None}
 
 
-def _ruled(rules: tuple[Rule, ...]) -> Schema:
-    return {RULES: [_rule(rule) for rule in rules]} if rules else {}
+def _ruled(rules: tuple[CelRule, ...]) -> Schema:
+    return {VALIDATIONS: [_rule(rule) for rule in rules]} if rules else {}
 
 
-def _rule(rule: Rule) -> Schema:
+def _rule(rule: CelRule) -> Schema:
     return {"rule": rule.cel, "message": rule.message, **({"fieldPath": rule.field} if rule.field else {})}

@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.kubernetes.cel_rules import compile_rule
 from phalanx.kubernetes.cel_values import CelError
-from phalanx.manifests.schema import INT_OR_STRING, KEEPS_UNKNOWN, RULES, Schema
+from phalanx.manifests.schema import INT_OR_STRING, KEEPS_UNKNOWN, VALIDATIONS, Schema
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,), "array": (list, tuple), "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
@@ -186,7 +186,7 @@ def _size_limits(schema: Schema, value: Sequence[Value] | Mapping[str, Value], p
 
 def _broken_rules(schema: Schema, value: Value, old: Value, path: str) -> Iterator[str]:
     """Yield the rules that do not hold; one about what was there before asks nothing of what is new."""
-    for rule in schema.get(RULES, ()):
+    for rule in schema.get(VALIDATIONS, ()):
         if old is None and "oldSelf" in rule["rule"]:
             continue
         try:

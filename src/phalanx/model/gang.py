@@ -126,8 +126,8 @@ class Gang:
     keeps_places: bool = False
     """Members that found a place keep it while others have none, until the time is up."""
     quorum: Quorum = Quorum.PRESENT
-    bundle: tuple[str, ...] = ()
-    """Groups that start together with it, itself among them; empty when it stands alone."""
+    gang_group: tuple[str, ...] = ()
+    """Groups that start together with it, itself among them; empty when it starts alone."""
     pieces: tuple["Gang", ...] = ()
     """The groups of which it was put together, each as it stands alone."""
     reported: Mapping[str, Counts] | None = None
@@ -146,6 +146,10 @@ class Gang:
     """There is a group object to write on; otherwise its pods alone make it."""
     keeps_phase: bool = True
     """The group object has a place for the phase."""
+    default_priority: int = 0
+    """Where it names no priority class and the cluster has no default one."""
+    is_always_active: bool = False
+    """Takes part in every session: fair shares and victims of its queues are counted over all gangs, settled ones too."""
     needs_one_scheduler: bool = False
     """All its pods must name the same scheduler."""
 

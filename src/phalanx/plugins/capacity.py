@@ -28,14 +28,13 @@ from phalanx.session.amounts import (
     short_of,
 )
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Room
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Operation
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Totals
-from phalanx.state.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.state.verdict import PERMITTED, YES, Room, Verdict, Vote
 
 DEVICE_CLASS = "deviceclass/"
 """Queues count devices of a class under this prefix."""
@@ -92,7 +91,7 @@ class CapacityPlugin:
         self._faults: dict[str, Verdict] = {}
 
     def open(self, session: Session) -> None:
-        """Open an account for each queue and settle what each may use."""
+        """Open an account for each queue and compute what each may use."""
         total = _without_bound_on_devices(session.ledger.allocatable.sum(axis=1, dtype=np.float64), session.snapshot.space)
         self._total = total
         for queue in session.queues.values():
@@ -217,7 +216,7 @@ class CapacityPlugin:
         return bool(within.all() if self.needs_all_dimensions else within.any())
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go, least important first, what queues have beyond what they deserve, never below their guarantee.
+        """Name victims of queues that have more than they deserve, least important first, never below their guarantee.
 
         Nobody knows what a queue without a place in the tree deserves: a wrong name costs no running pods.
         """
@@ -230,11 +229,11 @@ class CapacityPlugin:
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
     ) -> list[TaskState] | None:
-        """The same between queues; inside a queue it has no say."""
+        """Name victims for gangreclaim as for reclaim; inside a queue it has no say."""
         return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
 
     def queue_surplus(self, session: Session, queue: Queue) -> Vector:
-        """A queue has to give what it has beyond what it deserves, and all of which it deserves nothing."""
+        """Return what the queue has beyond what it deserves; without bound for a resource of which it deserves nothing."""
         account = self._accounts[queue.name]
         if not self._fault(queue.name).ok:
             return np.zeros_like(account.allocated)
@@ -244,7 +243,7 @@ class CapacityPlugin:
         return surplus
 
     def victim_queue_order(self, session: Session, left: Queue, right: Queue, preemptor: Queue) -> int:
-        """In a tree, queues that share a nearer ancestor with the preemptor give first."""
+        """In a tree, queues that share a nearer ancestor with the preemptor lose tasks first."""
         if not self._is_tree:
             return 0
         mine = self._accounts[preemptor.name]
@@ -260,7 +259,7 @@ class CapacityPlugin:
         return -depth, -share, -dominant_share(account.allocated, self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Follow what queues hold, promises included, up to the root."""
+        """Follow what queues hold, pipelined tasks included, up to the root."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
         amounts = self._request(session, operation.shape) * (sign * len(operation.tasks))
         for account in self._accounts[operation.gang.gang.queue].line():
@@ -284,7 +283,8 @@ def _plenty(account: Account, space: ResourceSpace) -> float:
 
 
 def _closed(queue: Queue) -> Verdict:
-    return Verdict.refuse("capacity", "QueueNotOpen", f"queue {queue.name} is {queue.state or 'not open'}", queue=queue.name)
+    state = queue.state or "not open"
+    return Verdict.refuse("capacity", "QueueNotOpen", f"queue {queue.name} is {state}", queue=queue.name, state=state)
 
 
 def _compare(left: Account, right: Account) -> int:

@@ -25,13 +25,13 @@ class CooldownPlugin:
         Arguments(self.name, policy.arguments).done()
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what is not cooling down."""
+        """Name all candidates as victims that are not cooling down."""
         return [task for task in candidates if not _is_protected(task.task, session.now)]
 
     reclaimable = preemptable
 
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
-        """The same for gang-aware actions."""
+        """Name victims for gang-aware actions as for preempt."""
         return self.preemptable(session, preemptor, candidates)
 
 

@@ -21,13 +21,13 @@ class ConformancePlugin:
         Arguments(self.name, policy.arguments).done()
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go everything but system tasks."""
+        """Name all candidates as victims but system tasks."""
         return [task for task in candidates if not _is_system(task)]
 
     reclaimable = preemptable
 
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
-        """The same for gang-aware actions."""
+        """Name victims for gang-aware actions as for preempt."""
         return self.preemptable(session, preemptor, candidates)
 
 

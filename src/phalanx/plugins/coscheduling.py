@@ -1,7 +1,7 @@
 """Waiting as Coscheduling's users know it: a time limit, a pause after a failure, and places that are held, or not, until all fit.
 
-Pessimistic, a gang holds nothing until all of its minimum fits. Optimistic, members that found a place keep it as a promise (a
-nominated node) until the others have one or the time is up. What must be remembered between two sessions stands on the group: since
+Pessimistic, a gang holds nothing until all of its minimum fits. Optimistic, members that found a place keep it as their
+nominated node until the others have one or the time is up. What must be remembered between two sessions stands on the group: since
 when it waits, and when it last failed. A gang that pods alone make has no such place: its time runs from its creation, once.
 """
 
@@ -131,7 +131,7 @@ class CoschedulingPlugin:
         return noun.min_member if noun.keeps_places else noun.min_member * self._reject_percentage // 100
 
     def close(self, session: Session) -> None:
-        """Turn what gangs keep into promises, and write down since when they wait and when they failed."""
+        """Pipeline the tasks of gangs that keep their places; write on groups since when they wait and when they failed."""
         for gang in filter(self._concerns, session.gangs.values()):
             if any(verdict.reason == "ScheduleTimeout" for verdict in gang.verdicts):
                 self._stamp(session, gang, WAITS_SINCE, None)

@@ -159,7 +159,7 @@ class DeviceSharePlugin:
         return np.array([score for (score,) in scores], dtype=np.float64)[places]
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Take cards for placements and promises, give them back for evictions; the other way round when undone."""
+        """Take cards for allocated and pipelined tasks, give them back for evicted ones; the other way round when undone."""
         wish, evicts = self._wish(operation.shape), operation.kind is Kind.EVICT
         if wish is None:
             return

@@ -38,10 +38,10 @@ class DrfPlugin:
         """Take the size of the cluster."""
         self._total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
         if self._is_hierarchical:
-            self._tree = _Tree(session, self._total, self.held)
+            self._tree = _Tree(session, self._total, self._held_by)
 
-    def held(self, session: Session, gang: GangState) -> Vector:
-        """Return what a gang holds, promises included."""
+    def _held_by(self, session: Session, gang: GangState) -> Vector:
+        """Return what a gang holds, pipelined tasks included."""
         if gang.key not in self._held:
             total = np.zeros(len(self._total))
             for task in gang.tasks:
@@ -52,7 +52,7 @@ class DrfPlugin:
 
     def gang_order(self, session: Session, gang: GangState) -> float:
         """The smaller share first."""
-        return dominant_share(self.held(session, gang), self._total)
+        return dominant_share(self._held_by(session, gang), self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what gangs hold."""
@@ -65,13 +65,13 @@ class DrfPlugin:
             self._tree.is_stale = True
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what leaves its gang with at least the share that the preemptor's gang would then have."""
-        mine = self.held(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
+        """Name victims whose gangs keep at least the share that the preemptor's gang would then have."""
+        mine = self._held_by(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
         wanted = dominant_share(mine, self._total)
         left: dict[str, Vector] = {}
         victims = []
         for task in candidates:
-            rest = left.get(task.gang.key, self.held(session, task.gang)) - session.request_of(task.task.shape).amounts
+            rest = left.get(task.gang.key, self._held_by(session, task.gang)) - session.request_of(task.task.shape).amounts
             left[task.gang.key] = rest
             its = dominant_share(rest, self._total)
             if wanted < its or abs(wanted - its) <= SHARE_DELTA:
@@ -79,16 +79,16 @@ class DrfPlugin:
         return victims
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None:
-        """Let go, each taken alone, what leaves its queue behind the preemptor's; no say without a hierarchy."""
+        """Name victims, each judged alone, whose queue would still come after the preemptor's; no say without a hierarchy."""
         if self._tree is None:
             return None
-        mine = self.held(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
+        mine = self._held_by(session, preemptor.gang) + session.request_of(preemptor.task.shape).amounts
         answers: dict[Hashable, bool] = {}
         victims = []
         for task in candidates:
             key = (task.gang.key, session.class_of(task.task.shape))
             if key not in answers:
-                rest = self.held(session, task.gang) - session.request_of(task.task.shape).amounts
+                rest = self._held_by(session, task.gang) - session.request_of(task.task.shape).amounts
                 queues = session.queues[preemptor.gang.gang.queue], session.queues[task.gang.gang.queue]
                 answers[key] = self._tree.compare_if({preemptor.gang.key: mine, task.gang.key: rest}, *queues) < 0
             if answers[key]:

@@ -124,7 +124,7 @@ class ExtenderPlugin:
             self._tell(Question("onSessionClose", session))
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Tell the process of places taken, promised and given back."""
+        """Tell the process of tasks allocated or pipelined, and of those evicted."""
         verb = "deallocateFunc" if (operation.kind is Kind.EVICT) != undone else "allocateFunc"
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
             if self._concerns(verb, task):

@@ -21,7 +21,7 @@ class GangPlugin:
         Arguments(self.name, policy.arguments).done()
 
     def open(self, session: Session) -> None:
-        """Promise to say at the end whether each gang is whole."""
+        """Note that gangs are held to their minima; outcomes tell whether each is whole."""
         session.is_guarded = True
 
     def gang_valid(self, session: Session, gang: GangState) -> Verdict:
@@ -67,18 +67,18 @@ class GangPlugin:
         return YES if subgroup.is_ready else Verdict.refuse(self.name, "NotEnoughTasks", needed=subgroup.min_member)
 
     def gang_pipelined(self, session: Session, gang: GangState) -> Vote:
-        """Vote for a gang whose minima are met once promises are kept."""
+        """Vote for a gang whose minima are met, pipelined members included."""
         parts_are_pipelined = gang.roles_are_pipelined() and gang.subgroups_are_pipelined()
         if parts_are_pipelined and gang.is_pipelined and gang.starts_enough((*READY, Status.PIPELINED)):
             return PERMITTED
         return Vote.reject(self.name, "NotEnoughTasks", needed=gang.gang.min_member)
 
     def subgroup_pipelined(self, session: Session, subgroup: SubGroupState) -> Vote:
-        """Vote for a sub-group whose minimum is met once promises are kept."""
+        """Vote for a sub-group whose minimum is met, pipelined members included."""
         return PERMITTED if subgroup.is_pipelined else Vote.reject(self.name, "NotEnoughTasks", needed=subgroup.min_member)
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what gangs have beyond their minimum."""
+        """Name as victims the tasks that gangs have beyond their minimum."""
         spare: dict[str, int] = {}
         victims = []
         for task in candidates:
@@ -95,7 +95,7 @@ class GangPlugin:
         return list(candidates)
 
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
-        """Agree when promises included the minimum is not met."""
+        """Agree while the minimum is not met, pipelined members included."""
         return YES if gang.is_starving else Verdict.refuse(self.name, "NotStarving", ready=gang.tally.ready)
 
 

@@ -93,7 +93,7 @@ class NodeGroupPlugin:
         return None if code < 0 else self._column.values[code]
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Follow what the queue holds; a promise counts at once, an evicted task no more."""
+        """Follow what the queue holds; a pipelined task counts at once, an evicted one no more."""
         queue, sign = operation.gang.gang.queue, -1 if (operation.kind is Kind.EVICT) != undone else 1
         for node in operation.nodes if self._rules[queue].limits else ():
             self._take(queue, node, operation.shape.request, sign)

@@ -97,7 +97,7 @@ class NumaAwarePlugin:
         return shape.is_guaranteed and self._has_information
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Take CPUs for placements and promises, and give them back when they are undone."""
+        """Take CPUs for allocated and pipelined tasks, and give them back when that is undone."""
         if operation.kind is Kind.EVICT or not operation.shape.is_guaranteed:
             return
         for task, node in zip(operation.tasks, operation.nodes, strict=True):

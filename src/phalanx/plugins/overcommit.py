@@ -32,14 +32,14 @@ class OvercommitPlugin:
         self._inqueue: Vector = np.zeros(0)
 
     def open(self, session: Session) -> None:
-        """Sum up what there is and what was promised."""
+        """Sum up what there is, and what admitted gangs have yet to take."""
         total = session.ledger.allocatable.sum(axis=1, dtype=np.float64)
         self._idle = total * self.factor - session.ledger.used.sum(axis=1, dtype=np.float64)
         self._inqueue = np.zeros(len(session.snapshot.space))
         for gang in session.gangs.values():
-            self._inqueue += self._promised(session, gang)
+            self._inqueue += self._yet_to_take(session, gang)
 
-    def _promised(self, session: Session, gang: GangState) -> Vector:
+    def _yet_to_take(self, session: Session, gang: GangState) -> Vector:
         if gang.gang.min_resources is None:
             return np.zeros(len(session.snapshot.space))
         if gang.phase == "Inqueue":

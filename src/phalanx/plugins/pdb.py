@@ -51,18 +51,18 @@ class PdbPlugin:
                 self._left[key] += 1 if undone else -1
 
     def victim_tasks(self, session: Session, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what the budgets allow, in the order of the candidates."""
+        """Name as many victims as the budgets allow, in the order of the candidates."""
         left = dict(self._left)
         return [task for task in candidates if self._may_go(task.task, left)]
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """The same for somebody."""
+        """Name victims for preempt as for shuffle."""
         return self.victim_tasks(session, candidates)
 
     reclaimable = preemptable
 
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
-        """The same for gang-aware actions."""
+        """Name victims for gang-aware actions as for shuffle."""
         return self.victim_tasks(session, candidates)
 
     def _may_go(self, task: Task, left: dict[str, int]) -> bool:

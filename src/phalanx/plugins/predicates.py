@@ -50,7 +50,7 @@ class PredicatesPlugin:
     def open(self, session: Session) -> None:
         """Let the session's placements count in the book of Kubernetes' filters."""
         session.books_are_live = True
-        frees = self._evictions_free_devices or session.policy.family == "kai"
+        frees = self._evictions_free_devices or session.policy.evictions_free_devices
         self._claims = partial(ClaimBook, evictions_free=frees)
         self._affinity = AffinityBook(session)
         self._spread = SpreadBook(session)
@@ -70,7 +70,7 @@ class PredicatesPlugin:
         for name, verdict in self._prefilters(session, task.task.shape):
             if not verdict.ok:
                 message = f"plugin {name} pre-predicates failed {verdict.message}"
-                return Verdict.refuse(self.name, verdict.reason, message, **verdict.numbers)
+                return Verdict.refuse(self.name, verdict.reason, message, **verdict.numbers, cause=verdict.message)
         return YES
 
     def _prefilters(self, session: Session, shape: Shape) -> Iterator[tuple[str, Verdict]]:

@@ -31,15 +31,15 @@ class PriorityPlugin:
         return -max((task.task.priority for task in subgroup.tasks), default=0)
 
     def preemptable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what is less important: another gang of lower priority, or a lower task of the same gang."""
+        """Name victims that are less important: of another gang of lower priority, or lower tasks of the same gang."""
         return [task for task in candidates if _is_lower(task, preemptor)]
 
     def evictable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
-        """The same inside a queue; between queues, and for a gang's own fresh start, priority has no say."""
+        """Name victims for gangpreempt as for preempt; to reclaim or to heal a gang, all candidates."""
         return [task for task in candidates if purpose != "preempt" or _is_lower(task, preemptor)]
 
     def gang_starving(self, session: Session, gang: GangState) -> Verdict:
-        """Agree while some task has no place and no promise."""
+        """Agree while some task is neither allocated nor pipelined."""
         placed = gang.tally.ready + gang.tally.waiting
         return YES if placed < len(gang.tasks) else Verdict.refuse(self.name, "NotStarving", placed=placed)
 

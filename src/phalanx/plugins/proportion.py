@@ -20,13 +20,12 @@ from phalanx.session.amounts import (
     short_of,
 )
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Room
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Kind, Operation
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Totals
-from phalanx.state.verdict import PERMITTED, YES, Verdict, Vote
+from phalanx.state.verdict import PERMITTED, YES, Room, Verdict, Vote
 
 
 @dataclass(slots=True)
@@ -129,7 +128,7 @@ class ProportionPlugin:
         account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
 
     def reclaimable(self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
-        """Let go what queues have beyond what they deserve, in any resource."""
+        """Name victims of queues that have more than they deserve, in any resource."""
         left: dict[str, Vector] = {}
         victims = []
         for task in candidates:
@@ -143,11 +142,11 @@ class ProportionPlugin:
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
     ) -> list[TaskState] | None:
-        """The same between queues; inside a queue it has no say."""
+        """Name victims for gangreclaim as for reclaim; inside a queue it has no say."""
         return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Follow what queues hold, promises included."""
+        """Follow what queues hold, pipelined tasks included."""
         sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
         amounts = session.request_of(operation.shape).amounts
         account = self._accounts[operation.gang.gang.queue]
@@ -155,4 +154,5 @@ class ProportionPlugin:
 
 
 def _closed(plugin: str, queue: Queue) -> Verdict:
-    return Verdict.refuse(plugin, "QueueNotOpen", f"queue {queue.name} is {queue.state or 'not open'}", queue=queue.name)
+    state = queue.state or "not open"
+    return Verdict.refuse(plugin, "QueueNotOpen", f"queue {queue.name} is {state}", queue=queue.name, state=state)

@@ -36,7 +36,7 @@ class ResourceQuotaPlugin:
         for quota in self._quotas.get(gang.gang.namespace, ()):
             for name, limit in quota.hard.items():
                 more = wanted.get(plain_name(name), 0)
-                if more and quota.used.get(name, 0) + self._promised(quota, name) + more > limit:
+                if more and quota.used.get(name, 0) + self._reserved(quota, name) + more > limit:
                     return self._refuse(quota, name, more)
         return PERMITTED
 
@@ -45,14 +45,14 @@ class ResourceQuotaPlugin:
         namespace = gang.gang.namespace
         self._admitted[namespace] = add(self._admitted.get(namespace, {}), _wanted(gang))
 
-    def _promised(self, quota: ResourceQuota, name: str) -> int:
+    def _reserved(self, quota: ResourceQuota, name: str) -> int:
         return self._admitted.get(quota.namespace, {}).get(plain_name(name), 0)
 
     def _refuse(self, quota: ResourceQuota, name: str, wanted: int) -> Vote:
-        promises, limit = self._promised(quota, name), quota.hard[name]
-        numbers = {"used": quota.used.get(name, 0), "promised": promises, "hard": limit, "wanted": wanted}
-        used, promised, hard, more = (readable(unit_name(name), amount) for amount in numbers.values())
-        waiting = f" and {promised} promised" if promises else ""
+        reserved, limit = self._reserved(quota, name), quota.hard[name]
+        numbers = {"used": quota.used.get(name, 0), "reserved": reserved, "hard": limit, "wanted": wanted}
+        used, kept, hard, more = (readable(unit_name(name), amount) for amount in numbers.values())
+        waiting = f" and {kept} reserved for admitted gangs" if reserved else ""
         message = f"resource quota {quota.name} has {used} of {hard} {name} used{waiting}; {more} more do not fit"
         return Vote.reject(self.name, "NamespaceQuotaExceeded", message, quota=quota.key, resource=name, **numbers)
 

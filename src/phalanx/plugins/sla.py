@@ -1,4 +1,4 @@
-"""Waiting has a limit: a gang that waited longer than agreed is admitted and keeps what it was promised."""
+"""Waiting has a limit: a gang that waited longer than agreed is admitted and keeps its pipelined places."""
 
 from phalanx.model.duration import seconds_of
 from phalanx.session.arguments import Arguments

@@ -117,7 +117,7 @@ class TdmPlugin:
         return int(bool(gang.gang.is_preemptable))
 
     def gang_pipelined(self, session: Session, gang: GangState) -> Vote:
-        """Vote for a gang whose minimum is met once promises are kept."""
+        """Vote for a gang whose minimum is met, pipelined members included."""
         if gang.is_pipelined:
             return PERMITTED
         return Vote.reject(self.name, "NotEnoughTasks", ready=gang.tally.ready, needed=gang.gang.min_member)

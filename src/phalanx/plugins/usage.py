@@ -89,7 +89,7 @@ class UsagePlugin:
         self._estimates[:, node] += amounts
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Follow placements and promises; an evicted task gives back what was estimated for it."""
+        """Follow allocated and pipelined tasks; an evicted one gives back what was estimated for it."""
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
             if operation.kind is Kind.EVICT:
                 held = self._by_task.get(task.task.key)

@@ -1,6 +1,8 @@
 """Plans for gangs that our gate holds back: a session on the cluster as it would be without the gates.
 
-Nothing is read twice before the first such pod comes. Whatever is planned is written on the pods; controllers lift the gates.
+Nothing is read twice before the first such pod comes. Whatever is planned is written on the pods; controllers lift the gates. A
+plan names the version of the pod that it was made for: where the pod has changed meanwhile the write is refused, and a new plan is
+made.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,27 +11,30 @@ from contextlib import suppress
 from phalanx.controllers.controller import Patch
 from phalanx.dialects.gated_cluster import GatedCluster
 from phalanx.dialects.gates import GATE, gates_of, written
-from phalanx.errors import SnapshotError
+from phalanx.errors import ClusterError, Conflict, SnapshotError
 from phalanx.explain.why import why
 from phalanx.model.kinds import POD, SILENT, Document, Kind, split_key
 from phalanx.model.task import GangKey, TaskKey
-from phalanx.session.cycle import Catalogue, run_cycle
+from phalanx.model.watch_event import DELETED, WatchEvent
+from phalanx.scheduling.port import ClusterPort, Report, Timer
+from phalanx.session.cycle import Profile, run_cycle
 from phalanx.session.decision import Decisions
-from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
+
+AFTER_REFUSAL_SECONDS = 5.0
 
 
 class GatePlanner:
     """Looks behind our gate."""
 
-    def __init__(self, policy: Policy, catalogue: Catalogue, everything: Callable[[], Iterable[Document]]) -> None:
-        """Plan nothing yet; `everything` returns all objects, and is asked when the first pod is held back."""
-        self._policy, self._catalogue, self._everything = policy, catalogue, everything
+    def __init__(self, profile: Profile, everything: Callable[[], Iterable[Document]]) -> None:
+        """`everything` returns all objects, and is called when the first pod is held back."""
+        self._profile, self._everything = profile, everything
         self._cluster: GatedCluster | None = None
         self.waits: dict[GangKey, str] = {}
         """Why gangs that our gate holds back had no room when a session last looked."""
 
-    def hear(self, kind: Kind, document: Document, *, is_gone: bool) -> bool:
+    def notice(self, kind: Kind, document: Document, *, is_gone: bool) -> bool:
         """Note a change; tell whether a session should look at it."""
         if self._cluster is not None and is_gone:
             self._cluster.remove(document)
@@ -71,12 +76,59 @@ class GatePlanner:
 
     def _look(self, cluster: GatedCluster, now: float) -> tuple[Snapshot, Decisions]:
         snapshot = cluster.snapshot(now)
-        return snapshot, run_cycle(snapshot, self._policy, self._catalogue)
+        return snapshot, run_cycle(snapshot, self._profile.policy, self._profile.catalogue)
 
     def _reasons(self, cluster: GatedCluster, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
         gangs = cluster.held_gangs()
         texts = {outcome.state.gang.key: why(outcome, snapshot) for outcome in decisions.outcomes}
         return {key: text for key, text in texts.items() if text and key in gangs}
+
+
+class GateLoop:
+    """Makes plans after changes, with a gap between them, and writes them; from `start` to `stop`."""
+
+    def __init__(self, port: ClusterPort, planner: GatePlanner, *, gap: float, report: Report) -> None:
+        """`report` is called when a plan could not be written."""
+        self._port, self._clock, self.planner, self._gap, self._report = port, port.clock, planner, gap, report
+        self._timer: Timer | None = None
+        self._earliest = float("-inf")
+        self._is_running = self._is_wanted = False
+
+    def start(self) -> None:
+        """Write plans from now on."""
+        self._is_running = True
+        if self._is_wanted:
+            self._wake()
+
+    def stop(self) -> None:
+        """Write none until the next start."""
+        self._is_running = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def notice(self, event: WatchEvent) -> None:
+        """Note a change of an object."""
+        if self.planner.notice(event.kind, event.object, is_gone=event.type == DELETED):
+            self._is_wanted = True
+            self._wake()
+
+    def _wake(self, seconds: float = 0.0) -> None:
+        if self._is_running and self._timer is None:
+            wait = max(seconds, self._earliest - self._clock.elapsed, 0.0)
+            self._timer = self._clock.after(wait, self._plan)
+
+    def _plan(self) -> None:
+        self._timer, self._is_wanted, self._earliest = None, False, self._clock.elapsed + self._gap
+        for write in self.planner.plan(self._clock.now):
+            self._port.send(write, self._written)
+
+    def _written(self, problem: ClusterError | None) -> None:
+        if isinstance(problem, Conflict):  # the pod has changed meanwhile, its gate may be lifted: look again
+            self._wake()
+        elif problem is not None:
+            self._report(f"a plan behind gates could not be written: {problem}")
+            self._wake(AFTER_REFUSAL_SECONDS)
 
 
 def _put(cluster: GatedCluster, document: Document) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from phalanx.controllers.controller import Patch, View, Write
-from phalanx.dialects.status_writers import words_of
-from phalanx.dialects.volcano_status import PodCondition
-from phalanx.explain.blocked import aside
+from phalanx.controllers.controller import Patch, View
+from phalanx.dialects.status import PodScheduledCondition
+from phalanx.dialects.traits import dialect_status
+from phalanx.explain.quarantine import quarantine_condition
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
@@ -25,28 +25,28 @@ class PodConditions:
     def __init__(self, view: View) -> None:
         """Know nothing of what was said before."""
         self._view = view
-        self._said: dict[str, tuple[PodCondition, float]] = {}
+        self._said: dict[str, tuple[PodScheduledCondition, float]] = {}
         """What pods were told last and when, by uid."""
 
-    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Write]:
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch]:
         """Yield the conditions that a session changes."""
         names = snapshot.nodes.names
         waiting = {}
         for outcome, state in _waiting(snapshot, decisions):
-            condition = words_of(outcome.state.gang).pod_condition(state, names)
+            condition = dialect_status(outcome.state.gang).pod_condition(state, names)
             waiting[state.task.uid] = self._said.get(state.task.uid)
             if condition.message and self._is_news(state.task.uid, condition, outcome.now):
                 waiting[state.task.uid] = (condition, outcome.now)
                 yield from self._write(state, condition, outcome.now)
         self._said = {uid: said for uid, said in waiting.items() if said is not None}
 
-    def _is_news(self, uid: str, condition: PodCondition, now: float) -> bool:
+    def _is_news(self, uid: str, condition: PodScheduledCondition, now: float) -> bool:
         said = self._said.get(uid)
         if said is None or said[0].reason != condition.reason:
             return True
         return said[0].message != condition.message and now - said[1] >= BETWEEN_MESSAGES_SECONDS
 
-    def _write(self, state: TaskState, condition: PodCondition, now: float) -> Iterator[Write]:
+    def _write(self, state: TaskState, condition: PodScheduledCondition, now: float) -> Iterator[Patch]:
         task = state.task
         pod = self._view.find(POD, task.namespace, task.name)
         old = _scheduled(pod) if pod is not None else {}
@@ -69,7 +69,7 @@ class GatedConditions:
         self._said: dict[TaskKey, float] = {}
         """When pods were told last."""
 
-    def writes(self, waits: Mapping[TaskKey, str], now: float) -> Iterator[Write]:
+    def writes(self, waits: Mapping[TaskKey, str], now: float) -> Iterator[Patch]:
         """Yield the conditions of pods that have not heard lately what they wait for."""
         self._said = {key: said for key, said in self._said.items() if key in waits}
         for key, text in waits.items():
@@ -84,7 +84,7 @@ class GatedConditions:
 def _waiting(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Outcome, TaskState]]:
     """Yield the pods that wait; not those behind a gate, whom the API server tells, nor those that are told what to mend."""
     for outcome in decisions.outcomes:
-        if not outcome.state.gang.has_object and aside(outcome, snapshot) is not None:
+        if not outcome.state.gang.has_object and quarantine_condition(outcome, snapshot) is not None:
             continue
         for state in outcome.state.tasks:
             is_waiting = state.task.status is Status.PENDING and state.status is not Status.BINDING

@@ -1,13 +1,15 @@
-"""Sessions of one input: one for the whole cluster, or one for each SchedulingShard in it."""
+"""Sessions on one snapshot: one for the whole cluster, or one for each SchedulingShard in it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Protocol
 
 from phalanx.config.policies import policy_of_pool_shard, says_more_than
 from phalanx.errors import ConfigError
 from phalanx.explain.reason_text import counted
 from phalanx.model.shard import DEFAULT_POOL, NODE_POOL, PoolShard
-from phalanx.session.cycle import Profile, run_cycle
+from phalanx.session.cycle import Catalogue, Profile, run_cycle
+from phalanx.session.decision import Decisions
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import Part, unseen
 from phalanx.session.shards import seen_by
@@ -17,19 +19,23 @@ MOST_SHOWN = 5
 """Names in one sentence."""
 
 
-def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0) -> list[Part]:
-    """Decide for every scheduler that the policy and the SchedulingShards of the input ask for."""
+class Decide(Protocol):
+    """One session: `run_cycle`, or a `Decider` that spares sessions which would decide nothing."""
+
+    def __call__(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions: ...
+
+
+def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: Decide = run_cycle) -> list[Part]:
+    """Decide for every scheduler that the policy and the SchedulingShards of a cluster ask for, on one snapshot of it.
+
+    The last part holds the gangs whose pool no shard takes, if there are any.
+    """
     parts = []
     for name, own in _schedulers(snapshot, profile.policy):
         seen = seen_by(own, snapshot)
-        parts.append(Part(name, seen, run_cycle(seen, own, profile.catalogue, trace_level=trace_level)))
+        parts.append(Part(name, seen, run(seen, own, profile.catalogue, trace_level=trace_level)))
     rest = unseen(snapshot, _pools(snapshot)) if _is_by_shards(snapshot, profile.policy) else None
     return [*parts, rest] if rest is not None else parts
-
-
-def policies_of(snapshot: Snapshot, policy: Policy) -> list[Policy]:
-    """Return the policy of every scheduler that the policy and the SchedulingShards ask for."""
-    return [own for _, own in _schedulers(snapshot, policy)]
 
 
 def notes_on_pools(snapshot: Snapshot, policy: Policy) -> Iterator[str]:
@@ -44,7 +50,7 @@ def notes_on_pools(snapshot: Snapshot, policy: Policy) -> Iterator[str]:
 
 def _is_by_shards(snapshot: Snapshot, policy: Policy) -> bool:
     """Tell whether every shard of the input decides."""
-    return policy.family == "kai" and bool(_shards(snapshot)) and not policy.flags.shard_name
+    return policy.follows_shards and bool(_shards(snapshot)) and not policy.flags.shard_name
 
 
 def _pools(snapshot: Snapshot) -> set[str]:
@@ -57,8 +63,8 @@ def _shards(snapshot: Snapshot) -> dict[str, PoolShard]:
 
 def _schedulers(snapshot: Snapshot, policy: Policy) -> Iterator[tuple[str, Policy]]:
     """Return the name of each scheduler, empty for the only one, and its policy."""
-    shards, wanted = _shards(snapshot), policy.flags.shard_name if policy.family == "kai" else ""
-    if policy.family != "kai" or not (shards or wanted):
+    shards, wanted = _shards(snapshot), policy.flags.shard_name if policy.follows_shards else ""
+    if not policy.follows_shards or not (shards or wanted):
         yield "", policy
         return
     if wanted and wanted not in shards:

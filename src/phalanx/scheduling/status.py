@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil
 
-from phalanx.controllers.controller import Patch, RecordEvent, View, Write
-from phalanx.dialects.status_writers import words_of
-from phalanx.dialects.volcano_status import GroupStatus
+from phalanx.controllers.controller import Patch, RecordEvent, View
+from phalanx.dialects.status import GroupStatus
+from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer import group_status
-from phalanx.explain.blocked import SET_ASIDE, aside
+from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
 from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
@@ -21,7 +21,7 @@ SET_ASIDE_NOTE = "phalanx.dev/set-aside"
 """Annotation that stands for the condition `SetAside` on groups that have no conditions."""
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
 UNSCHEDULABLE = "Unschedulable"
-TAKES_PART = Condition(SET_ASIDE, "False")
+TAKES_PART = Condition(QUARANTINED, "False")
 
 
 class StatusWriter:
@@ -36,7 +36,7 @@ class StatusWriter:
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
 
-    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Write]:
+    def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
         """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
         self.has_admitted = False
         for outcome in decisions.outcomes:
@@ -48,8 +48,8 @@ class StatusWriter:
         """Know nothing of what was written before: somebody else may have written since."""
         self._written, self._said = {}, {}
 
-    def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
-        gang, found = outcome.state.gang, aside(outcome, snapshot)
+    def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
+        gang, found = outcome.state.gang, quarantine_condition(outcome, snapshot)
         status = _with(group_status(snapshot, outcome), found, outcome)
         if not gang.has_object:
             yield from self._on_pods(outcome, found)
@@ -59,7 +59,7 @@ class StatusWriter:
         self._written[gang.uid] = status
         self.has_admitted |= status.phase == "Inqueue" != gang.phase
         note = _note(gang, found, before)
-        for item in words_of(gang).writes(gang, status, outcome):
+        for item in dialect_status(gang).writes(gang, status, outcome):
             place, texts = (item.namespace, item.name), {**item.annotations, **note}
             yield Patch(item.kind, *place, {"status": item.status}, is_status=True)
             if texts:
@@ -67,7 +67,7 @@ class StatusWriter:
             if found is not None and found.message not in _messages(gang, before):
                 yield from _told(self._view.find(item.kind, *place), found)
 
-    def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Write]:
+    def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Patch | RecordEvent]:
         """Let the pods that make a gang say that it is set aside, or not any more."""
         now = found or TAKES_PART
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
@@ -83,13 +83,13 @@ class StatusWriter:
                     yield from _told(pod, found)
 
 
-def _told(about: Document | None, found: Condition | None) -> Iterator[Write]:
+def _told(about: Document | None, found: Condition | None) -> Iterator[Patch | RecordEvent]:
     """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
     if about is not None and found is not None:
-        yield RecordEvent(about, SET_ASIDE, found.message, is_warning=True, is_expected=True)
+        yield RecordEvent(about, QUARANTINED, found.message, is_warning=True, is_expected=True)
 
 
-def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
+def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
     for state in outcome.state.tasks:
         task = state.task
         node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
@@ -97,7 +97,7 @@ def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Write]:
             yield Patch(POD, *split_key(task.key), {"status": {"nominatedNodeName": node or None}}, is_status=True)
 
 
-def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Write]:
+def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
     texts = decisions.stamps.get(gang.key)
     if texts and gang.dialect in GROUP_BY_DIALECT:
         yield Patch(GROUP_BY_DIALECT[gang.dialect], gang.namespace, gang.name, {"metadata": {"annotations": texts}})
@@ -105,10 +105,10 @@ def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Write]:
 
 def _with(status: GroupStatus, found: Condition | None, outcome: Outcome) -> GroupStatus:
     """Return a status that also says whether the gang is set aside, and since when."""
-    others = tuple(item for item in status.conditions if item.type != SET_ASIDE)
+    others = tuple(item for item in status.conditions if item.type != QUARANTINED)
     if found is None:
         return replace(status, conditions=others)
-    old = next((item for item in outcome.state.gang.conditions if item.type == SET_ASIDE), None)
+    old = next((item for item in outcome.state.gang.conditions if item.type == QUARANTINED), None)
     since = old.since if old is not None and old.reason == found.reason else float(ceil(outcome.now))
     return replace(status, conditions=(*others, replace(found, since=since)))
 
@@ -123,7 +123,7 @@ def _note(gang: Gang, found: Condition | None, before: GroupStatus | None) -> di
 def _messages(gang: Gang, before: GroupStatus | None) -> set[str]:
     """Return why a gang was said to be set aside, on the object or in an earlier session."""
     conditions = (*gang.conditions, *(before.conditions if before is not None else ()))
-    found = {item.message for item in conditions if item.type == SET_ASIDE}
+    found = {item.message for item in conditions if item.type == QUARANTINED}
     return found | ({gang.annotations[SET_ASIDE_NOTE]} if SET_ASIDE_NOTE in gang.annotations else set())
 
 

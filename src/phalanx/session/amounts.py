@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from phalanx.model.resources import CPU, PODS, Resources, ResourceSpace, readable, scale_of
 from phalanx.placement import NO_LIMIT, Vector
-from phalanx.session.hooks import Room
-from phalanx.state.verdict import YES, Verdict
+from phalanx.state.verdict import YES, Room, Verdict
 
 EPSILON = 0.1
 """Amounts closer than this are equal: shares of a total are not whole numbers."""
@@ -89,7 +88,7 @@ def short_of(plugin: str, queue: str, limit: Vector, taken: Vector, request: Vec
             name = space.names[row]
             numbers: dict[str, Any] = {
                 "queue": queue, "resource": name, "limit": float(limit[row]),
-                "taken": float(taken[row]), "wanted": float(request[row]),
+                "taken": float(taken[row]), "wanted": float(request[row]), "bound": word,
             }  # fmt: skip
             message = (
                 f"queue {queue} has {readable(name, float(taken[row]))} of {readable(name, float(limit[row]))} {name} {word};"

@@ -1,110 +1,157 @@
-"""How the answers of several plugins become one. This table is the whole of it; `Session` calls nothing else.
+"""How the answers of several plugins become one. Each hook in `hooks.py` names its rule, one of these functions.
 
-A hook is asked only of plugins whose switch for it is on (no switch: always). Plugins are asked tier by tier, in order.
+A rule gets the methods that are asked, tier by tier in order, and the question: the session and what the hook is about.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
 
-from phalanx.placement import NO_LIMIT, Vector
-from phalanx.session.hooks import Room
-from phalanx.state.verdict import PERMIT, REJECT, YES, Verdict, Vote
+from phalanx.placement import NO_LIMIT, Counts, Scores, Vector
+from phalanx.state.verdict import PERMIT, REJECT, YES, Room, Verdict, Vote
 
-Rule = Literal[
-    "first difference", "first refusal", "all agree", "vote", "told", "first tier agrees",
-    "any refusal", "smallest", "collected", "sum",
-    "first answer", "victims", "first tier together",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from phalanx.session.session import Session
 
-RULES: dict[str, tuple[str | None, Rule]] = {
-    "gang_order": ("enableJobOrder", "first difference"),
-    "queue_order": ("enableQueueOrder", "first difference"),
-    "task_order": ("enableTaskOrder", "first difference"),
-    "subgroup_order": ("enabledSubJobOrder", "first difference"),
-    "victim_queue_order": (None, "first difference"),
-    "giving_order": (None, "first difference"),
-    "gang_valid": (None, "first refusal"),
-    "gang_ready": ("enableJobReady", "all agree"),
-    "subgroup_ready": ("enabledSubJobReady", "all agree"),
-    "gang_pipelined": ("enableJobPipelined", "vote"),
-    "subgroup_pipelined": ("enabledSubJobPipelined", "vote"),
-    "gang_enqueueable": ("enableJobEnqueued", "vote"),
-    "gang_enqueued": ("enableJobEnqueued", "told"),
-    "gang_starving": ("enableJobStarving", "first tier agrees"),
-    "tolerated_gap": (None, "first answer"),
-    "queue_overused": ("enabledOverused", "any refusal"),
-    "queue_room": ("enabledAllocatable", "smallest"),
-    "queue_preemptive": ("enablePreemptive", "all agree"),
-    "queue_surplus": (None, "smallest"),
-    "prefilter": ("enablePredicate", "first refusal"),
-    "screen": ("enablePredicate", "collected"),
-    "task_screen": ("enablePredicate", "collected"),
-    "node_room": ("enablePredicate", "smallest"),
-    "node_waits": ("enablePredicate", "collected"),
-    "node_scores": ("enableNodeOrder", "sum"),
-    "batch_scores": ("enableNodeOrder", "sum"),
-    "task_scores": ("enableNodeOrder", "sum"),
-    "hypernode_scores": ("enabledHyperNodeOrder", "sum"),
-    "placement_scores": (None, "sum"),
-    "node_subsets": (None, "first answer"),
-    "hypernode_gradients": ("enabledHyperNodeGradient", "first answer"),
-    "preemptable": ("enablePreemptable", "victims"),
-    "reclaimable": ("enableReclaimable", "victims"),
-    "evictable": (None, "victims"),
-    "victim_tasks": ("enabledVictim", "first tier together"),
-    "changed": (None, "told"),
-}
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
+Answer_contra = TypeVar("Answer_contra", contravariant=True)
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+Question = TypeVarTuple("Question")
+Array = TypeVar("Array", Counts, Vector)
 
 
-def hooks_of(plugin: Any) -> Sequence[tuple[str, str | None]]:
-    """Return the hooks that a class of plugins answers, each with the switch that turns it off."""
-    if plugin not in _HOOKS:
-        _HOOKS[plugin] = [(hook, flag) for hook, (flag, _) in RULES.items() if hasattr(plugin, hook)]
-    return _HOOKS[plugin]
-
-
-_HOOKS: dict[Any, list[tuple[str, str | None]]] = {}
-
-
-class Asked(Protocol):
+class Asked(Protocol[Answer_co]):
     """A method of a plugin."""
 
     __self__: Any
 
-    def __call__(self, *question: Any) -> Any: ...
+    def __call__(self, *question: Any) -> Answer_co: ...
 
 
-Tiers = Sequence[Sequence[Asked]]
+Tiers = Sequence[Sequence[Asked[Answer_co]]]
 """The methods to ask, tier by tier."""
 
 
-def flat(tiers: Tiers) -> Iterable[Asked]:
+class Rule(Protocol[Answer_contra, Result_co]):
+    """Asks some methods and makes one result of their answers."""
+
+    def __call__(self, tiers: Sequence[Sequence[Asked[Answer_contra]]], /, *question: Any) -> Result_co: ...
+
+
+class Hook(Generic[Result, *Question]):
+    """A question to plugins: the method that answers it, the rule that combines the answers, the switch that turns it off.
+
+    A rule that does not suit the answers of the method is a type error, and so is a question that it does not take.
+    """
+
+    __slots__ = ("method", "name", "rule", "switch")
+
+    def __init__(
+        self, method: Callable[[Any, "Session", *Question], Answer], rule: Rule[Answer, Result], switch: str | None = None
+    ) -> None:
+        """Declare a hook by the method of its Protocol."""
+        self.name: str = method.__name__
+        self.method: Callable[..., object] = method
+        self.rule: Rule[Any, Result] = rule
+        self.switch = switch
+
+
+AnyHook = Hook[Any, *tuple[Any, ...]]
+
+
+def flat(tiers: Tiers[Answer]) -> Iterable[Asked[Answer]]:
     """Return every method in order."""
     return (method for tier in tiers for method in tier)
 
 
-def answers(tiers: Tiers, *question: Any) -> Iterator[Any]:
-    """Yield what those say that have a say, in order; nobody is asked before the answer is wanted."""
+def _answers(tiers: Tiers[Any], question: Sequence[Any]) -> Iterator[Any]:
+    """Yield every answer that is not None, in order; nobody is asked before the answer is wanted."""
     return (answer for method in flat(tiers) if (answer := method(*question)) is not None)
 
 
-def first_refusal(tiers: Tiers, *question: object) -> Verdict:
+def told(tiers: Tiers[None], *question: Any) -> None:
+    """Every method is called; nobody answers."""
+    for method in flat(tiers):
+        method(*question)
+
+
+def any_says_so(tiers: Tiers[bool], *question: Any) -> bool:
+    """One yes is enough."""
+    return any(method(*question) for method in flat(tiers))
+
+
+def first_answer(tiers: Tiers[Answer], *question: Any) -> Answer | None:
+    """The first answer that is not None decides; None when nobody has one."""
+    return next(_answers(tiers, question), None)
+
+
+def collected(tiers: Tiers[Any], *question: Any) -> list[Any]:
+    """Every answer that is not None counts."""
+    return list(_answers(tiers, question))
+
+
+def collected_by_plugin(tiers: Tiers[Answer], *question: Any) -> list[tuple[str, Answer]]:
+    """Every answer counts, each with the name of its plugin."""
+    return [(method.__self__.name, method(*question)) for method in flat(tiers)]
+
+
+def sort_key(tiers: Tiers[Any], *question: Any) -> tuple[Any, ...]:
+    """The keys in order, so that the first ones that differ decide; empty when nobody has one."""
+    return tuple(_answers(tiers, question))
+
+
+def chained(tiers: Tiers[Sequence[Any] | None], *question: Any) -> list[Any] | None:
+    """All parts of all answers; one None ends the asking and is the result."""
+    found: list[Any] = []
+    for method in flat(tiers):
+        answer = method(*question)
+        if answer is None:
+            return None
+        found += answer
+    return found
+
+
+def added(tiers: Tiers[Scores | None], *question: Any) -> Scores | None:
+    """The sum of all answers that are not None, in order; None when there is none."""
+    total: Scores | float = 0.0
+    for answer in _answers(tiers, question):
+        total = total + answer
+    return None if isinstance(total, float) else total
+
+
+def added_pairs(tiers: Tiers[tuple[Scores, Scores]], *question: Any) -> tuple[Scores, Scores] | None:
+    """The sums of the left and of the right parts; None when nobody is asked."""
+    pairs = list(_answers(tiers, question))
+    return (sum(left for left, _ in pairs), sum(right for _, right in pairs)) if pairs else None
+
+
+def smallest(tiers: Tiers[Array], *question: Any) -> Array | None:
+    """Of each entry the smallest answer; None when nobody is asked: no bound."""
+    found: Array | None = None
+    for method in flat(tiers):
+        answer = method(*question)
+        found = answer.copy() if found is None else np.minimum(found, answer)  # callers may change what they get
+    return found
+
+
+def first_refusal(tiers: Tiers[Verdict], *question: Any) -> Verdict:
     """Ask until somebody refuses; yes when nobody does. This is also how all must agree, and how any refusal decides."""
     for method in flat(tiers):
-        verdict: Verdict = method(*question)
+        verdict = method(*question)
         if not verdict.ok:
             return verdict
     return YES
 
 
-def vote(tiers: Tiers, *question: object) -> Vote:
-    """A voice against ends it; a tier with a voice for it and none against ends it too; nobody: for it."""
+def vote(tiers: Tiers[Vote], *question: Any) -> Vote:
+    """Tier by tier: a vote against ends it, and so does a tier with a vote for it and none against. Permitted without any vote."""
     for tier in tiers:
         permitted = None
         for method in tier:
-            answer: Vote = method(*question)
+            answer = method(*question)
             if answer.value <= REJECT:
                 return answer
             if answer.value >= PERMIT:
@@ -114,32 +161,24 @@ def vote(tiers: Tiers, *question: object) -> Vote:
     return Vote(PERMIT)
 
 
-def first_tier_agrees(tiers: Tiers, *question: object) -> Verdict:
-    """The first tier in which somebody answers decides: all of it must agree. Nobody: no."""
+def first_tier_agrees(tiers: Tiers[Verdict], *question: Any) -> Verdict:
+    """All plugins of the first tier that has any must agree; refused when no tier has."""
     for tier in tiers:
         if tier:
             return first_refusal((tier,), *question)
     return Verdict.refuse("", "NobodyAsked")
 
 
-def smallest_room(tiers: Tiers, *question: object) -> Room:
-    """The plugin that leaves the least room decides; nobody: no limit."""
-    rooms: list[Room] = [method(*question) for method in flat(tiers)]
+def smallest_room(tiers: Tiers[Room], *question: Any) -> Room:
+    """The plugin that leaves the least room decides; without one there is no limit."""
+    rooms = [method(*question) for method in flat(tiers)]
     return min(rooms, key=lambda room: room.tasks, default=Room(NO_LIMIT, YES))
 
 
-def smallest_vector(tiers: Tiers, session: Any, *question: object) -> Vector:
-    """Of each resource the plugin decides that leaves the least; nobody: no bound."""
-    found = np.full(len(session.snapshot.space), np.inf)
-    for method in flat(tiers):
-        found = np.minimum(found, method(session, *question))
-    return found
-
-
-def first_difference(tiers: Tiers, *question: object) -> int:
+def first_difference(tiers: Tiers[int], *question: Any) -> int:
     """The first answer that is not zero decides."""
     for method in flat(tiers):
-        answer: int = method(*question)
+        answer = method(*question)
         if answer:
             return answer
     return 0
@@ -152,7 +191,7 @@ class Choice(NamedTuple):
     voters: list[Any]
 
 
-def victims(tiers: Tiers, *question: object) -> Choice:
+def victims(tiers: Tiers[list[Any] | None], *question: Any) -> Choice:
     """The first tier that agrees on somebody decides.
 
     Inside a tier the answers are intersected; no say is skipped. A plugin that answers with nobody ends its tier, and the next
@@ -162,7 +201,7 @@ def victims(tiers: Tiers, *question: object) -> Choice:
         chosen: list[Any] | None = None
         voters = []
         for method in tier:
-            answer: list[Any] | None = method(*question)
+            answer = method(*question)
             if answer is None:
                 continue
             voters.append(method)
@@ -179,12 +218,12 @@ def victims(tiers: Tiers, *question: object) -> Choice:
     return Choice([], [])
 
 
-def victims_all_agree(tiers: Tiers, *question: object) -> Choice:
-    """Everybody who has a say must agree, in every tier; nobody has a say: nobody is a victim."""
+def victims_all_agree(tiers: Tiers[list[Any] | None], *question: Any) -> Choice:
+    """Every plugin that has a say must agree, in every tier; without one there are no victims."""
     chosen: list[Any] | None = None
     voters = []
     for method in flat(tiers):
-        answer: list[Any] | None = method(*question)
+        answer = method(*question)
         if answer is not None:
             voters.append(method)
             allowed = set(map(id, answer))
@@ -192,7 +231,7 @@ def victims_all_agree(tiers: Tiers, *question: object) -> Choice:
     return Choice(chosen or [], voters)
 
 
-def first_tier_together(tiers: Tiers, *question: object) -> list[tuple[Any, str]]:
+def first_tier_together(tiers: Tiers[list[Any]], *question: Any) -> list[tuple[Any, str]]:
     """The first tier that names anybody decides; who is named by several plugins counts once, for the first of them.
 
     Each comes with the name of the plugin that named it.

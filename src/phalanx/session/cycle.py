@@ -9,9 +9,11 @@ from typing import Protocol
 
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey
+from phalanx.session.contract import hooks_of
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.policy import Policy
-from phalanx.session.session import PluginFactory, Session
+from phalanx.session.questions import PluginFactory
+from phalanx.session.session import Session
 from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState
 from phalanx.state.quorum import MINIMA, minima_text
@@ -37,6 +39,12 @@ class Catalogue:
     actions: Mapping[str, ActionFactory] = field(default_factory=dict)
     plugins: Mapping[str, PluginFactory] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Check that every plugin can be asked the hooks that it has; one that is made by a function is checked in the session."""
+        for plugin in self.plugins.values():
+            if isinstance(plugin, type):
+                hooks_of(plugin)
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -59,11 +67,11 @@ def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace
 class Decider:
     """Runs cycles one after the other, and spares those that would decide nothing.
 
-    Whether a plugin says at the end if gangs are whole is known from the first cycle that had any.
+    Whether a plugin holds gangs to their minima is known from the first cycle that had any.
     """
 
     def __init__(self) -> None:
-        """Know of no cycle yet."""
+        """Start before the first cycle."""
         self._is_guarded: bool | None = None
 
     def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
@@ -83,12 +91,12 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     Nobody waits for a place or for admission, no gang lost members, and no action moves what runs, so none has anything to do;
     figures of queues are not counted anew.
     """
-    if policy.family == "kai" or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
+    if policy.counts_all_gangs or policy.moves_running or any(_waits(key, snapshot) for key in snapshot.active):
         return None
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
     if any(map(is_stale, states)):
         return None
-    decisions = Decisions(family=policy.family, options=policy.options)
+    decisions = Decisions(binds_by_request=policy.binds_by_request, options=policy.options)
     decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
     return decisions
 
@@ -110,8 +118,8 @@ def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, tr
 
 
 def _seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with every gang in it for KAI's rules: they count shares and victims over settled gangs too."""
-    if policy.family != "kai" or len(snapshot.active) == len(snapshot.gangs):
+    """Return the snapshot with every gang in it where the policy counts settled ones too."""
+    if not policy.counts_all_gangs or len(snapshot.active) == len(snapshot.gangs):
         return snapshot
     return replace(snapshot, active=tuple(sorted(snapshot.gangs)))
 

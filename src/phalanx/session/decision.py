@@ -29,11 +29,11 @@ class ClaimGrant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a session leaves for one gang: its state, and whether somebody guards the gang's minimum."""
+    """What a session leaves for one gang: its state, and whether a plugin guards the gang's minimum."""
 
     state: GangState
     is_guarded: bool
-    """A plugin closed the session by saying whether the gang is whole."""
+    """A plugin of the session holds gangs to their minima."""
     now: float = 0.0
     """When the session took place, in seconds since 1970."""
 
@@ -52,8 +52,8 @@ class Decisions:
     """What whoever binds a pod writes on it at the same time, such as the cards that it got."""
     stamps: dict[GangKey, dict[str, str | None]] = field(default_factory=dict)
     """Annotations of groups to write, and with None to remove."""
-    family: str = "volcano"
-    """Whose words the answer speaks besides its own: volcano or kai."""
+    binds_by_request: bool = False
+    """Every bind is a BindRequest; what binder and controllers write besides is part of the answer."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options of the policy that whoever carries the decisions out has to know."""
     counts_unplaced: bool = False

@@ -1,16 +1,23 @@
-"""What a plugin may answer. A plugin is any object with a `name` and some of these methods; it leaves out what it does not
-care about. How the answers of several plugins combine is in `combine.py`.
+"""Every question that a session asks its plugins, declared once.
+
+A hook is a Protocol with one method, and beside it a `Hook`: how the answers of several plugins become one (a rule of `combine.py`)
+and the switch of a configuration that takes a plugin out of it (no switch: always asked). A plugin is any object with a `name` and
+some of these methods; it leaves out what it does not care about. Plugins are asked tier by tier, in order. `HOOKS` is made from the
+declarations, and `Session` asks nothing else. Shipped plugins are checked against the Protocols by the type checker
+(`tests/support/plugin_hooks.py`), every plugin by `contract.py` when a catalogue or a session takes it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask, Scores, Vector
+from phalanx.session import combine
+from phalanx.session.combine import AnyHook, Hook
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.verdict import Verdict, Vote
+from phalanx.state.verdict import Room, Verdict, Vote
 
 if TYPE_CHECKING:
     from phalanx.session.session import Session
@@ -18,6 +25,8 @@ if TYPE_CHECKING:
 
 SortKey = Any
 """Anything that compares; keys of one hook compare with each other."""
+Scope = GangState | SubGroupState
+"""What a topology constraint holds for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class Site:
     nodes: Index | slice
     extra: Counts | int = 0
     extra_booked: Counts | int = 0
-    """The same for the book that Kubernetes' own scores read: promised tasks are in it at once."""
+    """How many more of them Kubernetes' own scores count: in their book pipelined tasks are there at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +71,33 @@ class Plugin(Protocol):
 
 
 class Open(Protocol):
-    """Asked once when the session opens, in tier order, before anything else."""
+    """Asked once when the session opens, before anything else. Every plugin is told, in tier order."""
 
     def open(self, session: "Session") -> None: ...
 
 
+OPEN = Hook(Open.open, combine.told)
+
+
 class Close(Protocol):
-    """Asked once when all actions are done."""
+    """Asked once when all actions are done. Every plugin is told, in tier order."""
 
     def close(self, session: "Session") -> None: ...
 
 
-class Placed(Protocol):
-    """Told after an operation changed the books: a place taken or promised, or a task evicted; `undone` when it is rolled back."""
+CLOSE = Hook(Close.close, combine.told)
+
+
+class Changed(Protocol):
+    """Asked after an operation changed the books: tasks allocated, pipelined or evicted; `undone` when it is rolled back.
+
+    Every plugin is told.
+    """
 
     def changed(self, session: "Session", operation: "Operation", undone: bool) -> None: ...
+
+
+CHANGED = Hook(Changed.changed, combine.told)
 
 
 class GangOrder(Protocol):
@@ -85,212 +106,385 @@ class GangOrder(Protocol):
     def gang_order(self, session: "Session", gang: GangState) -> SortKey: ...
 
 
+GANG_ORDER = Hook(GangOrder.gang_order, combine.sort_key, "enableJobOrder")
+
+
 class SubGroupOrder(Protocol):
-    """Which sub-group of a gang comes first: smaller keys do."""
+    """Which sub-group of a gang comes first: smaller keys do. The first plugin whose keys differ decides."""
 
     def subgroup_order(self, session: "Session", subgroup: SubGroupState) -> SortKey: ...
 
 
+SUBGROUP_ORDER = Hook(SubGroupOrder.subgroup_order, combine.sort_key, "enabledSubJobOrder")
+
+
 class TaskOrder(Protocol):
-    """Which task of a gang comes first: smaller keys do."""
+    """Which task of a gang comes first: smaller keys do. The first plugin whose keys differ decides."""
 
     def task_order(self, session: "Session", task: TaskState) -> SortKey: ...
 
 
+TASK_ORDER = Hook(TaskOrder.task_order, combine.sort_key, "enableTaskOrder")
+
+
 class QueueOrder(Protocol):
-    """Which queue comes first: negative when the left one does, positive when the right one does, 0 to leave it open."""
+    """Which queue comes first: negative when the left one does, positive when the right one does, 0 to leave it open.
+
+    The first answer that is not 0 decides.
+    """
 
     def queue_order(self, session: "Session", left: Queue, right: Queue) -> int: ...
 
 
+QUEUE_ORDER = Hook(QueueOrder.queue_order, combine.first_difference, "enableQueueOrder")
+
+
+class VictimQueueOrder(Protocol):
+    """Which of two queues loses tasks to the preemptor's queue first: negative when the left one does.
+
+    The first answer that is not 0 decides.
+    """
+
+    def victim_queue_order(self, session: "Session", left: Queue, right: Queue, preemptor: Queue) -> int: ...
+
+
+VICTIM_QUEUE_ORDER = Hook(VictimQueueOrder.victim_queue_order, combine.first_difference)
+
+
+class GivingOrder(Protocol):
+    """In which order queues lose tasks to the preemptor's queue: smaller keys first; None for a queue that loses nothing.
+
+    The first plugin whose keys differ decides; a queue for which nobody has a key loses nothing.
+    """
+
+    def giving_order(self, session: "Session", queue: Queue, preemptor: Queue) -> SortKey | None: ...
+
+
+GIVING_ORDER = Hook(GivingOrder.giving_order, combine.sort_key)
+
+
 class GangValid(Protocol):
-    """Whether a gang may be considered at all."""
+    """Whether a gang may be considered at all; asked by every action. The first refusal decides."""
 
     def gang_valid(self, session: "Session", gang: GangState) -> Verdict: ...
 
 
+GANG_VALID = Hook(GangValid.gang_valid, combine.first_refusal)
+
+
 class GangReady(Protocol):
-    """Whether enough members have a place now. A plugin that says `counts_members` answers from the gang's counts alone."""
+    """Whether enough members are allocated for the gang to start; asked before a statement is committed. All must agree.
+
+    A plugin with a true `counts_members` answers from the gang's counts alone.
+    """
 
     def gang_ready(self, session: "Session", gang: GangState) -> Verdict: ...
 
 
+GANG_READY = Hook(GangReady.gang_ready, combine.first_refusal, "enableJobReady")
+
+
 class SubGroupReady(Protocol):
-    """The same for a sub-group of a gang that has sub-groups."""
+    """Whether enough members of a sub-group are allocated; asked of gangs that have sub-groups. All must agree."""
 
     def subgroup_ready(self, session: "Session", subgroup: SubGroupState) -> Verdict: ...
 
 
+SUBGROUP_READY = Hook(SubGroupReady.subgroup_ready, combine.first_refusal, "enabledSubJobReady")
+
+
 class GangPipelined(Protocol):
-    """Whether enough members have a place once promises are kept."""
+    """Whether enough members are allocated or pipelined, so that the gang starts when leaving pods are gone.
+
+    A vote, tier by tier: one against refuses, else one for it permits; the next tier is asked if all of a tier abstain.
+    """
 
     def gang_pipelined(self, session: "Session", gang: GangState) -> Vote: ...
 
 
+GANG_PIPELINED = Hook(GangPipelined.gang_pipelined, combine.vote, "enableJobPipelined")
+
+
 class SubGroupPipelined(Protocol):
-    """The same for a sub-group."""
+    """Whether enough members of a sub-group are allocated or pipelined; a vote, as for gangs."""
 
     def subgroup_pipelined(self, session: "Session", subgroup: SubGroupState) -> Vote: ...
 
 
+SUBGROUP_PIPELINED = Hook(SubGroupPipelined.subgroup_pipelined, combine.vote, "enabledSubJobPipelined")
+
+
 class GangEnqueueable(Protocol):
-    """Whether a waiting gang may be admitted."""
+    """Whether a pending gang may be admitted; asked by `enqueue`.
+
+    A vote, tier by tier: one against refuses, else one for it permits; the next tier is asked if all of a tier abstain.
+    """
 
     def gang_enqueueable(self, session: "Session", gang: GangState) -> Vote: ...
 
 
+GANG_ENQUEUEABLE = Hook(GangEnqueueable.gang_enqueueable, combine.vote, "enableJobEnqueued")
+
+
 class GangEnqueued(Protocol):
-    """Told after a gang was admitted."""
+    """Asked after a gang was admitted. Every plugin is told."""
 
     def gang_enqueued(self, session: "Session", gang: GangState) -> None: ...
 
 
+GANG_ENQUEUED = Hook(GangEnqueued.gang_enqueued, combine.told, "enableJobEnqueued")
+
+
 class GangStarving(Protocol):
-    """Whether a gang may take room from others."""
+    """Whether a gang may be a preemptor or reclaimer. All of the first tier that has an answer must agree."""
 
     def gang_starving(self, session: "Session", gang: GangState) -> Verdict: ...
 
 
+GANG_STARVING = Hook(GangStarving.gang_starving, combine.first_tier_agrees, "enableJobStarving")
+
+
 class ToleratedGap(Protocol):
-    """How many members of its minima a gang may lack and still keep the places that the others found; None: it keeps none."""
+    """How many members of its minima a gang may lack and still keep the places that the others found; None: it keeps none.
+
+    The first answer that is not None counts.
+    """
 
     def tolerated_gap(self, session: "Session", gang: GangState) -> int | None: ...
 
 
+TOLERATED_GAP = Hook(ToleratedGap.tolerated_gap, combine.first_answer)
+
+
 class QueueOverused(Protocol):
-    """Whether a queue has all it should have; a refusal says that it has, and the queue is passed over."""
+    """Whether a queue has all it should have; any refusal says that it has, and actions pass the queue over."""
 
     def queue_overused(self, session: "Session", queue: Queue) -> Verdict: ...
 
 
-class QueueRoom(Protocol):
-    """How many more tasks of a shape a queue may take: 0 with the reason, or a count."""
+QUEUE_OVERUSED = Hook(QueueOverused.queue_overused, combine.first_refusal, "enabledOverused")
 
-    def queue_room(self, session: "Session", queue: Queue, shape: Shape) -> "Room": ...
+
+class QueueRoom(Protocol):
+    """How many more tasks of a shape a queue may take: 0 with the reason, or a count. The smallest room counts."""
+
+    def queue_room(self, session: "Session", queue: Queue, shape: Shape) -> Room: ...
+
+
+QUEUE_ROOM = Hook(QueueRoom.queue_room, combine.smallest_room, "enabledAllocatable")
 
 
 class QueuePreemptive(Protocol):
-    """Whether a queue may take room from other queues for this task."""
+    """Whether a queue may reclaim from other queues for this task. All must agree."""
 
     def queue_preemptive(self, session: "Session", queue: Queue, task: TaskState) -> Verdict: ...
 
 
+QUEUE_PREEMPTIVE = Hook(QueuePreemptive.queue_preemptive, combine.first_refusal, "enablePreemptive")
+
+
+class QueueSurplus(Protocol):
+    """What a queue has beyond what it keeps, of each resource: a task that asks for nothing of that is not reclaimed.
+
+    Of each resource the smallest answer counts.
+    """
+
+    def queue_surplus(self, session: "Session", queue: Queue) -> Vector: ...
+
+
+QUEUE_SURPLUS = Hook(QueueSurplus.queue_surplus, combine.smallest)
+
+
 class Prefilter(Protocol):
-    """Asked once per task before any node is looked at; a refusal holds for every node."""
+    """Asked once per task before any node is looked at; a refusal holds for every node. The first refusal decides."""
 
     def prefilter(self, session: "Session", task: TaskState) -> Verdict: ...
 
 
+PREFILTER = Hook(Prefilter.prefilter, combine.first_refusal, "enablePredicate")
+
+
 class Screen(Protocol):
-    """Filters of the nodes for a task of this shape, in the order in which they are asked."""
+    """Filters of the nodes for a task of this shape, in the order in which they are asked. All of them hold."""
 
     def screen(self, session: "Session", shape: Shape, nodes: Index | slice) -> Sequence[Layer]: ...
+
+
+SCREEN = Hook(Screen.screen, combine.collected_by_plugin, "enablePredicate")
 
 
 class TaskScreen(Protocol):
     """Filters that depend on the task itself, such as on its queue, and not only on its shape; None to have no say about it.
 
-    Asked before every placement of such a task, about nodes that its shape may use, after the filters of the shape.
+    Asked before every placement of such a task, about nodes that its shape may use, after the filters of the shape. All of them
+    hold.
     """
 
     def task_screen(self, session: "Session", task: TaskState, nodes: Index | slice) -> Sequence[Layer] | None: ...
 
 
+TASK_SCREEN = Hook(TaskScreen.task_screen, combine.collected, "enablePredicate")
+
+
 class AvoidedNodes(Protocol):
-    """Which nodes a gang leaves out as long as it has a place without them; the first answer that is not None counts."""
+    """Which nodes a gang leaves out as long as it has a place without them. The first answer that is not None counts."""
 
     def avoided_nodes(self, session: "Session", gang: GangState) -> Mask | None: ...
 
 
+AVOIDED_NODES = Hook(AvoidedNodes.avoided_nodes, combine.first_answer)
+
+
+class CouplesNodes(Protocol):
+    """Whether placing a task of the shape changes filters or scores on other nodes too. It does if any plugin says so."""
+
+    def couples_nodes(self, session: "Session", shape: Shape) -> bool: ...
+
+
+COUPLES_NODES = Hook(CouplesNodes.couples_nodes, combine.any_says_so)
+
+
 class NodeRoom(Protocol):
-    """How many tasks of the shape each node may take, beyond what resources allow."""
+    """How many tasks of the shape each node may take, beyond what resources allow. The smallest count holds."""
 
     def node_room(self, session: "Session", shape: Shape, nodes: Index | slice) -> Counts: ...
 
 
+NODE_ROOM = Hook(NodeRoom.node_room, combine.smallest, "enablePredicate")
+
+
 class NodeWaits(Protocol):
-    """Which nodes a task of the shape can be promised, but not given yet, because others have to leave first; None for no node."""
+    """On which nodes a task of the shape can only be pipelined, because others have to leave first; None for no node.
+
+    All nodes that any plugin names.
+    """
 
     def node_waits(self, session: "Session", shape: Shape) -> Mask | None: ...
 
 
+NODE_WAITS = Hook(NodeWaits.node_waits, combine.collected, "enablePredicate")
+
+
 class NodeScores(Protocol):
-    """A score per node, any number; added up in tier order."""
+    """A score per node, any number. Added up in tier order."""
 
     def node_scores(self, session: "Session", shape: Shape, site: Site) -> Scores: ...
 
 
+NODE_SCORES = Hook(NodeScores.node_scores, combine.added, "enableNodeOrder")
+
+
 class BatchScores(Protocol):
-    """Whole-number scores with weights; None says that scoring failed and no node is chosen."""
+    """Whole-number scores with weights. Added up; one None says that scoring failed and no node is chosen."""
 
     def batch_scores(self, session: "Session", shape: Shape, site: Site) -> Sequence[Term] | None: ...
 
 
+BATCH_SCORES = Hook(BatchScores.batch_scores, combine.chained, "enableNodeOrder")
+
+
 class TaskScores(Protocol):
-    """A score per node that depends on the task itself and not only on its shape."""
+    """A score per node that depends on the task itself and not only on its shape; None to have no say. Added up."""
 
     def task_scores(self, session: "Session", task: TaskState) -> Scores | None: ...
 
 
-class Victims(Protocol):
-    """Which of these running tasks may be evicted for the task, in preempt and in reclaim; None to have no say."""
+TASK_SCORES = Hook(TaskScores.task_scores, combine.added, "enableNodeOrder")
+
+
+class PlacementScores(Protocol):
+    """A score of every node for one task that is offered some of them; asked by KAI's actions. Added up."""
+
+    def placement_scores(self, session: "Session", task: TaskState, offered: Mask) -> Scores: ...
+
+
+PLACEMENT_SCORES = Hook(PlacementScores.placement_scores, combine.added)
+
+
+class Preemptable(Protocol):
+    """Which of these running tasks `preempt` may evict for a task of the same queue; None to have no say.
+
+    The first tier that agrees on somebody decides, or all tiers must agree: `victim_rule` of the policy.
+    """
 
     def preemptable(self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None: ...
+
+
+PREEMPTABLE = Hook(Preemptable.preemptable, combine.victims, "enablePreemptable")
+
+
+class Reclaimable(Protocol):
+    """Which of these running tasks `reclaim` may evict for a task of another queue; None to have no say.
+
+    Combined as `preemptable`.
+    """
 
     def reclaimable(self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState] | None: ...
 
 
+RECLAIMABLE = Hook(Reclaimable.reclaimable, combine.victims, "enableReclaimable")
+
+
 class Evictable(Protocol):
-    """The same for the gang-aware actions; `purpose` is preempt, reclaim or heal: then the preemptor is one of the candidates."""
+    """Which of these running tasks a gang-aware action may evict; None to have no say. Combined as `preemptable`.
+
+    `purpose` is preempt, reclaim or heal; to heal, the preemptor is one of the candidates.
+    """
 
     def evictable(
         self, session: "Session", preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
     ) -> list[TaskState] | None: ...
 
 
-class QueueSurplus(Protocol):
-    """What a queue has beyond what it keeps, of each resource: no task of it is reclaimed that asks for nothing of that."""
-
-    def queue_surplus(self, session: "Session", queue: Queue) -> Vector: ...
+EVICTABLE = Hook(Evictable.evictable, combine.victims)
 
 
 class VictimTasks(Protocol):
-    """Which of these running tasks leave their nodes for nobody in particular: the shuffle action evicts them."""
+    """Which of these running tasks leave their nodes for nobody in particular; asked by `shuffle`.
+
+    The first tier that names anybody decides, all its plugins together.
+    """
 
     def victim_tasks(self, session: "Session", candidates: Sequence[TaskState]) -> list[TaskState]: ...
 
 
-class VictimQueueOrder(Protocol):
-    """Whose tasks go first when several queues can give: negative when the left one does."""
-
-    def victim_queue_order(self, session: "Session", left: Queue, right: Queue, preemptor: Queue) -> int: ...
-
-
-class GivingOrder(Protocol):
-    """Whose tasks go first between queues, as a key: smaller ones do; None for a queue that gives nothing."""
-
-    def giving_order(self, session: "Session", queue: Queue, preemptor: Queue) -> SortKey | None: ...
+VICTIM_TASKS = Hook(VictimTasks.victim_tasks, combine.first_tier_together, "enabledVictim")
 
 
 class HyperNodeGradients(Protocol):
-    """Which network domains to try, best group first; None when the plugin has no opinion."""
+    """Which network domains to try, best group first. The first answer that is not None counts."""
 
-    def hypernode_gradients(self, session: "Session", scope: "Scope", root: int, purpose: str) -> list[list[int]] | None: ...
+    def hypernode_gradients(self, session: "Session", scope: Scope, root: int, purpose: str) -> list[list[int]] | None: ...
+
+
+HYPERNODE_GRADIENTS = Hook(HyperNodeGradients.hypernode_gradients, combine.first_answer, "enabledHyperNodeGradient")
 
 
 class HyperNodeScores(Protocol):
-    """A score for each of these domains as the place of the sub-group, and what to add where several share the highest score."""
+    """A score for each of these domains as the place of the sub-group, and what to add where several share the highest score.
+
+    Both are added up.
+    """
 
     def hypernode_scores(self, session: "Session", subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]: ...
 
 
-Scope = GangState | SubGroupState
-"""What a topology constraint holds for."""
+HYPERNODE_SCORES = Hook(HyperNodeScores.hypernode_scores, combine.added_pairs, "enabledHyperNodeOrder")
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How many more tasks fit, and what stops the next one."""
+class NodeSubsets(Protocol):
+    """The sets of nodes to try for a part of a gang, best first; asked by KAI's actions.
 
-    tasks: int
-    verdict: Verdict
+    The first answer that is not None counts.
+    """
+
+    def node_subsets(
+        self, session: "Session", gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask
+    ) -> list[Mask] | None: ...
+
+
+NODE_SUBSETS = Hook(NodeSubsets.node_subsets, combine.first_answer)
+
+
+HOOKS: Mapping[str, AnyHook] = {each.name: each for each in list(globals().values()) if isinstance(each, Hook)}
+"""All hooks by the name of their method."""

@@ -1,6 +1,6 @@
 """How the nodes look to one class of tasks: which may take one, how many, and what they score.
 
-An node_view is made once per shape and session and kept up to date: when nodes changed, only those are looked at again. That
+A node view is made once per shape and session and kept up to date: when nodes changed, only those are looked at again. That
 holds for shapes whose placement matters to the next one only on the node that took it; for all others (affinity, spread,
 ports, volumes, claims) everything is looked at again after every change.
 """
@@ -17,7 +17,7 @@ from phalanx.placement import Counts, Index, Mask, Scores
 from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short
 from phalanx.session.hooks import Layer, Site, Term
-from phalanx.state.verdict import FitError
+from phalanx.state.verdict import WHOLE_CLUSTER, FitError, SearchScope, insufficient
 
 if TYPE_CHECKING:
     from phalanx.session.session import Session
@@ -79,7 +79,7 @@ class NodeView:
         return bool(self._allowed[node])
 
     def refresh(self) -> None:
-        """Bring the node_view in line with the books."""
+        """Bring the node view up to date with the books."""
         ledger = self._session.ledger
         if ledger.position == self._position:
             return
@@ -239,7 +239,12 @@ class NodeView:
         return [layers for _, layers in self._session.screen(self.shape, EVERYWHERE)]
 
     def error(
-        self, *, within: Mask | None = None, prefix: str = "", ignores_room: bool = False, own: Sequence[Sequence[Layer]] = ()
+        self,
+        *,
+        within: Mask | None = None,
+        scope: SearchScope = WHOLE_CLUSTER,
+        ignores_room: bool = False,
+        own: Sequence[Sequence[Layer]] = (),
     ) -> FitError:
         """Say why no node fits: resources first, then the filters of each plugin, first refusing plugin only.
 
@@ -250,7 +255,7 @@ class NodeView:
         for reason, refused, is_final in self._refusals(within, ignores_room=ignores_room, own=own):
             counts[reason] += int(refused.sum())
             final |= refused & is_final
-        return FitError(len(final) if within is None else int(within.sum()), counts, prefix, final)
+        return FitError(len(final) if within is None else int(within.sum()), counts, scope, final)
 
     def refused_nodes(self, *, within: Mask | None = None) -> dict[str, list[int]]:
         """Return the nodes that `error` counts, by reason, for a record of the session."""
@@ -266,7 +271,7 @@ class NodeView:
         asked = np.ones(len(self._allowed), dtype=np.bool_) if within is None else within.copy()
         short = np.where(asked & (not ignores_room), first_short(self._session.ledger.future, self.request), -1)
         for row in np.unique(short[short >= 0]):
-            yield f"Insufficient {self._session.snapshot.space.names[row]}", short == row, False
+            yield insufficient(self._session.snapshot.space.names[row]), short == row, False
         asked &= short < 0
         for layers in (*self.layers(), *own):
             refused = np.zeros(len(asked), dtype=np.bool_)

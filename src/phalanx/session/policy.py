@@ -41,12 +41,30 @@ class Policy:
     tiers: tuple[tuple[PluginPolicy, ...], ...]
     arguments_by_action: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     flags: ProcessFlags = ProcessFlags()
-    family: str = "volcano"
-    """Whose actions and plugins the names mean: volcano or kai."""
+    catalogue: str = "volcano"
+    """What the names of actions and plugins mean: profiles have names in common for different rules (`config/builtin.py`)."""
+    dialect: str = "volcano"
+    """In which dialect queues and gangs are made for a scheduler of this policy, by a workload or in an empty cluster."""
+    has_tiers: bool = True
+    """Its configuration lists plugins in tiers, each with switches. Otherwise there is one tier in a given order, and options."""
     options: Mapping[str, object] = field(default_factory=dict)
-    """Options that the actions of the family kai read."""
+    """Options of a configuration without tiers, which its actions and plugins read."""
+    follows_shards: bool = False
+    """Each SchedulingShard of the cluster is a scheduler with its own nodes and gangs, by node pool."""
     node_pool: str | None = None
-    """Which nodes and gangs a scheduler of the family kai sees, by their label; empty for those without, None for all."""
+    """Which nodes and gangs the scheduler of a shard sees, by their label; empty for those without, None for all."""
+    counts_all_gangs: bool = False
+    """Every gang takes part in every session, also those that need nothing: fair shares, victims and staleness are counted over all
+    of them, so none may be left out and no session spared. Otherwise settled gangs are left out, which costs nothing.
+    """
+    books_are_live: bool = False
+    """Placements of a session count at once for Kubernetes' own filters and scores, whichever plugins are loaded. Otherwise the
+    plugin predicates decides, as in Volcano.
+    """
+    evictions_free_devices: bool = False
+    """Devices that victims hold through claims can be reserved in the same session, whatever the plugin predicates is told."""
+    binds_by_request: bool = False
+    """Every bind is a BindRequest for the binder. Otherwise only pods for which something must be prepared have one."""
     victim_rule: str = "first-tier"
     """How plugins agree on victims: `first-tier` as in Volcano, or `all-agree`, where an empty answer protects."""
     best_effort_members: str = "after-gang"

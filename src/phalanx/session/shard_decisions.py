@@ -22,7 +22,7 @@ class Part:
 
 def together(parts: Sequence[Part]) -> Decisions:
     """Return all decisions as one. Where there are several schedulers, each has its own figures of a queue: ``shard/queue``."""
-    whole = Decisions(family=parts[0].decisions.family, options=parts[0].decisions.options)
+    whole = Decisions(binds_by_request=parts[0].decisions.binds_by_request, options=parts[0].decisions.options)
     for part in parts:
         own = part.decisions
         whole.binds |= own.binds
@@ -53,4 +53,4 @@ def unseen(snapshot: Snapshot, pools: set[str]) -> Part | None:
         pool = gang.pool
         state.verdicts.append(Verdict.refuse("", "NoShard", f"no SchedulingShard takes node pool {pool!r}", pool=pool))
         outcomes.append(Outcome(state, False))
-    return Part("", seen, Decisions(outcomes=outcomes, family="kai"))
+    return Part("", seen, Decisions(outcomes=outcomes, binds_by_request=True))

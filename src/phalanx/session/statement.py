@@ -92,7 +92,7 @@ class Statement:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Discard unless somebody decided otherwise."""
+        """Discard unless the statement was committed or kept."""
         if self._is_open:
             self.discard()
 
@@ -101,11 +101,11 @@ class Statement:
         self._do(Operation(Kind.ALLOCATE, tasks, nodes, [task.status for task in tasks]))
 
     def pipeline(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
-        """Promise tasks of one shape a place once others have left."""
+        """Give tasks of one shape a place that they can take once others have left."""
         self._do(Operation(Kind.PIPELINE, tasks, nodes, [task.status for task in tasks]))
 
     def evict(self, task: TaskState, *, action: str, preemptor: str, reason: str) -> None:
-        """Count on a running task to leave, for somebody and for a reason."""
+        """Let a running task leave, for a preemptor and for a reason; its room is released, not free."""
         self._do(Operation(Kind.EVICT, [task], [task.node], [task.status], reason, preemptor, action))
 
     def restore(self, task: TaskState) -> bool:
@@ -147,7 +147,7 @@ class Statement:
         self._is_open = False
 
     def keep(self) -> None:
-        """Neither commit nor discard: promises and places stay taken until the session ends."""
+        """Neither commit nor discard: allocated and pipelined tasks keep their places until the session ends."""
         self._is_open = False
 
     def merge(self, other: "Statement") -> None:

@@ -1,6 +1,6 @@
 """Filters of one task or gang alone: what its queue or its gang says about nodes, beyond what its shape says.
 
-An node_view is shared by all tasks of a shape, so it knows nothing of these. The actions ask for them where they choose a node.
+A node view is shared by all tasks of a shape, so it knows nothing of these. The actions ask for them where they choose a node.
 """
 
 from collections.abc import Sequence
@@ -50,14 +50,8 @@ def has_own_filters(session: Session, task: TaskState) -> bool:
 
 def offers(session: Session, gang: GangState, nodes: Mask) -> list[Mask]:
     """Return the nodes to place a gang on, in the order of trying: without those that it avoids, then all."""
-    avoided = avoided_nodes(session, gang)
+    avoided = session.avoided_nodes(gang)
     return [nodes] if avoided is None else [nodes & ~avoided, nodes]
-
-
-def avoided_nodes(session: Session, gang: GangState) -> Mask | None:
-    """Return the nodes that some plugin keeps a gang from while there are others; None when there is nothing to avoid."""
-    asked = (plugin.avoided_nodes(session, gang) for _, _, plugin in session.plugins if hasattr(plugin, "avoided_nodes"))
-    return next((mask for mask in asked if mask is not None), None)
 
 
 def _over_all(layer: Layer, nodes: Index, count: int) -> Layer:

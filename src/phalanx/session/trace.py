@@ -49,7 +49,7 @@ def listed(names: Sequence[str]) -> str:
 
 def note_votes(trace: Trace, hook: str, question: Sequence[Any], votes: Mapping[str, Any], chosen: Sequence[Any]) -> None:
     """Record what each plugin says about victims, and what comes out."""
-    preemptor = question[1].task.key
+    preemptor = question[0].task.key
     said = {name: "no say" if vote is None else [task.task.key for task in vote] for name, vote in votes.items()}
     names = [task.task.key for task in chosen]
     text = f"{len(names)} task(s) may go for {preemptor}" + (f": {', '.join(names)}" if names else "")

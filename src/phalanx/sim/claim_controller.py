@@ -4,20 +4,20 @@ from phalanx.controllers.binder.claims import FINALIZER, claims_of
 from phalanx.controllers.objects import inside, is_leaving, key_of, meta_of
 from phalanx.model.kinds import POD, RESOURCE_CLAIM, Document
 from phalanx.model.status import ENDED
-from phalanx.sim.event_queue import Kernel, Rank
+from phalanx.model.watch_event import DELETED, WatchEvent
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
 
 
 class ClaimKeeping:
     """Follows pods that use claims, and claims that are to go."""
 
-    def __init__(self, store: MemoryStore, kernel: Kernel) -> None:
+    def __init__(self, store: MemoryStore, time: VirtualTime) -> None:
         """Begin to listen."""
-        self._store, self._kernel = store, kernel
+        self._store, self._time = store, time
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         if event.kind is RESOURCE_CLAIM and event.type != DELETED and is_leaving(event.object):
             self._later(event.object["metadata"]["namespace"], event.object["metadata"]["name"], "")
         elif event.kind is POD and (event.type == DELETED or inside(event.object, "status", "phase") in ENDED):
@@ -26,7 +26,7 @@ class ClaimKeeping:
                 self._later(key.namespace, name, str(meta_of(event.object).get("uid", "")))
 
     def _later(self, namespace: str, name: str, uid: str) -> None:
-        self._kernel.after(0, Rank.CONTROLLER, lambda: self._take_off(namespace, name, uid))
+        self._time.after(0, Rank.CONTROLLER, lambda: self._take_off(namespace, name, uid))
 
     def _take_off(self, namespace: str, name: str, uid: str) -> None:
         """Take a pod off a claim; what nobody uses any more gives its devices back, and may go."""

@@ -10,9 +10,9 @@ from phalanx.controllers.binder.reservation_pod import DEVICE
 from phalanx.controllers.objects import annotations_of, inside, key_of
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, VOLUME, VOLUME_CLAIM, Document
-from phalanx.sim.event_queue import Kernel, Rank
+from phalanx.model.watch_event import DELETED, WatchEvent
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
 
 PROVISIONING_SECONDS = 1.0
 
@@ -20,20 +20,20 @@ PROVISIONING_SECONDS = 1.0
 class Devices:
     """Follows reservation pods and volume claims."""
 
-    def __init__(self, store: MemoryStore, kernel: Kernel) -> None:
+    def __init__(self, store: MemoryStore, time: VirtualTime) -> None:
         """Begin to listen."""
-        self._store, self._kernel = store, kernel
+        self._store, self._time = store, time
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         if event.type == DELETED:
             return
         if event.kind is POD and _lacks_device(event.object):
-            self._kernel.after(0, Rank.KUBELET, lambda: self._try(self._name_device, event.object))
+            self._time.after(0, Rank.KUBELET, lambda: self._try(self._name_device, event.object))
         elif event.kind is VOLUME_CLAIM and _lacks_volume(event.object):
-            self._kernel.after(PROVISIONING_SECONDS, Rank.KUBELET, lambda: self._try(self._provision, event.object))
+            self._time.after(PROVISIONING_SECONDS, Rank.KUBELET, lambda: self._try(self._provision, event.object))
         elif event.kind is VOLUME and inside(event.object, "spec", "claimRef"):
-            self._kernel.after(0, Rank.KUBELET, lambda: self._try(self._give, event.object))
+            self._time.after(0, Rank.KUBELET, lambda: self._try(self._give, event.object))
 
     def _try(self, deed: Callable[[Document], None], document: Document) -> None:
         try:

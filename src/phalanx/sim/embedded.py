@@ -5,25 +5,27 @@ and sleeps in between. State is written now and then and at the end, if a file w
 """
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import PhalanxError
-from phalanx.explain.event_text import gang_events
-from phalanx.explain.gangs import GangBook
-from phalanx.model.kinds import Document
-from phalanx.session.decision import Decisions
-from phalanx.sim.embedded_events import EventWriter
+from phalanx.model.kinds import EVENT, Document
+from phalanx.model.task import GangKey
+from phalanx.model.watch_event import ADDED, WatchEvent
+from phalanx.scheduling.events import EventRecorder, SessionEvents
 from phalanx.sim.statefile import FORMAT, State, write_state
 from phalanx.sim.world import World
-from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import GANGS
+from phalanx.store.memory import MemoryStore
 from phalanx.web.api import Api
 from phalanx.web.server import serving
 
 BETWEEN_SAVES_SECONDS = 30.0
+EVENTS_KEPT_SECONDS = 3600.0
+"""As long as a real API server keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +43,21 @@ class Embedded:
     def __init__(self, world: World, *, speed: float = 1.0, complain: Callable[[str], None]) -> None:
         """Begin at the moment of the world; `complain` is told what goes wrong."""
         self.world, self._speed, self._complain = world, speed, complain
-        self._book, self._events = GangBook(), EventWriter(world.store)
+        self._events = SessionEvents(world.port, world.loop, behind_gates=self._waits_behind_gates)
+        self._events.record_binds(world.loop)
+        world.on_event(EventRecorder(world.port, instance="phalanx").record)
+        self._expiry = _EventExpiry(world.store)
         self._bell = asyncio.Event()
         self._begun_at, self._begun = world.now, asyncio.get_running_loop().time()
         self._saved = -1
         self._problems = 0
-        world.scheduling.decided.append(self._note)
-        world.scheduling.evicted.append(self._events.evicted)
-        world.controllers.pen.told.append(self._events.tell)
 
-    def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        behind_gates = self.world.gates.waits if self.world.gates is not None else {}
-        for key, text in self._book.note(snapshot, decisions, behind_gates).items():
-            self._events.waits(snapshot.gangs[key], text)
-        for item in gang_events(decisions):
-            self._events.happened(item)
+    def _waits_behind_gates(self) -> Mapping[GangKey, str]:
+        return self.world.gates.planner.waits if self.world.gates is not None else {}
 
     def gangs(self) -> Document:
         """Return the gangs as they are."""
-        return self._book.documents(self.world.cluster.snapshot(self.world.now))
+        return self._events.book.documents(self.world.cluster.snapshot(self.world.now))
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -72,6 +70,7 @@ class Embedded:
             self._complain(str(problem))
         except Exception as problem:  # the cluster stays up, whatever one session or one pod ran into
             self._complain(f"internal error, please report it: {type(problem).__name__}: {problem}")
+        self._expiry.remove_old()
         self._tell_problems()
 
     def _tell_problems(self) -> None:
@@ -119,3 +118,29 @@ class Embedded:
                 State(FORMAT, self.world.now, store.history.version, store.numbers, [dict(item) for item in store.everything()]),
             )
             self._saved = store.history.version
+
+
+class _EventExpiry:
+    """Removes old events, as etcd does by their leases."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        """Follow the events of a store; those that are there count from now on."""
+        self._store = store
+        self._made: deque[tuple[float, str, str]] = deque()
+        for item in store.items(EVENT):
+            self._note(item)
+        store.listen(self._notice)
+
+    def _notice(self, event: WatchEvent) -> None:
+        if event.kind is EVENT and event.type == ADDED:
+            self._note(event.object)
+
+    def _note(self, document: Document) -> None:
+        self._made.append((self._store.now, document["metadata"]["namespace"], document["metadata"]["name"]))
+
+    def remove_old(self) -> None:
+        """Remove what has been kept long enough."""
+        while self._made and self._made[0][0] < self._store.now - EVENTS_KEPT_SECONDS:
+            _, namespace, name = self._made.popleft()
+            if self._store.find(EVENT, namespace, name) is not None:
+                self._store.delete(EVENT, namespace, name)

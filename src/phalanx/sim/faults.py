@@ -6,7 +6,7 @@ from typing import Any
 from phalanx.errors import ClusterError, Forbidden, Missing
 from phalanx.model.kinds import NODE, POD, Document
 from phalanx.sim.kubelets import Kubelets
-from phalanx.sim.replacement_pods import Comebacks
+from phalanx.sim.replacement_pods import ReplacementPods
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
 
@@ -16,7 +16,7 @@ UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 class Faults:
     """Does to a cluster what a scenario says."""
 
-    def __init__(self, store: MemoryStore, kubelets: Kubelets, comebacks: Comebacks) -> None:
+    def __init__(self, store: MemoryStore, kubelets: Kubelets, comebacks: ReplacementPods) -> None:
         """Do nothing yet."""
         self._store, self._kubelets, self._comebacks = store, kubelets, comebacks
         self._refusals: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Made-up work of a cluster for machine learning, alike to what public traces of such clusters show.
+"""Generates a workload like those that public traces of machine learning clusters show.
 
 - Most gangs are a single task; the rest are powers of two up to 512 tasks, the large ones rare. A task has 1, 2, 4 or 8 GPUs;
   tasks of large gangs mostly a whole node's worth. What does not fit into the empty cluster is not drawn.
@@ -14,17 +14,14 @@ Equal settings give equal work, to the last byte.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from math import cos, log, pi
 from random import Random
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from phalanx.sim.demand import Settings, read_settings, settings_of
-from phalanx.sim.machine_types import MIB_PER_GIB, machine, quantities
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
-from phalanx.sim.workload import Gang, Machine, Part, Workload
-
-__all__ = ["generate", "read_settings"]
+from phalanx.errors import ConfigError
+from phalanx.sim.workload import HIGH, LOW, MIB_PER_GIB, NORMAL, Machine, Workload, WorkloadGang, WorkloadPart, machine, quantities
 
 Item = TypeVar("Item")
 HOUR, DAY = 3600.0, 86400.0
@@ -44,6 +41,81 @@ CPU_MILLI, MEMORY_MIB = 12_000, 96 * MIB_PER_GIB
 """What a task asks for with each GPU; nodes have a third more."""
 FINEST = 0.001
 """Times are whole milliseconds."""
+PLACE = "generated"
+"""Begins every message, as it begins the work on the command line: `generated:jobs=10000`."""
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "seed": (0, 2**63 - 1), "jobs": (1, 1_000_000), "nodes": (1, 100_000), "gpus": (1, 64), "days": (0.01, 366),
+    "load": (0.01, 10), "queues": (1, 1000), "sweeps": (0, 1), "rhythm": (0, 1),
+}  # fmt: skip
+
+
+# --- settings ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSettings:
+    """What to generate."""
+
+    seed: int = 0
+    """The same seed gives the same work."""
+    jobs: int = 1000
+    """Gangs."""
+    nodes: int = 100
+    gpus: int = 8
+    """Of one node."""
+    days: float = 7.0
+    """In which gangs are submitted; the first begins at midnight."""
+    load: float = 0.9
+    """The work of all gangs, in GPU seconds, as a part of what the GPUs could do in these days."""
+    queues: int = 4
+    sweeps: float = 0.2
+    """The part of the gangs that come many at once: small, alike, from one queue."""
+    rhythm: float = 0.6
+    """How much more than on average is submitted in the afternoon, and less at night; 0 is the same all day."""
+
+
+_WHOLE = frozenset(field.name for field in fields(GeneratorSettings) if field.type is int)
+
+
+def read_settings(text: str) -> dict[str, float]:
+    """Return the settings in a text such as ``jobs=10000,nodes=1000,seed=7``; an empty text has none."""
+    found: dict[str, float] = {}
+    for entry in filter(None, map(str.strip, text.split(","))):
+        name, sign, value = map(str.strip, entry.partition("="))
+        if name in found:
+            raise ConfigError(f"{PLACE}: {name}: stands twice; write it once")
+        if not sign:
+            raise ConfigError(f"{PLACE}: {entry!r} has no value; write for example jobs=10000")
+        found[name] = _checked(name, value)
+    return found
+
+
+def settings_of(given: Mapping[str, float]) -> GeneratorSettings:
+    """Return the settings with these values; the others have their defaults."""
+    found: dict[str, Any] = {name: _checked(name, value) for name, value in given.items()}  # int or float, as the field is
+    return GeneratorSettings(**found)
+
+
+def _checked(name: str, value: str | float) -> float:
+    if name not in LIMITS:
+        raise ConfigError(f"{PLACE}: {name}: unknown setting; write one of: {', '.join(LIMITS)}")
+    least, most = LIMITS[name]
+    number = _number(value, is_whole=name in _WHOLE)
+    if number is None or not least <= number <= most:
+        kind = "a whole number" if name in _WHOLE else "a number"
+        raise ConfigError(f"{PLACE}: {name}: {value!r} is not possible; write {kind} from {least} to {most}")
+    return number
+
+
+def _number(value: str | float, *, is_whole: bool) -> float | None:
+    try:
+        number = int(value) if is_whole else float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if isinstance(value, float) and number != value else number
+
+
+# --- gangs ---------------------------------------------------------------------------------------------------------------
 
 
 class _Draw(NamedTuple):
@@ -58,7 +130,7 @@ class _Draw(NamedTuple):
 
 
 def generate(seed: float = 0, **settings: float) -> Workload:
-    """Return made-up work; `Settings` says what may be set, and what stands where nothing is said."""
+    """Return made-up work; `GeneratorSettings` has the settings and their defaults."""
     wanted = settings_of({"seed": seed, **settings})
     draws = sorted(_Chance(wanted).draws(), key=lambda draw: draw.submitted)
     work = sum(draw.duration * draw.tasks * draw.gpus for draw in draws)
@@ -68,27 +140,27 @@ def generate(seed: float = 0, **settings: float) -> Workload:
     return Workload(gangs, _machines(wanted), _weight_by_queue(wanted))
 
 
-def _gang(name: str, draw: _Draw, factor: float) -> Gang:
+def _gang(name: str, draw: _Draw, factor: float) -> WorkloadGang:
     request = quantities(gpus=draw.gpus, cpu_milli=draw.gpus * CPU_MILLI, memory_mib=draw.gpus * MEMORY_MIB)
     duration = max(round(draw.duration * factor, 3), FINEST)
-    return Gang(name, draw.submitted, duration, (Part(draw.tasks, request),), draw.queue, draw.priority)
+    return WorkloadGang(name, draw.submitted, duration, (WorkloadPart(draw.tasks, request),), draw.queue, draw.priority)
 
 
-def _machines(wanted: Settings) -> tuple[Machine, ...]:
+def _machines(wanted: GeneratorSettings) -> tuple[Machine, ...]:
     cpu_milli, memory_mib = (wanted.gpus * amount * 4 // 3 for amount in (CPU_MILLI, MEMORY_MIB))
     return tuple(
         machine(f"node-{number:05}", gpus=wanted.gpus, cpu_milli=cpu_milli, memory_mib=memory_mib) for number in range(wanted.nodes)
     )
 
 
-def _weight_by_queue(wanted: Settings) -> dict[str, int]:
+def _weight_by_queue(wanted: GeneratorSettings) -> dict[str, int]:
     return {f"team-{number + 1}": WEIGHTS[number % len(WEIGHTS)] for number in range(wanted.queues)}
 
 
 class _Chance:
     """Draws gangs: one after the other, or a sweep of them."""
 
-    def __init__(self, wanted: Settings) -> None:
+    def __init__(self, wanted: GeneratorSettings) -> None:
         self._wanted = wanted
         self._random = Random(wanted.seed)
         self._sizes = _Lot(_chance_by_size(wanted))
@@ -147,7 +219,7 @@ def _chance_of_sweep(part: float) -> float:
     return part / (usual * (1 - part) + part)
 
 
-def _chance_by_size(wanted: Settings) -> dict[tuple[int, int], float]:
+def _chance_by_size(wanted: GeneratorSettings) -> dict[tuple[int, int], float]:
     """Return the sizes that the empty cluster can hold, as tasks and GPUs of a task, with their chances."""
     found: dict[tuple[int, int], float] = {}
     for tasks, chance in CHANCE_BY_TASKS.items():

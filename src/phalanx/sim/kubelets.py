@@ -7,18 +7,18 @@ from phalanx.errors import Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.model.moment import moment_text
 from phalanx.model.status import ENDED
-from phalanx.sim.event_queue import Kernel, Rank
+from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.settings import Settings
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
 
 
 class Kubelets:
     """Follows the pods of a store."""
 
-    def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, chance: Random) -> None:
+    def __init__(self, store: MemoryStore, time: VirtualTime, settings: Settings, chance: Random) -> None:
         """Begin to listen."""
-        self._store, self._kernel, self._settings, self._chance = store, kernel, settings, chance
+        self._store, self._time, self._settings, self._chance = store, time, settings, chance
         self._known: dict[str, str] = {}
         self.dead: set[str] = set()
         """Nodes that do nothing any more."""
@@ -26,7 +26,7 @@ class Kubelets:
         """Told of pods that were bound to such a node."""
         store.listen(self._hear)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         if event.kind is not POD:
             return
         pod, uid = event.object, event.object["metadata"]["uid"]
@@ -37,9 +37,9 @@ class Kubelets:
         if state == "gone":
             del self._known[uid]
         elif state == "bound":
-            self._kernel.after(self._starting_time(), Rank.KUBELET, lambda: self._start(pod))
+            self._time.after(self._starting_time(), Rank.KUBELET, lambda: self._start(pod))
         elif state == "leaving" and pod["metadata"].get("deletionGracePeriodSeconds") != 0:
-            self._kernel.after(self._stopping_time(pod), Rank.KUBELET, lambda: self._stop(pod))
+            self._time.after(self._stopping_time(pod), Rank.KUBELET, lambda: self._stop(pod))
 
     def _starting_time(self) -> float:
         delays = self._settings.delays
@@ -56,7 +56,7 @@ class Kubelets:
             for listener in self.lost:
                 listener(pod)
             return
-        moment = moment_text(int(self._kernel.now))
+        moment = moment_text(int(self._time.now))
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
         found = self._store.find(POD, pod["metadata"]["namespace"], pod["metadata"]["name"]) or pod
         self.write(pod, {"phase": "Running", "startTime": moment, "conditions": [*found["status"].get("conditions", ()), ready]})

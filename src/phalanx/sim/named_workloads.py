@@ -1,12 +1,11 @@
-"""Work that is named in one word: `generated:jobs=1000,nodes=100`, or a recorded trace as `philly:PATH`."""
+"""Workloads by name, as on the command line: `generated:jobs=1000,nodes=100`, or a recorded trace as `philly:PATH`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from phalanx.errors import ConfigError
-from phalanx.sim.demand import PLACE
-from phalanx.sim.generate import generate, read_settings
-from phalanx.sim.traces import FORMATS, Trace, read_trace
+from phalanx.sim.generate import PLACE, generate, read_settings
+from phalanx.sim.traces import FORMATS, RecordedTrace, read_trace
 from phalanx.sim.workload import Workload
 
 MOST_NOTES = 5
@@ -15,14 +14,14 @@ NODES = "nodes="
 
 @dataclass(frozen=True, slots=True)
 class NamedWork:
-    """A workload, and what has to be said about it."""
+    """A workload, and notes on what was left out of it."""
 
     workload: Workload
     notes: tuple[str, ...] = ()
     left_out: int = 0
 
     def texts(self) -> Iterator[str]:
-        """Say what was refused and what is left out; long lists are cut."""
+        """Return the notes on what was refused and left out; long lists are cut."""
         yield from self.notes[:MOST_NOTES]
         if len(self.notes) > MOST_NOTES:
             yield f"and {len(self.notes) - MOST_NOTES} more rows that cannot be read"
@@ -42,7 +41,7 @@ def read_workload(text: str, seed: int) -> NamedWork:
     return NamedWork(trace.workload, trace.notes, trace.left_out)
 
 
-def _trace(name: str, parts: list[str]) -> Trace:
+def _trace(name: str, parts: list[str]) -> RecordedTrace:
     paths = [part for part in parts if not part.startswith(NODES)]
     counts = [part.removeprefix(NODES) for part in parts if part.startswith(NODES)]
     if not paths:

@@ -12,8 +12,8 @@ from phalanx.model.resources import GPU, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
 from phalanx.model.status import ENDED
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.sim.event_queue import Kernel
-from phalanx.store.watch_history import DELETED, Event
+from phalanx.model.watch_event import DELETED, WatchEvent
+from phalanx.sim.virtual_time import VirtualTime
 
 
 @dataclass(slots=True)
@@ -76,9 +76,9 @@ class _Hold:
 class Recorder:
     """Listens to a cluster."""
 
-    def __init__(self, cluster: ObjectCluster, kernel: Kernel, start: float) -> None:
+    def __init__(self, cluster: ObjectCluster, time: VirtualTime, start: float) -> None:
         """Count seconds from `start`."""
-        self._cluster, self._kernel, self._start = cluster, kernel, start
+        self._cluster, self._time, self._start = cluster, time, start
         self.resource = GPU
         self.gangs: dict[GangKey, GangRecord] = {}
         self.evictions: list[EvictionRecord] = []
@@ -99,7 +99,7 @@ class Recorder:
     @property
     def moment(self) -> float:
         """Seconds since the start."""
-        return self._kernel.now - self._start
+        return self._time.now - self._start
 
     # --- gangs -------------------------------------------------------------------------------------------------------
 
@@ -154,14 +154,14 @@ class Recorder:
 
     # --- who holds what ----------------------------------------------------------------------------------------------
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: WatchEvent) -> None:
         """A pod or a node has changed; the cluster knows already."""
         if event.kind is POD:
             self._hear_pod(event)
         elif event.kind.kind == "Node":
             self._hear_node(event)
 
-    def _hear_pod(self, event: Event) -> None:
+    def _hear_pod(self, event: WatchEvent) -> None:
         meta = event.object["metadata"]
         uid, held = meta["uid"], self._holds.get(meta["uid"])
         has_place = bool(event.object["spec"].get("nodeName")) and event.type != DELETED
@@ -209,7 +209,7 @@ class Recorder:
 
     # --- nodes and queues --------------------------------------------------------------------------------------------
 
-    def _hear_node(self, event: Event) -> None:
+    def _hear_node(self, event: WatchEvent) -> None:
         name = event.object["metadata"]["name"]
         offered = 0.0
         if event.type != DELETED and _is_usable(event.object):

@@ -4,24 +4,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from phalanx.dialects.gates import as_made
-from phalanx.dialects.group_references import relinked
+from phalanx.dialects.group_references import with_group_name
 from phalanx.dialects.pods import GPU_GROUP
 from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
-from phalanx.sim.event_queue import Kernel, Rank
+from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.settings import Settings
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import DELETED, Event
 
 _OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
-class Comebacks:
+class ReplacementPods:
     """Brings back whom it was told to."""
 
-    def __init__(self, store: MemoryStore, kernel: Kernel, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
+    def __init__(self, store: MemoryStore, time: VirtualTime, settings: Settings, is_managed: Callable[[Document], bool]) -> None:
         """Begin to listen; pods that are managed are left to their controllers."""
-        self._store, self._kernel, self._settings, self.is_managed = store, kernel, settings, is_managed
+        self._store, self._time, self._settings, self.is_managed = store, time, settings, is_managed
         self._expected: set[str] = set()
         store.listen(self._hear)
 
@@ -30,7 +30,7 @@ class Comebacks:
         if self._settings.restart_after is not None:
             self._expected.add(uid)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: WatchEvent) -> None:
         uid = event.object["metadata"]["uid"]
         if event.kind is not POD or uid not in self._expected:
             return
@@ -39,12 +39,12 @@ class Comebacks:
         self._expected.discard(uid)
         if event.object.get("status", {}).get("phase") != "Succeeded" and not self.is_managed(event.object):
             pod = self._without_own_group(event.object)
-            self._kernel.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(pod))
+            self._time.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(pod))
 
     def _without_own_group(self, pod: Document) -> Document:
         """Return a pod without the link to a group that was made for it alone, and goes with it."""
         owns_one = any(self._store.owned(pod["metadata"]["uid"], kind) for kind in GROUP_BY_DIALECT.values())
-        return relinked(pod, None) if owns_one else pod
+        return with_group_name(pod, None) if owns_one else pod
 
     def _create(self, pod: Document) -> None:
         try:

@@ -15,7 +15,7 @@ from string import Template
 
 from phalanx.sim.report_data import pack
 from phalanx.sim.report_tables import comparison, evictions, figures, nodes, queues, waits
-from phalanx.sim.report_words import Result, deadlocks, headline, resource_word, titles
+from phalanx.sim.report_text import Result, deadlocks, headline, resource_word, titles
 
 MODULES = ("words", "canvas", "times", "gangs", "gantt", "gantt_view", "heat", "shares", "waits", "report")
 """Each uses only those before it."""
@@ -66,7 +66,7 @@ def _page_title(results: list[Result]) -> str:
 
 
 def _as_json(data: object) -> str:
-    """Write data so that no text in it can end the element it stands in."""
+    """Write data so that no text in it can close the element around it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.sim.report_words import Result, resource_word
+from phalanx.sim.report_text import Result, resource_word
 
 HEAT_COLUMNS, HEAT_ROWS = 400, 200
 CURVE_POINTS = 1000

@@ -6,7 +6,7 @@ from html import escape
 from typing import Literal
 
 from phalanx.sim.report_data import curve_mean, node_means
-from phalanx.sim.report_words import NOTHING, Result, duration, number, percent, resource_word, titles, work
+from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_word, titles, work
 
 SHOWN_EVICTIONS = 200
 SHOWN_NODES = 200
@@ -18,7 +18,7 @@ class Figure:
 
     label: str
     path: str
-    """Where it stands in the metrics."""
+    """Its path in the metrics."""
     write: Callable[[Result, float | None], str]
     better: Literal["more", "less"] | None = None
     of_most: str = ""

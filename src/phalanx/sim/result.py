@@ -49,7 +49,7 @@ def result(world: World, run: Run) -> dict[str, Any]:
         "seconds": end, "resource": recorder.resource,
         "gangs": gangs, "evictions": [_eviction(record) for record in recorder.evictions],
         "deadlocks": deadlocks(recorder, end, is_quiet=run.is_quiet),
-        "metrics": {**_use(recorder, held, offered, end), "sessions": world.scheduling.sessions, **_counts(recorder, gangs),
+        "metrics": {**_use(recorder, held, offered, end), "sessions": world.loop.count, **_counts(recorder, gangs),
                     "lostWork": 0.0 if world.settings.keeps_progress else sum(map(_lost, recorder.gangs.values())),
                     "makespan": _makespan(gangs), **_waits(gangs)},
         "nodes": _nodes(held, offered, names, end), "queues": _queues(recorder, end),

@@ -10,11 +10,11 @@ from random import Random
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
-from phalanx.explain.membership import has_minimum
+from phalanx.explain.gang_status import has_minimum
 from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.sim.event_queue import Kernel, Rank, Timer
 from phalanx.sim.settings import FOREVER, Settings, seconds_in
+from phalanx.sim.virtual_time import Rank, Timer, VirtualTime
 from phalanx.state.gang_state import GangState
 
 Finish = Callable[[list[TaskKey]], None]
@@ -45,9 +45,9 @@ class Shift:
 class Work:
     """Watches gangs become whole and broken, and ends their pods."""
 
-    def __init__(self, cluster: ObjectCluster, kernel: Kernel, settings: Settings, chance: Random, finish: Finish) -> None:
+    def __init__(self, cluster: ObjectCluster, time: VirtualTime, settings: Settings, chance: Random, finish: Finish) -> None:
         """Call `finish` with pods whose time has come."""
-        self._cluster, self._kernel, self._settings, self._chance, self._finish = cluster, kernel, settings, chance, finish
+        self._cluster, self._time, self._settings, self._chance, self._finish = cluster, time, settings, chance, finish
         self._shifts: dict[GangKey, Shift] = {}
         self._durations: dict[GangKey, float] = {}
         self._dirty: dict[GangKey, None] = {}
@@ -57,7 +57,7 @@ class Work:
     def touch(self, gang: GangKey) -> None:
         """Look at a gang again at the end of this moment."""
         if not self._dirty:
-            self._kernel.after(0, Rank.WORK, self._look)
+            self._time.after(0, Rank.WORK, self._look)
         self._dirty[gang] = None
 
     def is_whole(self, gang: GangKey) -> bool:
@@ -87,10 +87,10 @@ class Work:
     def _set(self, key: GangKey, is_whole: bool, running: list[Task]) -> None:
         shift = self._shifts.setdefault(key, Shift())
         if is_whole and shift.since is None:
-            shift.since = self._kernel.now
+            shift.since = self._time.now
             self._tell(key, is_whole=True)
         elif not is_whole and shift.since is not None:
-            shift.done = shift.done + self._kernel.now - shift.since if self._settings.keeps_progress else 0.0
+            shift.done = shift.done + self._time.now - shift.since if self._settings.keeps_progress else 0.0
             shift.since = None
             _cancel(shift)
             self._tell(key, is_whole=False)
@@ -108,10 +108,10 @@ class Work:
             duration = self._duration(key, task)
             if task.key in planned or duration == FOREVER or task.is_placeholder:
                 continue
-            end = self._kernel.now + max(duration - shift.done, 0.0)
+            end = self._time.now + max(duration - shift.done, 0.0)
             shift.tasks_by_duration.setdefault(end, set()).add(task.key)
             if end not in shift.timers:
-                shift.timers[end] = self._kernel.at(end, Rank.WORLD, lambda end=end: self._end(key, end))  # type: ignore[misc]
+                shift.timers[end] = self._time.at(end, Rank.WORLD, lambda end=end: self._end(key, end))  # type: ignore[misc]
 
     def _duration(self, key: GangKey, task: Task) -> float:
         own = task.annotations.get(DURATION)

@@ -13,14 +13,14 @@ from itertools import groupby
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.group_references import Link, first_named, relinked
+from phalanx.dialects.group_references import GroupReference, first_named, with_group_name
 from phalanx.errors import ConfigError, Missing, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, kind_of, object_key
 from phalanx.model.task import TaskKey
 from phalanx.sim.running_work import DURATION
 from phalanx.sim.scenario import Arrival, Failure, NodeEvent, Refusal, Scenario, long_name
 from phalanx.sim.settings import seconds_in
-from phalanx.sim.workload import Gang, Workload
+from phalanx.sim.workload import Workload, WorkloadGang
 from phalanx.sim.workload_objects import cluster_objects, gang_objects
 from phalanx.sim.world import World
 
@@ -55,24 +55,22 @@ class Cast:
         return not (self.there or self.late or self.gangs or self.nodes)
 
 
-def cast(documents: Iterable[Document]) -> Cast:
-    """Tell who belongs to which gang, and which gangs run already."""
-    found, gang_by_pod = list(documents), {}
-    cluster = ObjectCluster()
-    for document in found:
-        cluster.put(document)
+def cast(documents: Sequence[Document], cluster: ObjectCluster) -> Cast:
+    """Tell who belongs to which gang of the cluster that the objects describe, and which gangs run already."""
+    gang_by_pod, running = dict[str, str](), set[str]()
+    for document in documents:
         _check_times(document)
-    for document in found:
         task = cluster.state.task(TaskKey(object_key(document))) if document["kind"] == "Pod" else None
         if task is not None and task.gang is not None and cluster.state.gang(task.gang) is not None:
             gang_by_pod[object_key(document)] = str(task.gang)
-    running = {
-        gang_by_pod[object_key(pod)] for pod in found if pod["kind"] == "Pod" and object_key(pod) in gang_by_pod and _has_place(pod)
-    }
-    return _sorted_by_part(found, cluster, gang_by_pod, running)
+            if _has_place(document):
+                running.add(str(task.gang))
+    return _sorted_by_part(documents, cluster, gang_by_pod, running)
 
 
-def _sorted_by_part(documents: list[Document], cluster: ObjectCluster, gang_by_pod: Mapping[str, str], running: set[str]) -> Cast:
+def _sorted_by_part(
+    documents: Sequence[Document], cluster: ObjectCluster, gang_by_pod: Mapping[str, str], running: Collection[str]
+) -> Cast:
     parts = Cast()
     for document in documents:
         kind, key = document["kind"], object_key(document)
@@ -91,7 +89,7 @@ def _sorted_by_part(documents: list[Document], cluster: ObjectCluster, gang_by_p
 def _gang_of_group(cluster: ObjectCluster, group: Document) -> str:
     """Return the gang that a group is, or is a part of."""
     dialect = next((name for name, kind in GROUP_BY_DIALECT.items() if kind == kind_of(group)), "")
-    return cluster.groups.key_of(Link(dialect, object_key(group))) if dialect else object_key(group)
+    return cluster.groups.key_of(GroupReference(dialect, object_key(group))) if dialect else object_key(group)
 
 
 def _has_place(pod: Document) -> bool:
@@ -253,7 +251,7 @@ def _renamed(item: Document, old: str, new: str) -> dict[str, Any]:
     name = new + own.removeprefix(old) if own.startswith(old) else f"{own}-{new}"
     meta = {key: value for key, value in item["metadata"].items() if key != "uid"}
     renamed = {**item, "metadata": {**meta, "name": name}}
-    return relinked(renamed, new) if item["kind"] == "Pod" else renamed
+    return with_group_name(renamed, new) if item["kind"] == "Pod" else renamed
 
 
 def _by_moment(arrivals: Iterable[tuple[float, list[Document]]]) -> Iterator[tuple[float, list[list[Document]]]]:
@@ -265,13 +263,12 @@ def _by_moment(arrivals: Iterable[tuple[float, list[Document]]]) -> Iterator[tup
 # --- workloads -----------------------------------------------------------------------------------------------------------
 
 
-def set_workload(world: World, workload: Workload, family: str) -> None:
-    """Load the cluster of a workload and plan its gangs, in the words of the scheduler that decides."""
-    dialect = "kai" if family == "kai" else "volcano"
+def set_workload(world: World, workload: Workload, dialect: str) -> None:
+    """Load the cluster of a workload and plan its gangs, in the dialect of the scheduler that decides."""
     world.load(cluster_objects(workload, dialect))
     for moment, gangs in groupby(workload.gangs, key=lambda gang: gang.submitted):
         world.plan(moment, partial(_submit, world, list(gangs), dialect))
 
 
-def _submit(world: World, gangs: list[Gang], dialect: str) -> None:
+def _submit(world: World, gangs: list[WorkloadGang], dialect: str) -> None:
     world.submit([gang_objects(gang, dialect) for gang in gangs])

@@ -7,7 +7,7 @@ import hashlib
 from functools import lru_cache
 
 from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
-from phalanx.controllers.volcano_job.sshkeys import written
+from phalanx.controllers.volcano_job.plugins.ssh import key_pair
 
 
 # Remembered because the file of a private key holds four bytes that the library draws anew each time.
@@ -16,4 +16,4 @@ def pair_for(uid: str) -> KeyPair:
     """Return the key pair of the Job with this uid."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    return written(Ed25519PrivateKey.from_private_bytes(hashlib.sha256(uid.encode()).digest()), uid)
+    return key_pair(Ed25519PrivateKey.from_private_bytes(hashlib.sha256(uid.encode()).digest()), uid)

@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 from phalanx.dialects.cluster import Document, ObjectCluster
-from phalanx.dialects.group_references import GROUP, relinked
+from phalanx.dialects.group_references import GROUP, with_group_name
 from phalanx.model.kinds import object_key
 from phalanx.model.task import TaskKey
 
@@ -56,6 +56,6 @@ def _group(pod: Document, number: int) -> dict[str, Any]:
 
 
 def _alone(pod: Document) -> dict[str, Any]:
-    bare = relinked(pod, None)
+    bare = with_group_name(pod, None)
     annotations = {**(bare["metadata"].get("annotations") or {}), GROUP: pod["metadata"]["name"]}
     return {**bare, "metadata": {**bare["metadata"], "annotations": annotations}}

@@ -1,14 +1,25 @@
-"""Work for a simulated cluster: gangs with a time of arrival and a duration, whatever they come from.
+"""Work for a simulated cluster: gangs with a time of arrival and a duration, wherever they come from, and machines.
 
 Traces (`traces/`) and the generator (`generate.py`) make workloads; `workload_objects.py` turns them into objects of a cluster.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+
+from phalanx.model.resources import CPU, GPU, MEMORY, PODS
+
+LOW, NORMAL, HIGH = 10, 50, 90
+"""Priorities. All are below 100: from there on KAI takes a gang for one that must not be preempted."""
+GPU_MODEL = "nvidia.com/gpu.product"
+"""The label of a node that names the model of its GPUs."""
+PODS_PER_NODE = 110
+"""The default of kubelets."""
+MIB_PER_GIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WorkloadPart:
     """Equal tasks of a gang: a role such as `ps` or `worker`."""
 
     tasks: int
@@ -20,13 +31,13 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Gang:
+class WorkloadGang:
     """Work that starts together: submitted so many seconds after the start, done after so many with its minimum running."""
 
     name: str
     submitted: float
     duration: float
-    parts: tuple[Part, ...]
+    parts: tuple[WorkloadPart, ...]
     queue: str = "default"
     priority: int = 0
     minimum: int = 0
@@ -52,6 +63,32 @@ class Machine:
 class Workload:
     """Gangs in the order of their arrival, the machines they run on, and the weights of their queues."""
 
-    gangs: tuple[Gang, ...]
+    gangs: tuple[WorkloadGang, ...]
     machines: tuple[Machine, ...]
     weight_by_queue: Mapping[str, int] = field(default_factory=dict)
+
+
+# --- quantities and machines --------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=65536)  # a trace has millions of tasks, but few sizes
+def quantities(*, gpus: int = 0, cpu_milli: int = 0, memory_mib: int = 0) -> Mapping[str, str]:
+    """Return amounts as quantities; what is 0 is left out."""
+    found = {CPU: _cpu(cpu_milli), MEMORY: _memory(memory_mib), GPU: str(gpus)}
+    return {name: quantity for name, quantity in found.items() if quantity != "0"}
+
+
+def machine(name: str, *, labels: dict[str, str] | None = None, gpus: int = 0, cpu_milli: int = 0, memory_mib: int = 0) -> Machine:
+    """Return a machine that offers this, and room for as many pods as usual."""
+    offers = quantities(gpus=gpus, cpu_milli=cpu_milli, memory_mib=memory_mib)
+    return Machine(name, {**offers, PODS: str(PODS_PER_NODE)}, labels or {})
+
+
+def _cpu(milli: int) -> str:
+    return f"{milli}m" if milli % 1000 else str(milli // 1000)
+
+
+def _memory(mib: int) -> str:
+    if not mib:
+        return "0"
+    return f"{mib}Mi" if mib % MIB_PER_GIB else f"{mib // MIB_PER_GIB}Gi"

@@ -1,4 +1,4 @@
-"""Workloads as objects of a cluster, in the words of the scheduler that is to read them."""
+"""Workloads as objects of a cluster, in the dialect of the scheduler that is to read them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 from phalanx.dialects.group_references import GROUP, KAI_GROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.sim.running_work import DURATION
-from phalanx.sim.workload import Gang, Machine, Part, Workload
+from phalanx.sim.workload import PODS_PER_NODE, Machine, Workload, WorkloadGang, WorkloadPart
 
 Document = dict[str, Any]
-PODS_PER_NODE = "110"
 
 
 def cluster_objects(workload: Workload, dialect: str) -> Iterator[Document]:
@@ -33,13 +32,13 @@ def cluster_objects(workload: Workload, dialect: str) -> Iterator[Document]:
         }  # fmt: skip
 
 
-def gang_objects(gang: Gang, dialect: str) -> list[Document]:
+def gang_objects(gang: WorkloadGang, dialect: str) -> list[Document]:
     """Return the group and the pods of a gang."""
     return [_group(gang, dialect), *(pod for part in gang.parts for pod in _pods(gang, part, dialect))]
 
 
 def _node(machine: Machine) -> Document:
-    offers = {"pods": PODS_PER_NODE, **machine.offers}
+    offers = {"pods": str(PODS_PER_NODE), **machine.offers}
     return {
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": machine.name, "labels": {"kubernetes.io/hostname": machine.name, **machine.labels}},
@@ -57,7 +56,7 @@ def _class(priority: int) -> str:
     return f"priority-{priority}".replace("--", "-minus-")
 
 
-def _group(gang: Gang, dialect: str) -> Document:
+def _group(gang: WorkloadGang, dialect: str) -> Document:
     api = "scheduling.run.ai/v2alpha2" if dialect == "kai" else "scheduling.volcano.sh/v1beta1"
     spec: Document = {"minMember": gang.minimum or gang.tasks, "queue": gang.queue}
     if gang.priority:
@@ -67,7 +66,7 @@ def _group(gang: Gang, dialect: str) -> Document:
     return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
-def _pods(gang: Gang, part: Part, dialect: str) -> Iterator[Document]:
+def _pods(gang: WorkloadGang, part: WorkloadPart, dialect: str) -> Iterator[Document]:
     key = KAI_GROUP if dialect == "kai" else GROUP
     limits = {name: amount for name, amount in part.request.items() if name not in ("cpu", "memory")}
     container = {"name": "main", "resources": {"requests": dict(part.request), **({"limits": limits} if limits else {})}}

@@ -15,34 +15,37 @@ from phalanx.controllers.objects import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.explain.missing_group import missing_groups
-from phalanx.explain.why import why
+from phalanx.explain.why import missing_groups, why
 from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
 from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
-from phalanx.session.cycle import Profile
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
+from phalanx.scheduling.cache import SchedulerCache, Urgency
+from phalanx.scheduling.controllers import ControllerRunner
+from phalanx.scheduling.gates import GateLoop, GatePlanner
+from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
+from phalanx.scheduling.unschedulable import UnschedulableGangs
+from phalanx.session.cycle import Profile, run_cycle
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.sim.claim_controller import ClaimKeeping
-from phalanx.sim.controlling import Controllers
 from phalanx.sim.device_plugins import Devices
-from phalanx.sim.event_queue import Kernel, Rank
 from phalanx.sim.faults import Faults
-from phalanx.sim.gatekeeping import Gatekeeping
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
-from phalanx.sim.replacement_pods import Comebacks, fresh
+from phalanx.sim.replacement_pods import ReplacementPods, fresh
 from phalanx.sim.running_work import Work
-from phalanx.sim.scheduling import Scheduling
 from phalanx.sim.settings import FOREVER, Settings
+from phalanx.sim.store_port import StorePort
+from phalanx.sim.virtual_time import Rank, VirtualTime
 from phalanx.sim.without_gangs import SoloCluster
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.memory import MemoryStore
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event
 
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
+BETWEEN_PLANS_SECONDS = 1.0
 SHORT_NAMES = {GPU: "gpu"}
 """What KAI's queues call a resource."""
 
@@ -52,60 +55,110 @@ class World:
 
     def __init__(
         self, profile: Profile, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
-        controllers: Sequence[Controller] = (), gates: Profile | None = None,
+        controllers: Sequence[Controller] = (), gates: Profile | None = None, has_pod_conditions: bool = False,
     ) -> None:  # fmt: skip
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back."""
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
         chosen = settings or Settings()
         self.settings, self.start, self._chance = replace(chosen, has_binder=chosen.has_binder and not is_solo), start, Random(seed)
-        self.kernel = Kernel(start)
-        self.store = MemoryStore(lambda: self.kernel.now)
-        self.cluster = ObjectCluster()
+        self.time = VirtualTime(start)
+        self.store = MemoryStore(lambda: self.time.now)
         self.problems: list[str] = []
         """Objects that could not be understood, each with what is wrong."""
         self._gang_by_uid: dict[str, GangKey] = {}
+        self._arrived: dict[GangKey, None] = {}
+        self._wake: Callable[[Urgency], None] = lambda urgency: None
+        """Called with how soon a session should look at a change; until there are sessions, nobody is."""
+        self.port = StorePort(self.store, self.time, Rank.SESSION, bind=self.settings.delays.bind, chance=self._chance)
+        self._controller_port = StorePort(self.store, self.time, Rank.CONTROLLER)
+        self._begin_clusters(is_solo=is_solo)
+        self._begin_nodes(controllers)
+        self._begin_scheduling(profile, gates, controllers, has_pod_conditions=has_pod_conditions)
+        self._begin_work()
+
+    def _begin_clusters(self, *, is_solo: bool) -> None:
+        """Keep the cluster as it is, and as the scheduler sees it; both are one unless the scheduler knows no gangs."""
+        self.cluster = ObjectCluster()
         seen = SoloCluster() if is_solo else self.cluster
-        for reader in {id(cluster): cluster for cluster in (self.cluster, seen)}.values():
-            self.store.listen(partial(self._enter, reader))
+        self.cache = SchedulerCache(seen, report=self.problems.append)
+        if is_solo:
+            self.store.listen(self._enter)
+        self.store.listen(self._notice)
         for document in home_documents({}) if self.settings.has_binder else ():
             self.store.create(document)
-        Devices(self.store, self.kernel)
-        ClaimKeeping(self.store, self.kernel)
-        self._kubelets = Kubelets(self.store, self.kernel, self.settings, self._chance)
-        self.gates = None if gates is None else Gatekeeping(self.store, self.kernel, gates)
-        self.controllers = Controllers(self.store, self.kernel, controllers, self.problems)
-        self.controllers.pen.told.append(self._note_warning)
-        self._comebacks = Comebacks(self.store, self.kernel, self.settings, self.controllers.brings_back)
-        self.controllers.pen.evicting.append(lambda eviction: self._comebacks.expect(eviction.uid))
-        self.controllers.pen.evicted.append(self._note_removal)
-        self.faults = Faults(self.store, self._kubelets, self._comebacks)
+
+    def _begin_nodes(self, controllers: Sequence[Controller]) -> None:
+        """Begin what machines and their owners do: devices, claims, kubelets, pods that come back, faults."""
+        Devices(self.store, self.time)
+        ClaimKeeping(self.store, self.time)
+        self._kubelets = Kubelets(self.store, self.time, self.settings, self._chance)
+        restored = {(kind.api_version, kind.kind) for controller in controllers for kind in controller.brings_back}
+        self._replacements = ReplacementPods(self.store, self.time, self.settings, partial(_is_restored, restored))
+        self.faults = Faults(self.store, self._kubelets, self._replacements)
         self._kubelets.lost.append(self.faults.lose)
-        self.work = Work(self.cluster, self.kernel, self.settings, self._chance, self._finish)
-        self.recorder = Recorder(self.cluster, self.kernel, start)
-        self.scheduling = Scheduling(seen, self.store, self.kernel, profile, self.settings, self._chance)
+
+    def _begin_scheduling(
+        self, profile: Profile, gates: Profile | None, controllers: Sequence[Controller], *, has_pod_conditions: bool
+    ) -> None:  # fmt: skip
+        """Begin what the process does on a real cluster: sessions, plans behind gates, controllers."""
+        pace = Pace(
+            gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True, arrival=0.0,
+            is_resilient=False, writes_pod_conditions=has_pod_conditions,
+        )  # fmt: skip
+        is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
+        self.loop = SessionLoop(
+            self.port, self.cache, profile, pace, report=self.problems.append,
+            unschedulable=UnschedulableGangs(self.settings.parks_up_to) if is_unschedulable_kept else None,
+        )  # fmt: skip
+        self.loop.binder_use = lambda: BinderUse.EVERYBODY if self.settings.has_binder else BinderUse.NOBODY
+        self.gates: GateLoop | None = None
+        if gates is not None:
+            planner = GatePlanner(gates, self.store.everything)
+            self.gates = GateLoop(
+                StorePort(self.store, self.time, Rank.PLAN), planner, gap=BETWEEN_PLANS_SECONDS, report=self.problems.append
+            )
+            self.store.listen(self.gates.notice)
+            self.gates.start()
+        self.controllers = ControllerRunner(self._controller_port, controllers, report=self.problems.append)
+        self.store.listen(lambda event: self.controllers.notice(event.kind, event.object))
+        self.controllers.start()
+        self.loop.start()
+        self._wake = self.loop.notice
+
+    def _begin_work(self) -> None:
+        """Begin what gangs do, and what is kept of it."""
+        self.work = Work(self.cluster, self.time, self.settings, self._chance, self._finish)
+        self.recorder = Recorder(self.cluster, self.time, self.start)
         self.work.listeners.append(self.recorder.set_whole)
-        self.scheduling.evicting.append(lambda eviction: self._comebacks.expect(eviction.task.uid))
-        self.scheduling.evicted.append(self._note_eviction)
-        self.scheduling.decided.append(self._note_session)
-        self.scheduling.pen.told.append(self._pass_on)
-        self._arrived: dict[GangKey, None] = {}
+        for port in (self.port, self._controller_port):
+            port.evicting.append(lambda eviction: self._replacements.expect(eviction.uid))
+            port.recorded.append(self._note_warning)
+        self._controller_port.evicted.append(self._note_removal)
+        self.loop.evictor.evicted.append(self._note_eviction)
+        self.loop.binding.rolled_back.append(self._note_roll_back)
+        self.loop.decided.append(self._note_session)
         self.store.listen(self._follow)
+
+    def on_event(self, listener: Callable[[RecordEvent], None]) -> None:
+        """Call somebody with every event that a session or a controller records."""
+        for port in (self.port, self._controller_port):
+            port.recorded.append(listener)
 
     # --- time --------------------------------------------------------------------------------------------------------
 
     @property
     def now(self) -> float:
         """Seconds since 1970."""
-        return self.kernel.now
+        return self.time.now
 
     def next_time(self) -> float | None:
         """Return the moment at which something happens next; None when nothing will."""
-        return self.kernel.next_time()
+        return self.time.next_time()
 
     def advance(self, moment: float) -> None:
         """Let everything happen that is due until then."""
-        self.kernel.advance(moment)
+        self.time.advance(moment)
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
@@ -133,7 +186,7 @@ class World:
 
     def plan(self, offset: float, deed: Callable[[], object]) -> None:
         """Let something happen so many seconds after the start; what the cluster refuses is noted, and the rest goes on."""
-        self.kernel.at(self.start + offset, Rank.WORLD, lambda: self._try(deed))
+        self.time.at(self.start + offset, Rank.WORLD, lambda: self._try(deed))
 
     def _try(self, deed: Callable[[], object]) -> None:
         try:
@@ -152,35 +205,34 @@ class World:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def _enter(self, cluster: ObjectCluster, event: Event) -> None:
-        """Let a cluster know of a change. A broken object is noted, and the rest goes on."""
+    def _enter(self, event: WatchEvent) -> None:
+        """Let the cluster know of a change where the scheduler has a view of its own. A broken object is noted."""
         try:
             if event.type == DELETED:
-                cluster.remove(event.object)
+                self.cluster.remove(event.object)
             else:
-                cluster.put(event.object)
+                self.cluster.put(event.object)
         except SnapshotError as problem:
             self.problems.append(str(problem))
 
-    def _follow(self, event: Event) -> None:
+    def _notice(self, event: WatchEvent) -> None:
+        self._wake(self.cache.notice(event))
+
+    def _follow(self, event: WatchEvent) -> None:
         """Tell those who work and decide of a change that the clusters know already."""
         self.recorder.hear(event)
         if not _is_a_note(event):
             self.last_change = self.now
         if event.kind is not POD:
             self._follow_others(event)
-            if event.kind.kind not in SILENT and not _is_a_count(event):
-                self.scheduling.wake()
             return
         before = self._gang_by_uid.get(event.object["metadata"]["uid"])
         if (gang := self._gang_of(event)) is not None:
             self.work.touch(gang)
             if event.type == ADDED or gang != before:
                 self._arrive(gang)
-        is_settled = event.type == MODIFIED and event.object.get("status", {}).get("phase") in ("Pending", "Running")
-        self.scheduling.wake(later=self.settings.settling if is_settled else 0.0)
 
-    def _follow_others(self, event: Event) -> None:
+    def _follow_others(self, event: WatchEvent) -> None:
         """Note a group that a controller made, whose pods come later, and the end of a job that ends its gang."""
         meta = event.object["metadata"]
         if event.kind.kind == "PodGroup" and event.type == ADDED and controller_of(event.object) is not None:
@@ -191,7 +243,7 @@ class World:
     def _arrive(self, gang: GangKey) -> None:
         """Note at the end of this moment how large a gang is that got new pods."""
         if not self._arrived:
-            self.kernel.after(0, Rank.WORK, self._record_arrivals)
+            self.time.after(0, Rank.WORK, self._record_arrivals)
         self._arrived[gang] = None
 
     def _record_arrivals(self) -> None:
@@ -199,7 +251,7 @@ class World:
         for key in arrived:
             self.recorder.submit(key)
 
-    def _gang_of(self, event: Event) -> GangKey | None:
+    def _gang_of(self, event: WatchEvent) -> GangKey | None:
         """Return the gang of a pod, also of one that is gone."""
         uid = event.object["metadata"]["uid"]
         if event.type == DELETED:
@@ -241,15 +293,20 @@ class World:
 
     def reasons(self) -> dict[str, str]:
         """Return why gangs wait, as a session would find it now; where pods are placed one by one, why the first of each does."""
-        snapshot, decisions = self.scheduling.look()
+        snapshot, decisions = self.look()
         found: dict[str, str] = dict[str, str](missing_groups(self.cluster.snapshot(self.now)).items())
         for outcome in decisions.outcomes:
             sentence = why(outcome, snapshot)
             if sentence:
                 found.setdefault(self._gang_named(outcome.state.key), sentence)
-        for key, text in self.gates.reasons().items() if self.gates is not None else ():
+        for key, text in self.gates.planner.reasons(self.now).items() if self.gates is not None else ():
             found[key] = text
         return found
+
+    def look(self) -> tuple[Snapshot, Decisions]:
+        """Return what a session would decide now; nothing is carried out."""
+        snapshot, profile = self.cache.snapshot(self.now), self.loop.profile
+        return snapshot, run_cycle(snapshot, profile.policy, profile.catalogue)
 
     def _gang_named(self, key: str) -> str:
         """Return the gang of a name that may be the one of a pod, where every pod is a gang of its own."""
@@ -265,11 +322,6 @@ class World:
         if event.is_warning and not event.is_expected:
             self.problems.append(event.message)
 
-    def _pass_on(self, event: RecordEvent) -> None:
-        """Let those hear what sessions tell who hear what controllers tell."""
-        for listener in self.controllers.pen.told:
-            listener(event)
-
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
 
@@ -278,6 +330,9 @@ class World:
         task = self.cluster.state.task(TaskKey(f"{eviction.namespace}/{eviction.name}"))
         if task is not None:
             self.recorder.evict(task, "bind", task.gang or "", eviction.message)
+
+    def _note_roll_back(self, task: Task, text: str) -> None:
+        self.recorder.evict(task, "bind", task.gang or "", text)
 
     def _note_session(self, snapshot: Snapshot, decisions: Decisions) -> None:
         names = (self.recorder.resource, SHORT_NAMES.get(self.recorder.resource, ""))
@@ -289,14 +344,20 @@ class World:
                 self.recorder.note_deserved(queue, amount / scale)
 
 
-def _is_a_note(event: Event) -> bool:
+def _is_restored(owners: set[tuple[str, str]], pod: Document) -> bool:
+    """Tell whether a controller sees to it that a pod that was lost is made anew."""
+    owner = controller_of(pod)
+    return owner is not None and (owner["apiVersion"], owner["kind"]) in owners
+
+
+def _is_a_note(event: WatchEvent) -> bool:
     """Tell whether a change is only what a session left on an object: the status of a group, a promise to a pod."""
     if event.type != MODIFIED:
         return event.kind.kind in SILENT
     return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName")) or _is_a_count(event)
 
 
-def _is_a_count(event: Event) -> bool:
+def _is_a_count(event: WatchEvent) -> bool:
     """Tell whether a change is only what a controller has counted in a queue."""
     if event.kind is not QUEUE or event.type != MODIFIED or event.before is None:
         return False

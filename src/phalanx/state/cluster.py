@@ -23,8 +23,6 @@ from phalanx.state.quorum import counts_by_role
 from phalanx.state.snapshot import EMPTY, Snapshot, Surroundings, Totals
 from phalanx.state.staleness import is_short
 
-DEFAULT_PRIORITY = {"kai": 50}
-"""Of a gang that names no priority class, by dialect; 0 for the others."""
 _QUIET = frozenset({Status.RUNNING, *COMPLETED})
 
 
@@ -188,7 +186,7 @@ class ClusterState:
         self._reprice(name, changes_default=self._default_priority.pop(name, None) is not None)
 
     def _priority(self, gang: Gang) -> int:
-        default = max(self._default_priority.values(), default=DEFAULT_PRIORITY.get(gang.dialect, 0))
+        default = max(self._default_priority.values(), default=gang.default_priority)
         if gang.own_priority is not None:
             return gang.own_priority
         if not gang.follows_pods:
@@ -278,8 +276,8 @@ class ClusterState:
 
 def is_settled(gang: Gang, members: Mapping[TaskKey, Task]) -> bool:
     """Tell whether a session has nothing to decide or to write for the gang."""
-    if gang.dialect == "kai":
-        return False  # shares and victims of KAI's queues are counted over all jobs
+    if gang.is_always_active:
+        return False
     statuses = [task.status for task in members.values()]
     if not statuses or not all(status in _QUIET for status in statuses):
         return False

@@ -32,6 +32,18 @@ YES = Verdict(True)
 
 PERMIT, ABSTAIN, REJECT = 1, 0, -1
 
+_INSUFFICIENT = "Insufficient "
+
+
+def insufficient(resource: str) -> str:
+    """Return the reason of nodes that have too little left of a resource."""
+    return _INSUFFICIENT + resource
+
+
+def lacked_resource(reason: str) -> str:
+    """Return the resource of which nodes have too little left; empty for every other reason."""
+    return reason.removeprefix(_INSUFFICIENT) if reason.startswith(_INSUFFICIENT) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Vote:
@@ -50,22 +62,55 @@ PERMITTED, ABSTAINED = Vote(PERMIT), Vote(ABSTAIN)
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """How many more tasks fit, and what stops the next one."""
+
+    tasks: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Where nodes were looked for: in a HyperNode, or among the nodes with one value of a label; by default everywhere."""
+
+    hypernode: str = ""
+    label: str = ""
+    value: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the sentence of a FitError, as Volcano writes it."""
+        if self.hypernode:
+            return f"In hyperNode {self.hypernode}: "
+        return f"With {self.label}={self.value}: " if self.label else ""
+
+
+WHOLE_CLUSTER = SearchScope()
+
+
+@dataclass(frozen=True, slots=True)
 class FitError:
     """Why no node took a task: how many nodes gave which reason."""
 
     nodes: int
     counts: Mapping[str, int]
-    prefix: str = ""
+    scope: SearchScope = WHOLE_CLUSTER
     final: Mask | None = None
     """Nodes that no eviction can make fit; None when unknown."""
+    verdict: Verdict | None = None
+    """The prefilter that refused the task, before any node was looked at; None when the nodes refused it."""
 
     @property
     def text(self) -> str:
         """The sentence users know: ``0/3 nodes are unavailable: 2 Insufficient cpu, 1 ...``."""
-        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in self.counts.items()))
-        return f"{self.prefix}0/{self.nodes} nodes are unavailable: {reasons}."
+        return f"{self.scope.prefix}0/{self.nodes} nodes are unavailable: {self.reasons}."
+
+    @property
+    def reasons(self) -> str:
+        """How many nodes gave which reason: ``2 Insufficient cpu, 1 node(s) were unschedulable``."""
+        return ", ".join(sorted(f"{count} {reason}" for reason, count in self.counts.items()))
 
     @classmethod
-    def same_everywhere(cls, nodes: int, reason: str) -> "FitError":
-        """Give one reason for every node."""
-        return cls(nodes, Counter({reason: nodes}))
+    def same_everywhere(cls, nodes: int, verdict: Verdict) -> "FitError":
+        """Give the reason of a prefilter for every node."""
+        return cls(nodes, Counter({verdict.message: nodes}), verdict=verdict)

@@ -1,7 +1,7 @@
-"""What happens to an object before it is stored: defaults, changes by policies, and refusals, in the order of the API server.
+"""Admission: defaults, mutating policies, schema and validating policies, in the order of the API server.
 
-Most kinds have no rules here, and cost nothing. A status is never looked at: the controllers and schedulers that write statuses
-do it ten thousand times in a simulation.
+Kinds without rules cost nothing. Writes of a status are not checked: they come from our own controllers and scheduler, ten
+thousand times in a simulation.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from phalanx.errors import Forbidden, Invalid
 from phalanx.kubernetes.cel_rules import compile_rule
 from phalanx.kubernetes.cel_values import CelError
-from phalanx.manifests.admission_policies import MUTATING, NAMES, VALIDATING, Operation, Policy
+from phalanx.manifests.admission_policies import MUTATING, NAMES, VALIDATING, AdmissionPolicy, Operation
 from phalanx.manifests.definitions import DEFINITION_BY_KIND, Definition
 from phalanx.manifests.validation import completed, problems
 from phalanx.model.kinds import Document, Kind
@@ -20,8 +20,8 @@ from phalanx.store import patches
 _APART = frozenset({"status", "metadata"})
 
 
-def _by_kind(policies: tuple[Policy, ...]) -> dict[tuple[Kind, Operation], list[Policy]]:
-    found: dict[tuple[Kind, Operation], list[Policy]] = {}
+def _by_kind(policies: tuple[AdmissionPolicy, ...]) -> dict[tuple[Kind, Operation], list[AdmissionPolicy]]:
+    found: dict[tuple[Kind, Operation], list[AdmissionPolicy]] = {}
     for policy in policies:
         for operation in policy.operations:
             found.setdefault((policy.kind, operation), []).append(policy)
@@ -34,13 +34,13 @@ _CHANGED = frozenset({*DEFINITION_BY_KIND, *(kind for kind, operation in (*_CHAN
 
 
 def has_rules(kind: Kind, *, is_new: bool) -> bool:
-    """Tell whether new or changed objects of a kind are looked at."""
+    """Tell whether new or changed objects of a kind have to be admitted."""
     return kind in (_MADE if is_new else _CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """Something that is to happen to an object; a new one has nothing before it, and one that is deleted nothing after."""
+class AdmissionRequest:
+    """A creation, update or deletion of an object; `old` is None for the first, `document` for the last."""
 
     kind: Kind
     operation: Operation
@@ -50,7 +50,7 @@ class Request:
 
     @property
     def scope(self) -> Mapping[str, Document | None]:
-        """What expressions read."""
+        """The variables of CEL expressions."""
         return dict(zip(NAMES, (self.document, self.old, self.namespace), strict=True))
 
     @property
@@ -64,33 +64,33 @@ def admitted(kind: Kind, document: Document, namespace: Document | None) -> Docu
     """Return a new object as it is stored; one that breaks a rule is refused."""
     definition = DEFINITION_BY_KIND.get(kind)
     whole = _completed(definition, document)
-    made = _changed(Request(kind, "CREATE", whole, namespace=namespace))
+    made = _changed(AdmissionRequest(kind, "CREATE", whole, namespace=namespace))
     if definition is not None:
         made = made if made is whole else _completed(definition, made)
         _check(definition, made, None)
-    _check_policies(Request(kind, "CREATE", made, namespace=namespace))
+    _check_policies(AdmissionRequest(kind, "CREATE", made, namespace=namespace))
     return made
 
 
 def admitted_change(kind: Kind, old: Document, new: Document, namespace: Document | None) -> Document:
-    """Return a changed object as it is stored; its schema is looked at only if more than metadata and status has changed.
+    """Return a changed object as it is stored; its schema is checked only if more than metadata and status has changed.
 
     The old object is read with its defaults: one that was stored before there were any does not change by getting them.
     """
     has_changed = any(new.get(key) != old.get(key) for key in {*new, *old} - _APART)
     definition = DEFINITION_BY_KIND.get(kind) if has_changed else None
     old = _completed(definition, old)
-    made = _changed(Request(kind, "UPDATE", _completed(definition, new), old, namespace))
+    made = _changed(AdmissionRequest(kind, "UPDATE", _completed(definition, new), old, namespace))
     if definition is not None:
         _check(definition, made, old)
-    _check_policies(Request(kind, "UPDATE", made, old, namespace))
+    _check_policies(AdmissionRequest(kind, "UPDATE", made, old, namespace))
     return made
 
 
 def refuse_deletion(kind: Kind, old: Document) -> None:
     """Raise if a policy says that an object stays."""
     if (kind, "DELETE") in _RULES:
-        _check_policies(Request(kind, "DELETE", None, old))
+        _check_policies(AdmissionRequest(kind, "DELETE", None, old))
 
 
 def _completed(definition: Definition | None, document: Document) -> Document:
@@ -112,7 +112,7 @@ def _check(definition: Definition, document: Document, old: Document | None) -> 
 # --- policies ------------------------------------------------------------------------------------------------------------
 
 
-def _changed(request: Request) -> Document:
+def _changed(request: AdmissionRequest) -> Document:
     """Return the object of a request as policies change it, one after the other."""
     document = request.document or {}
     for policy in _CHANGES.get((request.kind, request.operation), ()):
@@ -123,14 +123,16 @@ def _changed(request: Request) -> Document:
     return document
 
 
-def _patched(policy: Policy, request: Request, document: Document, steps: Any) -> Document:  # Any: as the expression says
+def _patched(
+    policy: AdmissionPolicy, request: AdmissionRequest, document: Document, steps: Any
+) -> Document:  # Any: as the expression says
     try:
         return patches.patched(document, steps, patches.JSON) if steps else document
     except Invalid as problem:
         _refuse(policy, request, f"JSON Patch: {problem}")
 
 
-def _check_policies(request: Request) -> None:
+def _check_policies(request: AdmissionRequest) -> None:
     for policy in _RULES.get((request.kind, request.operation), ()):
         if _applies(policy, request):
             broken = next((rule for rule in policy.rules if not _value(policy, rule.cel, request)), None)
@@ -138,7 +140,7 @@ def _check_policies(request: Request) -> None:
                 _refuse(policy, request, broken.message)
 
 
-def _applies(policy: Policy, request: Request) -> bool:
+def _applies(policy: AdmissionPolicy, request: AdmissionRequest) -> bool:
     """Tell whether a policy is about an object; what is cheap to find out comes first."""
     if policy.annotations and not any(key in (request.meta.get("annotations") or ()) for key in policy.annotations):
         return False
@@ -152,15 +154,15 @@ def _labels(document: Document | None) -> Mapping[str, str]:
     return found
 
 
-def _value(policy: Policy, cel: str, request: Request) -> Any:  # Any: as the expression says
+def _value(policy: AdmissionPolicy, cel: str, request: AdmissionRequest) -> Any:  # Any: as the expression says
     try:
         return compile_rule(cel, *NAMES).value(request.scope)
     except CelError as problem:
         _refuse(policy, request, f"expression '{cel}' resulted in error: {problem}")
 
 
-def _refuse(policy: Policy, request: Request, message: str) -> NoReturn:
-    """Say no in the words of the API server, which says it otherwise where a policy was to change an object."""
+def _refuse(policy: AdmissionPolicy, request: AdmissionRequest, message: str) -> NoReturn:
+    """Refuse with the message of the API server, which has another one for mutating policies."""
     kind, name = request.kind, request.meta.get("name", "")
     text = f"'{policy.name}' with binding '{policy.name}' denied request: {message}"
     if policy.rules:

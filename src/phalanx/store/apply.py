@@ -1,4 +1,4 @@
-"""Objects as manifests want them: what has to change between what a manifest said last, what it says now, and what is there.
+"""Client-side apply: the three-way merge of the manifest applied last, the manifest applied now, and the live object.
 
 The manifest that was applied last is kept in an annotation of the object, where kubectl keeps it too.
 """
@@ -17,7 +17,7 @@ OF_THE_SERVER = (
 )  # fmt: skip
 
 FIRST = ("Namespace", "PriorityClass", "StorageClass", "DeviceClass", "Topology", "Queue", "Node", "HyperNode", "PodGroup")
-"""Others refer to these, so they come before and go after."""
+"""Other kinds refer to these, so they are created first and deleted last."""
 
 
 def rank(document: Document) -> int:
@@ -42,12 +42,12 @@ def wanted(kind: Kind, document: Document, namespace: str) -> dict[str, Any]:
 
 
 def _is_ours(kind: Kind, key: str) -> bool:
-    """Tell whether manifests may say something; a status is the server's, but nobody else says what a node offers."""
+    """Tell whether manifests may set a field; a status is the server's, but only manifests say what a simulated node offers."""
     return key != "status" or not kind.has_status or kind.kind == "Node"
 
 
-def signed(document: Document) -> dict[str, Any]:
-    """Return an object that carries itself as what was applied last."""
+def with_last_applied(document: Document) -> dict[str, Any]:
+    """Return an object with itself in the annotation of what was applied last."""
     meta = document["metadata"]
     text = msgspec.json.encode(document, order="sorted").decode()
     return {**document, "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), LAST_APPLIED: text}}}
@@ -58,7 +58,7 @@ def change(document: Document, live: Document) -> dict[str, Any]:
     patch = _difference(_last(live), document, live)
     if not patch:
         return {}
-    note = signed(document)["metadata"]["annotations"][LAST_APPLIED]
+    note = with_last_applied(document)["metadata"]["annotations"][LAST_APPLIED]
     meta = patch.setdefault("metadata", {})
     meta["annotations"] = {**(meta.get("annotations") or {}), LAST_APPLIED: note}
     return patch

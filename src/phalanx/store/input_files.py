@@ -27,7 +27,11 @@ STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 OWN_GROUP = "phalanx.dev"
 """Documents of this API group, such as what an example expects, are not objects of a cluster."""
+NOT_UNDERSTOOD = (TypeError, AttributeError, KeyError)
+"""What a reader may raise over an object of which not even the outlines are right."""
 MOST_SHOWN = 5
+Placed = tuple[str, dict[str, Any]]
+"""An object with the place where it was found."""
 
 
 def read_documents(path: str) -> list[Located]:
@@ -91,45 +95,30 @@ class Intake:
     """A cluster made of what was read, and what was left out."""
 
     cluster: ObjectCluster
+    documents: list[Placed] = field(default_factory=list)
+    """What was understood."""
     skipped: Counter[str] = field(default_factory=Counter)
     """How many objects of each kind no session reads, as "Deployment.apps"."""
     problems: list[str] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
-    documents: list[tuple[str, dict[str, Any]]] | None = None
-    """Every object with its place, for those who want them; None: nobody does."""
 
-    def take(self, path: str) -> None:
-        """Read everything at a path; what is broken is kept as a problem."""
+    def enter(self, place: str, document: dict[str, Any]) -> None:
+        """Enter an object into the cluster; one that cannot be understood is refused."""
         try:
-            for found in read_objects(path):
-                self._put(found)
-        except SnapshotError as problem:
-            self.problems.append(str(problem))
-
-    def _put(self, found: Located) -> None:
-        try:
-            document = _checked(found.value)
+            is_known = self._put(document)
         except PhalanxError as problem:
-            self.problems.append(f"{found.place}: {problem}")
+            self.refused.append((describe(document), f"{place}: {problem}"))
             return
-        try:
-            self._enter(found.place, document)
-        except PhalanxError as problem:
-            self.refused.append((describe(document), f"{found.place}: {problem}"))
-
-    def _enter(self, place: str, document: dict[str, Any]) -> None:
-        group = document["apiVersion"].rpartition("/")[0]
-        if group == OWN_GROUP:
-            return
-        try:
-            is_known = self.cluster.put(document)
-        except (TypeError, AttributeError, KeyError) as problem:
-            raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
+        self.documents.append((place, document))
         if not is_known:
-            self.skipped[f"{document['kind']}.{group}".rstrip(".")] += 1
-        if self.documents is not None:
-            self.documents.append((place, document))
+            self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
+
+    def _put(self, document: dict[str, Any]) -> bool:
+        try:
+            return self.cluster.put(document)
+        except NOT_UNDERSTOOD as problem:
+            raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
@@ -140,6 +129,26 @@ class Intake:
             lines = [f"{len(problems)} objects or files cannot be read:", *problems[:MOST_SHOWN]]
             more = len(problems) - MOST_SHOWN
             raise SnapshotError("\n  ".join([*lines, *([f"and {more} more"] if more > 0 else [])]))
+
+
+def _objects(paths: Iterable[str], problems: list[str]) -> Iterator[Placed]:
+    """Yield what looks like an object of a cluster, with its place; what does not is a problem."""
+    for path in paths:
+        try:
+            for place, value in read_objects(path):
+                try:
+                    document = _checked(value)
+                except PhalanxError as problem:
+                    problems.append(f"{place}: {problem}")
+                    continue
+                if _group(document) != OWN_GROUP:
+                    yield place, document
+        except SnapshotError as problem:
+            problems.append(str(problem))
+
+
+def _group(document: dict[str, Any]) -> str:
+    return str(document["apiVersion"].rpartition("/")[0])
 
 
 def _checked(value: object) -> dict[str, Any]:
@@ -164,20 +173,28 @@ def _type_name(value: object) -> str:
 def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = frozenset(), goes_on: bool = False) -> Intake:
     """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects."""
     intake = Intake(ObjectCluster(ignored_provisioners=ignored_provisioners))
-    for path in paths:
-        intake.take(path)
+    for place, document in _objects(paths, intake.problems):
+        intake.enter(place, document)
     if intake.problems or not goes_on:
         intake.refuse_problems()
     return intake
 
 
-def documents_of(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return every object at the paths with its place; refuse the whole if anything is broken."""
-    intake = Intake(ObjectCluster(), documents=[])
-    for path in paths:
-        intake.take(path)
+def documents_of(paths: Iterable[str]) -> list[Placed]:
+    """Return every object at the paths; refuse the whole if something is not even an object."""
+    problems: list[str] = []
+    found = list(_objects(paths, problems))
+    if problems:
+        refuse_broken(found, problems)
+    return found
+
+
+def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
+    """Raise if objects cannot be understood, or anything was broken before."""
+    intake = Intake(ObjectCluster(), problems=problems)
+    for place, document in documents:
+        intake.enter(place, document)
     intake.refuse_problems()
-    return intake.documents or []
 
 
 def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:

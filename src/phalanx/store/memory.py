@@ -11,11 +11,12 @@ from typing import Any
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
 from phalanx.model.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.store import admission, patches
 from phalanx.store import budgets as disruption
 from phalanx.store import pod_rules as pods
 from phalanx.store.selection import EVERYTHING, Selection
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event, History, Watch
+from phalanx.store.watch_history import History, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -24,30 +25,30 @@ WAITS_FOR_DEPENDENTS = "foregroundDeletion"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A part of a list, the version it shows, and how to go on."""
+class ListPage:
+    """A page of a list: its objects, the version that all pages show, and the token for the next one."""
 
     items: list[Document]
     version: str
-    goes_on: str = ""
+    continue_token: str = ""
     remaining: int = 0
     """How many objects follow."""
 
 
 class MemoryStore:
-    """Objects by kind, with everything that happens when one changes."""
+    """Objects by kind, with everything that the API server and the garbage collector do when one changes."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Begin with the namespaces and priority classes that every cluster has; the clock tells seconds since 1970."""
+        """Begin with the namespaces and priority classes that every cluster has; the clock returns seconds since 1970."""
         self._clock = clock
         self._objects: dict[Kind, dict[str, Document]] = {}
         self._place_by_uid: dict[str, tuple[Kind, str]] = {}
         self._dependents: dict[str, dict[tuple[Kind, str], None]] = {}
-        self._listeners: list[Callable[[Event], None]] = []
+        self._listeners: list[Callable[[WatchEvent], None]] = []
         self.binding: list[Callable[[Document, str], None]] = []
-        """Asked before a pod is bound to a node; whoever says no raises."""
+        """Called before a pod is bound to a node; a listener refuses the binding by raising."""
         self.numbers = 0
-        """How many uids were given out."""
+        """How many uids were given out; the next one follows from it."""
         self.history = History()
         for name in ALWAYS_THERE:
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -87,22 +88,22 @@ class MemoryStore:
         return [self._objects[kind][key] for key in keys if key in self._objects.get(kind, {})]
 
     def is_hidden(self, kind: Kind) -> bool:
-        """Tell whether nobody lets us look at a kind; here everything can be seen."""
+        """Tell whether a kind may not be read; here every kind may."""
         return False
 
-    def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, goes_on: str = "") -> Page:
-        """Return a list, or a part of it; all parts show the version of the first, and begin after the key that `goes_on` names."""
-        version, _, after = goes_on.partition(":") if goes_on else (str(self.history.version), "", "")
+    def page(self, kind: Kind, chosen: Selection = EVERYTHING, *, limit: int = 0, continue_token: str = "") -> ListPage:
+        """Return a list, or a page of it; all pages show the version of the first: `continue_token` has it, and the last key."""
+        version, _, after = continue_token.partition(":") if continue_token else (str(self.history.version), "", "")
         if not version.isdigit():
-            raise ClusterError(f"continue key is not valid: {goes_on!r}; leave it out to list from the start")
+            raise ClusterError(f"continue key is not valid: {continue_token!r}; leave it out to list from the start")
         found = self._as_of(kind, int(version))
         keys = [key for key in sorted(found) if key > after and chosen.wants(found[key])]
         shown = keys[:limit] if limit else keys
         left = len(keys) - len(shown)
-        return Page([found[key] for key in shown], version, f"{version}:{shown[-1]}" if left else "", left)
+        return ListPage([found[key] for key in shown], version, f"{version}:{shown[-1]}" if left else "", left)
 
     def _as_of(self, kind: Kind, version: int) -> dict[str, Document]:
-        """Return the objects of a kind by key, as they were."""
+        """Return the objects of a kind by key as they were at a version: the present ones with all later changes undone."""
         try:
             since = self.history.since(version)
         except Gone:
@@ -121,8 +122,8 @@ class MemoryStore:
             raise ClusterError(f"invalid resource version {since!r}: write the one that a list or an object shows")
         return self.history.watch(Watch(kind, chosen), int(since) if since else self.history.version)
 
-    def listen(self, listener: Callable[[Event], None]) -> None:
-        """Tell someone of every change from now on, at once."""
+    def listen(self, listener: Callable[[WatchEvent], None]) -> None:
+        """Call a listener with every change from now on, before the write returns."""
         self._listeners.append(listener)
 
     def everything(self) -> Iterable[Document]:
@@ -133,7 +134,7 @@ class MemoryStore:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def trial(self) -> "MemoryStore":
-        """Return a copy to try things on: nobody watches it, and what happens to it does not happen here."""
+        """Return a copy for a dry run: it has no watches or listeners, and changes to it do not happen here."""
         copy = MemoryStore(self._clock)
         copy._objects = {kind: dict(objects) for kind, objects in self._objects.items()}
         copy._place_by_uid = dict(self._place_by_uid)
@@ -169,7 +170,7 @@ class MemoryStore:
         return self._add(kind, {**document, "metadata": meta})
 
     def restore(self, documents: Iterable[Document], *, version: int, numbers: int) -> None:
-        """Go on from the objects, the version and the number of another run; those who listen are told of every object."""
+        """Go on from the objects, the version and the number of uids of another run; listeners get every object."""
         self.history.version, self.numbers = max(version, self.history.version), max(numbers, self.numbers)
         for document in documents:
             kind = kind_of(document)
@@ -192,7 +193,10 @@ class MemoryStore:
         return self._change(kind, old, patches.patched(old, patch, form), is_status=is_status)
 
     def _change(self, kind: Kind, old: Document, new: Document, *, is_status: bool) -> Document:
-        """Put the part of a new object that was asked for in the place of the old one."""
+        """Replace the status of an object, or everything but the status.
+
+        As on a real server the other half is ignored: who writes a spec from an old copy does not undo a newer status.
+        """
         self._check_version(kind, old, new)
         self._check_uid(kind, old, new)
         if not is_status and admission.has_rules(kind, is_new=False):
@@ -204,9 +208,13 @@ class MemoryStore:
         return self._write(kind, old, {**kept, **({"status": own["status"]} if "status" in own else {})})
 
     def delete(
-        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", spread: str = BACKGROUND
+        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", propagation: str = BACKGROUND
     ) -> Document:
-        """Remove an object, or mark it as leaving if it has finalizers or a grace period; dependents follow as `spread` says."""
+        """Delete an object; dependents follow as `propagation` says.
+
+        Where somebody has to act first, deletion has two steps: the object is only marked with a deletionTimestamp, and removed by
+        the write that takes the last finalizer off, or, a pod on a node, by the kubelet's deletion without grace period.
+        """
         old = self.get(kind, namespace, name)
         if uid and old["metadata"]["uid"] != uid:
             text = f"the UID in the precondition ({uid}) does not match the UID in record ({old['metadata']['uid']})"
@@ -214,29 +222,32 @@ class MemoryStore:
             message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {text}. {hint}'
             raise Conflict(message, kind=kind.plural, name=name)
         admission.refuse_deletion(kind, old)
-        if spread == ORPHAN:
-            self._let_go(old["metadata"]["uid"])
-        if spread == FOREGROUND and self._dependents.get(old["metadata"]["uid"]):
+        if propagation == ORPHAN:
+            self._orphan_dependents(old["metadata"]["uid"])
+        # Foreground deletion is a finalizer like any other: the owner stays, marked, until its last dependent is removed.
+        if propagation == FOREGROUND and self._dependents.get(old["metadata"]["uid"]):
             finalizers = [*old["metadata"].get("finalizers", ()), WAITS_FOR_DEPENDENTS]
             old = {**old, "metadata": {**old["metadata"], "finalizers": list(dict.fromkeys(finalizers))}}
         if kind is NAMESPACE:
-            return self._close(old)
+            return self._terminate_namespace(old)
         seconds = _grace(kind, old, grace)
         if seconds or old["metadata"].get("finalizers"):
             return self._mark_leaving(kind, old, seconds)
+        # A pod that goes at once is marked first too: watches of a real server show both events.
         return self._remove(kind, self._mark_leaving(kind, old, 0) if kind is POD else old)
 
     def _mark_leaving(self, kind: Kind, old: Document, seconds: int) -> Document:
         meta = old["metadata"]
         known = meta.get("deletionGracePeriodSeconds")
         if "deletionTimestamp" in meta and known is not None and known <= seconds:
-            return old
+            return old  # a second deletion may shorten the grace period, never lengthen it
         leaving = {"deletionTimestamp": self._stamp(seconds), "deletionGracePeriodSeconds": seconds}
         if "deletionTimestamp" not in meta and "generation" in meta:
             leaving["generation"] = meta["generation"] + 1
         marked = self._put(kind, MODIFIED, {**old, "metadata": {**meta, **leaving}})
         if WAITS_FOR_DEPENDENTS in meta.get("finalizers", ()):
             self._remove_dependents(meta["uid"])
+            # Without grace period the dependents are gone by now, and the owner with them.
             return self.find(kind, meta.get("namespace", ""), meta["name"]) or marked
         return marked
 
@@ -297,6 +308,7 @@ class MemoryStore:
             pods.refuse_change(old, new)
         if kind.has_status and any(new.get(key) != old.get(key) for key in {*new, *old} - {"metadata", "status"}):
             meta["generation"] = meta.get("generation", 1) + 1
+        # The second step of a deletion: no finalizer is left, and the grace period is over or, of a pod that has ended, pointless.
         is_due = not meta.get("deletionGracePeriodSeconds") or not _grace(kind, new, None)
         if "deletionTimestamp" in meta and not meta.get("finalizers") and is_due:
             return self._remove(kind, new)
@@ -324,7 +336,7 @@ class MemoryStore:
         self._place_by_uid[document["metadata"]["uid"]] = (kind, key)
         for owner in document["metadata"].get("ownerReferences", ()):
             self._dependents.setdefault(str(owner.get("uid", "")), {})[(kind, key)] = None
-        self._tell(Event(version, change, kind, document, before))
+        self._notify(WatchEvent(version, change, kind, document, before))
         return document
 
     def _remove(self, kind: Kind, document: Document) -> Document:
@@ -332,7 +344,7 @@ class MemoryStore:
         last = {**document, "metadata": {**document["metadata"], "resourceVersion": str(version)}}
         before = self._objects[kind].pop(_key_of(kind, document), None)
         self._place_by_uid.pop(document["metadata"]["uid"], None)
-        self._tell(Event(version, DELETED, kind, last, before))
+        self._notify(WatchEvent(version, DELETED, kind, last, before))
         self._remove_dependents(document["metadata"]["uid"])
         for owner in document["metadata"].get("ownerReferences", ()):
             self._forget_dependent(str(owner.get("uid", "")), kind, _key_of(kind, document))
@@ -340,26 +352,26 @@ class MemoryStore:
             self._end_namespace(last["metadata"]["namespace"])
         return last
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: WatchEvent) -> None:
         self.history.add(event)
         for listener in self._listeners:
             listener(event)
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 
-    def _close(self, namespace: Document) -> Document:
-        """Delete what is in a namespace; it stays, marked, until the last object has gone."""
+    def _terminate_namespace(self, namespace: Document) -> Document:
+        """Delete what is in a namespace; the namespace itself is Terminating until its last object is removed."""
         name = namespace["metadata"]["name"]
         meta = {"deletionTimestamp": self._stamp(), **namespace["metadata"]}
         marked = self._put(NAMESPACE, MODIFIED, {**namespace, "metadata": meta, "status": {"phase": "Terminating"}})
         for kind, objects in self._objects.items():
             for key in [key for key in objects if kind.is_namespaced and key.startswith(f"{name}/")]:
-                if key in objects:
+                if key in objects:  # it may have been removed with its owner by an earlier turn of this loop
                     self.delete(kind, name, key.partition("/")[2])
         return self._end_namespace(name) or marked
 
     def _end_namespace(self, name: str) -> Document | None:
-        """Remove a namespace that was deleted, if it is empty now."""
+        """Remove a terminating namespace that is empty now."""
         found = self.find(NAMESPACE, "", name)
         if found is None or "deletionTimestamp" not in found["metadata"] or found["metadata"].get("finalizers"):
             return None
@@ -371,7 +383,7 @@ class MemoryStore:
     # --- owners ------------------------------------------------------------------------------------------------------
 
     def _remove_dependents(self, uid: str) -> None:
-        """Delete what was owned by an object and by nobody else who is there."""
+        """Delete the objects whose last owner is gone, as the garbage collector does: one with another living owner stays."""
         for kind, key in list(self._dependents.get(uid, ())):
             document = self._objects.get(kind, {}).get(key)
             if document is None:
@@ -389,18 +401,18 @@ class MemoryStore:
         left.pop((kind, key), None)
         if not left:
             del self._dependents[uid]
-            self._end_wait(uid)
+            self._end_foreground_deletion(uid)
 
-    def _end_wait(self, uid: str) -> None:
-        """Remove an owner that waited for its last dependent to go."""
+    def _end_foreground_deletion(self, uid: str) -> None:
+        """Take the finalizer off an owner whose last dependent is gone."""
         kind, key = self._place_by_uid.get(uid, (POD, ""))
         document = self._objects.get(kind, {}).get(key)
         if document is not None and WAITS_FOR_DEPENDENTS in document["metadata"].get("finalizers", ()):
             left = [name for name in document["metadata"]["finalizers"] if name != WAITS_FOR_DEPENDENTS]
             self._write(kind, document, {**document, "metadata": {**document["metadata"], "finalizers": left}})
 
-    def _let_go(self, uid: str) -> None:
-        """Take an owner out of its dependents, so that they stay when it goes."""
+    def _orphan_dependents(self, uid: str) -> None:
+        """Remove an owner from the references of its dependents, so that they survive it."""
         for kind, key in list(self._dependents.pop(uid, ())):
             document = self._objects.get(kind, {}).get(key)
             if document is not None:

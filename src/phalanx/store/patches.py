@@ -1,6 +1,11 @@
 """The three ways to patch an object, as the API server reads them: merge, strategic merge, and JSON patch.
 
 Documents are never changed in place: a patch returns a new one that shares what it did not touch.
+
+A merge patch replaces every list as a whole. A strategic merge patch joins some lists by a key of their items, so that a kubelet
+can write its own condition of a pod and leave those of others alone; which lists, and by which key, a real server reads from tags
+of its Go types, here `KEY_BY_LIST` has those that our kinds use. Custom kinds have no such tags, and no strategic merge
+(`web/writes.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +24,7 @@ KEY_BY_LIST = {
     "volumeMounts": "mountPath", "ownerReferences": "uid", "addresses": "type", "schedulingGates": "name", "resourceClaims": "name",
     "imagePullSecrets": "name", "topologySpreadConstraints": "topologyKey", "hostAliases": "ip",
 }  # fmt: skip
-"""Lists that a strategic merge joins by a key of their items; other lists are replaced, finalizers united."""
+"""Lists that a strategic merge joins by a key of their items; other lists are replaced, but finalizers united."""
 
 
 def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]:
@@ -34,12 +39,13 @@ def patched(document: Document, patch: Any, content_type: str) -> dict[str, Any]
 
 
 def _strategic(document: Document, patch: Document) -> dict[str, Any]:
+    # "$patch" is an order about the map it stands in, not a field: "replace" drops what was there, "delete" the whole map.
     if patch.get("$patch") == "replace":
         return {name: value for name, value in patch.items() if name != "$patch"}
     found = dict(document)
     for name, value in patch.items():
         if name.startswith("$"):
-            _follow(found, name, value)
+            _carry_out(found, name, value)
         elif value is None or (isinstance(value, Mapping) and value.get("$patch") == "delete"):
             found.pop(name, None)
         else:
@@ -47,12 +53,12 @@ def _strategic(document: Document, patch: Document) -> dict[str, Any]:
     return found
 
 
-def _follow(found: dict[str, Any], directive: str, value: Any) -> None:
-    """Carry out a directive; orders of lists ($setElementOrder) have no effect here."""
-    word, _, name = directive.partition("/")
-    if word == "$deleteFromPrimitiveList":
+def _carry_out(found: dict[str, Any], directive: str, value: Any) -> None:
+    """Carry out a directive that names another field; $setElementOrder is ignored, since no reader depends on the order."""
+    verb, _, name = directive.partition("/")
+    if verb == "$deleteFromPrimitiveList":
         found[name] = [item for item in found.get(name) or () if item not in value]
-    elif word == "$retainKeys":
+    elif verb == "$retainKeys":
         for gone in [key for key in found if key not in value]:
             del found[gone]
 
@@ -68,6 +74,7 @@ def _strategic_value(name: str, old: Any, value: Any) -> Any:
 
 
 def _joined(old: Sequence[Document], items: Sequence[Document], key: str) -> list[Document]:
+    """Merge items into the ones with the same key; new keys are appended, in the order of the patch."""
     by_key = {} if {"$patch": "replace"} in items else {item.get(key): item for item in old}
     for item in items:
         name = item.get(key)

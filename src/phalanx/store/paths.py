@@ -1,4 +1,4 @@
-"""Paths of the Kubernetes API: which object, list or subresource one names, and the other way round."""
+"""Paths of the Kubernetes API, to and from the object, list or subresource that they name."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -10,7 +10,7 @@ NOWHERE = "the server could not find the requested resource"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResourcePath:
     """What a path names; a list has no name, and a list of all namespaces no namespace either."""
 
     kind: Kind
@@ -20,14 +20,14 @@ class Target:
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path, without the server."""
         kind = self.kind
         start = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
         inside = ["namespaces", self.namespace] if kind.is_namespaced and self.namespace else []
         return "/".join([start, *(quote(part, safe="") for part in (*inside, kind.plural, self.name, self.subresource) if part)])
 
 
-def target_of(path: str) -> Target:
+def resource_path(path: str) -> ResourcePath:
     """Return what a path names."""
     parts = [part for part in path.split("/") if part]
     if parts[:1] == ["api"] and len(parts) > 2:
@@ -37,7 +37,7 @@ def target_of(path: str) -> Target:
     raise Missing(NOWHERE)
 
 
-def _target(group: str, version: str, rest: list[str]) -> Target:
+def _target(group: str, version: str, rest: list[str]) -> ResourcePath:
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
@@ -47,4 +47,4 @@ def _target(group: str, version: str, rest: list[str]) -> Target:
     name, subresource = (*rest[1:], "", "")[:2]
     if name and kind.is_namespaced and not namespace:
         raise Missing(NOWHERE)
-    return Target(kind, namespace, name, subresource)
+    return ResourcePath(kind, namespace, name, subresource)

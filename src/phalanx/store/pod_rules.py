@@ -1,4 +1,4 @@
-"""What the API server knows about pods in particular: admission, binding, leaving, and what may be changed later."""
+"""What the API server does for pods in particular: admission, binding, grace periods, and which fields may be changed."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -25,7 +25,7 @@ FIELDS_BY_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Empty parts want everything."""
+    """A namespace with label and field selectors; what is empty matches everything."""
 
     namespace: str = ""
     labels: tuple[Requirement, ...] = ()

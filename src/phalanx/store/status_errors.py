@@ -1,4 +1,4 @@
-"""Refusals on the wire: Status objects from errors, and errors from Status objects."""
+"""Errors of the API: from our exceptions to Status objects and back."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ BY_CODE = {error.code: error for error in reversed(KNOWN)} | {
     504: errors.Unreachable,
 }
 FIRST_OF_SERVER = 500
-"""From this code on the server, or somebody before it, has failed, and not who asks."""
+"""From this code on the server, or a proxy before it, has failed, and not the client."""
 
 
 def success(code: int = 200, details: Document | None = None) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def status_of(problem: ClusterError) -> dict[str, Any]:
     return {**_status("Failure"), "message": str(problem), "reason": reason, **extra, "code": problem.code}
 
 
-def _status(word: str) -> dict[str, Any]:
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": word}
+def _status(outcome: str) -> dict[str, Any]:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome}
 
 
 def problem_of(status: Document, code: int) -> ClusterError:

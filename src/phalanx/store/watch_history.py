@@ -1,53 +1,42 @@
-"""What happened, in order: for watches that start in the past, and for those that follow."""
+"""The latest changes in order, for watches that start at an earlier version and for those that follow."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from phalanx.errors import Gone
-from phalanx.model.kinds import Document, Kind
+from phalanx.model.kinds import Kind
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.store.selection import EVERYTHING, Selection
 
-ADDED, MODIFIED, DELETED, BOOKMARK = "ADDED", "MODIFIED", "DELETED", "BOOKMARK"
 MOST_EVENTS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One change of one object, and what was there before."""
-
-    version: int
-    type: str
-    kind: Kind
-    object: Document
-    before: Document | None = None
-
-
 class Watch:
-    """The changes since a point; take them when you like."""
+    """The changes of a kind since a version, queued until they are taken."""
 
     def __init__(self, kind: Kind, chosen: Selection = EVERYTHING) -> None:
-        """Begin with nothing seen."""
+        """Watch a kind; History.watch feeds it."""
         self.kind, self.chosen = kind, chosen
         self.wake: Callable[[], None] = lambda: None
         """Called when there is something to take."""
-        self._events: deque[Event] = deque()
+        self._events: deque[WatchEvent] = deque()
 
-    def take(self) -> Iterator[Event]:
-        """Yield what has happened since the last call."""
+    def take(self) -> Iterator[WatchEvent]:
+        """Yield the changes since the last call."""
         while self._events:
             yield self._events.popleft()
 
-    def add(self, event: Event) -> None:
-        """Note an event if it concerns what is watched."""
+    def add(self, event: WatchEvent) -> None:
+        """Queue a change if it concerns what is watched."""
         seen = self._seen(event)
         if seen is not None:
             self._events.append(seen)
             self.wake()
 
-    def _seen(self, event: Event) -> Event | None:
-        """Return the event as it looks from here: what begins to be wanted is added, what no longer is was deleted."""
+    def _seen(self, event: WatchEvent) -> WatchEvent | None:
+        """Return the change as the selection sees it: an object that begins to match is ADDED, one that ceases to match DELETED."""
         if event.kind is not self.kind:
             return None
         was = event.before is not None and self.chosen.wants(event.before)
@@ -59,13 +48,13 @@ class Watch:
 
 
 class History:
-    """Keeps the last events; older ones are gone, as they are after etcd was compacted."""
+    """Keeps the latest changes; older ones are gone, as they are after a compaction of etcd."""
 
     def __init__(self) -> None:
         """Begin at version 0."""
         self.version = 0
         self._oldest = 0
-        self._events: deque[Event] = deque()
+        self._events: deque[WatchEvent] = deque()
         self._watches: list[Watch] = []
 
     def next_version(self) -> int:
@@ -73,8 +62,8 @@ class History:
         self.version += 1
         return self.version
 
-    def add(self, event: Event) -> None:
-        """Note an event and tell those who watch."""
+    def add(self, event: WatchEvent) -> None:
+        """Keep a change and pass it to the watches."""
         self._events.append(event)
         if len(self._events) > MOST_EVENTS:
             self._oldest = self._events.popleft().version
@@ -88,14 +77,14 @@ class History:
         self._oldest = max(self._oldest, version)
 
     def watch(self, watch: Watch, since: int) -> Watch:
-        """Tell a watch of the changes after a version, and of those to come."""
+        """Feed a watch with the changes after a version and all later ones."""
         for event in self.since(since):
             watch.add(event)
         self._watches.append(watch)
         return watch
 
-    def since(self, version: int) -> list[Event]:
-        """Return what happened after a version."""
+    def since(self, version: int) -> list[WatchEvent]:
+        """Return the changes after a version."""
         self.check(version)
         return list(takewhile(lambda event: event.version > version, reversed(self._events)))[::-1]
 
@@ -105,6 +94,6 @@ class History:
             raise Gone(f"too old resource version: {since} ({self._oldest})")
 
     def leave(self, watch: Watch) -> None:
-        """Stop following."""
+        """Feed a watch no longer."""
         if watch in self._watches:
             self._watches.remove(watch)

@@ -200,7 +200,7 @@ class Cluster:
     def run_cycle(self, *, now: float = 0.0) -> Cycle:
         """Decide one cycle."""
         snapshot = seen_by(self.policy, self.objects.snapshot(now))
-        decisions = run_cycle(snapshot, self.policy, catalogue_of(self.policy.family))
+        decisions = run_cycle(snapshot, self.policy, catalogue_of(self.policy.catalogue))
         self._last = Cycle(decisions, answer(snapshot, decisions))
         return self._last
 

@@ -1,1 +1,1 @@
-"""What is served over HTTP."""
+"""The HTTP API of an embedded cluster."""

@@ -17,7 +17,7 @@ from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
 from phalanx.store.status_errors import status_of
 from phalanx.web.discovery import documents
-from phalanx.web.request import Asked, body_of, refuse_strangers
+from phalanx.web.request import ApiRequest, body_of, refuse_strangers
 from phalanx.web.tables import table_of
 from phalanx.web.watches import CHANGES, Stream
 from phalanx.web.writes import Answer, write
@@ -29,7 +29,7 @@ Hook = Callable[[], None]
 
 
 def _nothing() -> None:
-    """Do nothing, where nobody asked for anything."""
+    """The hook that does nothing."""
 
 
 class Api:
@@ -59,7 +59,7 @@ class Api:
         self.end_watches()
 
     def end_watches(self) -> None:
-        """End the watches that are under way; those who watch begin new ones."""
+        """End the open watches; clients begin new ones."""
         for stream in self._streams:
             stream.end()
 
@@ -82,7 +82,7 @@ class Api:
             return self._json(self._discovery[path])
         if path in self._own and request.method == "GET":
             return self._json(self._own[path]())
-        asked = Asked(request, await body_of(request))
+        asked = ApiRequest(request, await body_of(request))
         if request.method == "GET":
             return await self._shown(request, asked)
         answer, code = self._changed(asked)
@@ -92,12 +92,12 @@ class Api:
         return web.Response(body=msgspec.json.encode(body), status=code, content_type="application/json", headers=self._headers())
 
     def _headers(self) -> dict[str, str]:
-        """Return the time of the cluster, which may not be that of the machine, where clients look for it."""
+        """Return the header with the time of the cluster, by which clients show ages; it may not be that of the machine."""
         return {"Date": formatdate(self._store.now, usegmt=True)}
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    async def _shown(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _shown(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
         target = asked.target
         if target.name and target.subresource in ("", "status"):
             found = self._store.get(target.kind, target.namespace, target.name)
@@ -108,21 +108,21 @@ class Api:
             return await self._streamed(request, asked)
         return self._json(self._list(asked))
 
-    def _list(self, asked: Asked) -> Document:
+    def _list(self, asked: ApiRequest) -> Document:
         kind = asked.target.kind
-        page = self._store.page(kind, asked.chosen, limit=asked.number("limit"), goes_on=asked.query.get("continue", ""))
+        page = self._store.page(kind, asked.chosen, limit=asked.number("limit"), continue_token=asked.query.get("continue", ""))
         meta: dict[str, Any] = {"resourceVersion": page.version}
-        if page.goes_on:
-            meta |= {"continue": page.goes_on, "remainingItemCount": page.remaining}
+        if page.continue_token:
+            meta |= {"continue": page.continue_token, "remainingItemCount": page.remaining}
         if asked.is_table:
             return self._table(asked, page.items, meta)
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": page.items}
 
-    def _table(self, asked: Asked, items: list[Document], meta: Document) -> Document:
+    def _table(self, asked: ApiRequest, items: list[Document], meta: Document) -> Document:
         return table_of(asked.target.kind, items, meta, self._store.now)
 
-    async def _streamed(self, request: web.Request, asked: Asked) -> web.StreamResponse:
-        stream = Stream(self._store, asked.wish)
+    async def _streamed(self, request: web.Request, asked: ApiRequest) -> web.StreamResponse:
+        stream = Stream(self._store, asked.watch)
         response = web.StreamResponse(headers={**self._headers(), "Content-Type": "application/json"})
         response.enable_chunked_encoding()
         await response.prepare(request)
@@ -139,8 +139,8 @@ class Api:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def _changed(self, asked: Asked) -> Answer:
-        """Do what was asked, or on a trial the same to a copy."""
+    def _changed(self, asked: ApiRequest) -> Answer:
+        """Carry out a write, or a dry run of it on a copy of the store."""
         if asked.is_trial:
             return write(self._store.trial(), asked)
         answer = write(self._store, asked)

@@ -11,7 +11,7 @@ Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A title and how to read a cell of an object."""
 
     title: str
@@ -58,8 +58,9 @@ def _pod_status(pod: Document) -> str:
 def _group_status(group: Document) -> str:
     """Return the phase of a group; Kubernetes' own have a condition instead."""
     status = group.get("status") or {}
-    said: Document = next((item for item in status.get("conditions") or () if str(item.get("type", "")).startswith("PodGroup")), {})
-    return str(status.get("phase") or said.get("reason") or "Pending")
+    conditions = status.get("conditions") or ()
+    own: Document = next((item for item in conditions if str(item.get("type", "")).startswith("PodGroup")), {})
+    return str(status.get("phase") or own.get("reason") or "Pending")
 
 
 def _node_status(node: Document) -> str:
@@ -82,60 +83,63 @@ def _labels(document: Document) -> str:
 
 
 _GROUP = (
-    Column("STATUS", _group_status),
-    Column("MIN", lambda group: at("spec.minMember")(group) or at("spec.schedulingPolicy.gang.minCount")(group)),
-    Column("QUEUE", at("spec.queue")),
-    Column("PRIORITY", at("spec.priorityClassName"), is_wide=True),
+    TableColumn("STATUS", _group_status),
+    TableColumn("MIN", lambda group: at("spec.minMember")(group) or at("spec.schedulingPolicy.gang.minCount")(group)),
+    TableColumn("QUEUE", at("spec.queue")),
+    TableColumn("PRIORITY", at("spec.priorityClassName"), is_wide=True),
 )
-BY_KIND: dict[str, tuple[Column, ...]] = {
+BY_KIND: dict[str, tuple[TableColumn, ...]] = {
     "Gang": (
-        Column("DIALECT", at("dialect")),
-        Column("QUEUE", at("queue")),
-        Column("STATUS", at("status")),
-        Column("MIN", at("minimum")),
-        Column("PLACED", at("placed")),
-        Column("RUNNING", at("running")),
-        Column("REASON", at("reason"), is_wide=True),
-        Column("WHY", at("why"), is_sentence=True),
+        TableColumn("DIALECT", at("dialect")),
+        TableColumn("QUEUE", at("queue")),
+        TableColumn("STATUS", at("status")),
+        TableColumn("MIN", at("minimum")),
+        TableColumn("PLACED", at("placed")),
+        TableColumn("RUNNING", at("running")),
+        TableColumn("REASON", at("reason"), is_wide=True),
+        TableColumn("WHY", at("why"), is_sentence=True),
     ),
     "Pod": (
-        Column("STATUS", _pod_status),
-        Column("NODE", at("spec.nodeName")),
-        Column("GANG", first_named),
-        Column("PRIORITY", at("spec.priority"), is_wide=True),
-        Column("SCHEDULER", at("spec.schedulerName"), is_wide=True),
+        TableColumn("STATUS", _pod_status),
+        TableColumn("NODE", at("spec.nodeName")),
+        TableColumn("GANG", first_named),
+        TableColumn("PRIORITY", at("spec.priority"), is_wide=True),
+        TableColumn("SCHEDULER", at("spec.schedulerName"), is_wide=True),
     ),
     "Node": (
-        Column("STATUS", _node_status),
-        Column("CPU", at("status.allocatable.cpu")),
-        Column("MEMORY", at("status.allocatable.memory")),
-        Column("GPUS", _gpus),
-        Column("LABELS", _labels, is_wide=True),
+        TableColumn("STATUS", _node_status),
+        TableColumn("CPU", at("status.allocatable.cpu")),
+        TableColumn("MEMORY", at("status.allocatable.memory")),
+        TableColumn("GPUS", _gpus),
+        TableColumn("LABELS", _labels, is_wide=True),
     ),
     "PodGroup": _GROUP,
     "Queue": (
-        Column("WEIGHT", at("spec.weight")),
-        Column("STATE", at("status.state")),
-        Column("PARENT", lambda queue: at("spec.parent")(queue) or at("spec.parentQueue")(queue)),
+        TableColumn("WEIGHT", at("spec.weight")),
+        TableColumn("STATE", at("status.state")),
+        TableColumn("PARENT", lambda queue: at("spec.parent")(queue) or at("spec.parentQueue")(queue)),
     ),
-    "Namespace": (Column("STATUS", at("status.phase")),),
-    "PriorityClass": (Column("VALUE", at("value")), Column("DEFAULT", at("globalDefault", False))),
-    "PodDisruptionBudget": (Column("MIN", at("spec.minAvailable", "-")), Column("MAX-UNAVAILABLE", at("spec.maxUnavailable", "-"))),
+    "Namespace": (TableColumn("STATUS", at("status.phase")),),
+    "PriorityClass": (TableColumn("VALUE", at("value")), TableColumn("DEFAULT", at("globalDefault", False))),
+    "PodDisruptionBudget": (
+        TableColumn("MIN", at("spec.minAvailable", "-")),
+        TableColumn("MAX-UNAVAILABLE", at("spec.maxUnavailable", "-")),
+    ),
     "Event": (
-        Column("TYPE", at("type")),
-        Column("REASON", at("reason")),
-        Column("OBJECT", _about),
-        Column("MESSAGE", at("message"), is_sentence=True),
+        TableColumn("TYPE", at("type")),
+        TableColumn("REASON", at("reason")),
+        TableColumn("OBJECT", _about),
+        TableColumn("MESSAGE", at("message"), is_sentence=True),
     ),
 }
 
 
-def columns_of(kind: str, now: float, *, is_wide: bool = True) -> list[Column]:
+def columns_of(kind: str, now: float, *, is_wide: bool = True) -> list[TableColumn]:
     """Return all columns of a kind in their order: its name, its own, its age, and what may be long."""
     own = [column for column in BY_KIND.get(kind, ()) if is_wide or not column.is_wide]
     plain = [column for column in own if not column.is_sentence]
     sentences = [column for column in own if column.is_sentence]
-    return [Column("NAME", at("metadata.name")), *plain, Column("AGE", lambda item: _age(item, now)), *sentences]
+    return [TableColumn("NAME", at("metadata.name")), *plain, TableColumn("AGE", lambda item: _age(item, now)), *sentences]
 
 
 def _age(item: Document, now: float) -> str:

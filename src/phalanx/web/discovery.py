@@ -1,4 +1,4 @@
-"""What the server serves, told as the Kubernetes API tells it: groups, versions and resources."""
+"""The discovery documents of the Kubernetes API: groups, versions and resources that the server serves."""
 
 from collections.abc import Iterator
 from typing import Any

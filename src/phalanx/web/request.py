@@ -9,10 +9,10 @@ from phalanx.errors import ClusterError, Forbidden, Invalid, Missing, NotAllowed
 from phalanx.model.kinds import POD, Document, kind_of
 from phalanx.store import patches
 from phalanx.store.memory import BACKGROUND, ORPHAN
-from phalanx.store.paths import NOWHERE, Target, target_of
+from phalanx.store.paths import NOWHERE, ResourcePath, resource_path
 from phalanx.store.selection import Selection, check_fields, selection
 from phalanx.web.tables import wants_table
-from phalanx.web.watches import LONGEST, Wish
+from phalanx.web.watches import LONGEST, WatchRequest
 
 JSON_FORMS = ("application/json", "application/octet-stream", *patches.FORMS)
 """A client that names no form sends octets."""
@@ -21,14 +21,14 @@ YES = ("1", "true", "True")
 VERBS = {"GET": "read", "POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
 
 
-class Asked:
-    """One request, read."""
+class ApiRequest:
+    """One request to the API, parsed."""
 
     def __init__(self, request: web.Request, body: Any) -> None:
         self.query, self.body = request.query, body
         self.form = request.content_type
         self.is_table = wants_table(request.headers.get("Accept", ""))
-        self.target = target_of(_as_binding(request.path, body))
+        self.target = resource_path(_as_binding(request.path, body))
         self.verb = _verb(request.method, self.target)
 
     @property
@@ -46,9 +46,9 @@ class Asked:
         return chosen
 
     @property
-    def wish(self) -> Wish:
+    def watch(self) -> WatchRequest:
         query = self.query
-        return Wish(
+        return WatchRequest(
             self.target.kind, self.chosen, str(self.number("resourceVersion")), self.number("timeoutSeconds") or LONGEST,
             query.get("allowWatchBookmarks") in YES, query.get("sendInitialEvents") in YES,
         )  # fmt: skip
@@ -85,7 +85,7 @@ class Asked:
         return str((self.options.get("preconditions") or {}).get("uid") or "")
 
     @property
-    def spread(self) -> str:
+    def propagation(self) -> str:
         """What becomes of the dependents of an object that is deleted."""
         found = self.options.get("propagationPolicy") or self.query.get("propagationPolicy")
         return str(found or (ORPHAN if self.options.get("orphanDependents") else BACKGROUND))
@@ -108,7 +108,10 @@ class Asked:
 
 
 def refuse_strangers(request: web.Request) -> None:
-    """Refuse what a page of another site may have sent: whoever means this server calls it by a local name or its address."""
+    """Refuse requests that a page of another site may have sent.
+
+    Somebody who means this server uses a local name or its address; a page whose name was rebound to this address does not.
+    """
     local = request.transport.get_extra_info("sockname")[0] if request.transport is not None else ""
     host = (request.url.host or "").lower()
     if local in LOCAL and host not in (*LOCAL, local):
@@ -138,7 +141,7 @@ def _as_binding(path: str, body: Any) -> str:
     return path
 
 
-def _verb(method: str, target: Target) -> str:
+def _verb(method: str, target: ResourcePath) -> str:
     if target.subresource not in ("", "status"):
         if target.kind is not POD or target.subresource not in ("binding", "eviction") or method != "POST":
             raise Missing(NOWHERE)

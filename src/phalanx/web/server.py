@@ -8,14 +8,14 @@ from aiohttp import web
 from phalanx.errors import ConfigError
 
 LOCALHOST = "127.0.0.1"
-LAST_WORDS_SECONDS = 1.0
-"""How long those who still read may take when the port closes."""
+SHUTDOWN_SECONDS = 1.0
+"""How long clients may go on reading when the port closes."""
 
 
 @asynccontextmanager
 async def serving(application: web.Application, *, host: str = LOCALHOST, port: int = 0) -> AsyncIterator[str]:
     """Serve an application inside the block; yields its URL. Port 0 is any free one."""
-    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=LAST_WORDS_SECONDS, access_log=None)
+    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS, access_log=None)
     await runner.setup()
     try:
         await _open(web.TCPSite(runner, host, port), host, port)

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from phalanx.model.kinds import Document, Kind
-from phalanx.web.columns import Column, columns_of
+from phalanx.web.columns import TableColumn, columns_of
 
 VERSION = "meta.k8s.io/v1"
 
 
 def wants_table(accept: str) -> bool:
-    """Tell whether a client would rather have a table."""
-    wishes = [set(part.replace(" ", "").split(";")) for part in accept.split(",")]
-    return any({"application/json", "as=Table", "v=v1", "g=meta.k8s.io"} <= wish for wish in wishes)
+    """Tell whether a client asks for a table in its Accept header."""
+    accepted = [set(part.replace(" ", "").split(";")) for part in accept.split(",")]
+    return any({"application/json", "as=Table", "v=v1", "g=meta.k8s.io"} <= form for form in accepted)
 
 
 def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) -> dict[str, Any]:
@@ -29,6 +29,6 @@ def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) 
     return {"kind": "Table", "apiVersion": VERSION, "metadata": meta, "columnDefinitions": definitions, "rows": rows}
 
 
-def _definition(column: Column) -> dict[str, Any]:
+def _definition(column: TableColumn) -> dict[str, Any]:
     form = "name" if column.title == "NAME" else ""
     return {"name": column.title.capitalize(), "type": "string", "format": form, "description": "", "priority": int(column.is_wide)}

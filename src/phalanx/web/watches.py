@@ -1,4 +1,4 @@
-"""Watches as streams: events as they happen, bookmarks now and then, an end after a while. Nobody polls."""
+"""Watches as streams: events as they happen, bookmarks every minute, and an end after the requested time."""
 
 import asyncio
 import math
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from phalanx.errors import Gone
 from phalanx.model.kinds import Document, Kind
+from phalanx.model.watch_event import ADDED, BOOKMARK, DELETED, MODIFIED
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import Selection
 from phalanx.store.status_errors import status_of
-from phalanx.store.watch_history import ADDED, BOOKMARK, DELETED, MODIFIED, Watch
+from phalanx.store.watch_history import Watch
 
 CHANGES = (ADDED, MODIFIED, DELETED)
 LONGEST = 3600.0
@@ -21,8 +22,8 @@ BEFORE_THE_END = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What someone wants to watch, and how."""
+class WatchRequest:
+    """What to watch, from which version, and for how long."""
 
     kind: Kind
     chosen: Selection
@@ -37,29 +38,29 @@ class Wish:
 class Stream:
     """One watch of the store."""
 
-    def __init__(self, store: MemoryStore, wish: Wish) -> None:
-        """Nothing is followed before it is read."""
-        self._store, self._wish = store, wish
-        self._bell = asyncio.Event()
+    def __init__(self, store: MemoryStore, request: WatchRequest) -> None:
+        """Prepare the watch; it begins with the first event that is read."""
+        self._store, self._request = store, request
+        self._wakeup = asyncio.Event()
         self._is_over = False
 
     def end(self) -> None:
         """End the stream soon."""
         self._is_over = True
-        self._bell.set()
+        self._wakeup.set()
 
     async def events(self) -> AsyncIterator[Document]:
-        """Yield what happened and what happens, as the wire has it."""
-        since = self._wish.since
+        """Yield events from the requested version on, as they are sent."""
+        since = self._request.since
         if since == "0":
-            page = self._store.page(self._wish.kind, self._wish.chosen)
+            page = self._store.page(self._request.kind, self._request.chosen)
             since = page.version
             for item in page.items:
                 yield {"type": ADDED, "object": item}
-            if self._wish.shows_first:
+            if self._request.shows_first:
                 yield self._bookmark({"annotations": {"k8s.io/initial-events-end": "true"}})
         try:
-            watch = self._store.watch(self._wish.kind, self._wish.chosen, since=since)
+            watch = self._store.watch(self._request.kind, self._request.chosen, since=since)
         except Gone as problem:
             yield {"type": "ERROR", "object": status_of(problem)}
             return
@@ -68,12 +69,12 @@ class Stream:
 
     async def _followed(self, watch: Watch) -> AsyncIterator[Document]:
         clock = asyncio.get_running_loop().time
-        end = clock() + self._wish.seconds
+        end = clock() + self._request.seconds
         mark = self._next_mark(clock(), end)
-        watch.wake = self._bell.set
+        watch.wake = self._wakeup.set
         try:
             while not self._is_over and clock() < end:
-                self._bell.clear()
+                self._wakeup.clear()
                 for event in watch.take():
                     yield {"type": event.type, "object": event.object}
                 if clock() >= mark:
@@ -85,15 +86,15 @@ class Stream:
 
     def _next_mark(self, now: float, end: float) -> float:
         last = end - BEFORE_THE_END
-        return min(now + BETWEEN_BOOKMARKS, last) if self._wish.has_bookmarks and now < last else math.inf
+        return min(now + BETWEEN_BOOKMARKS, last) if self._request.has_bookmarks and now < last else math.inf
 
     async def _rest(self, seconds: float) -> None:
-        """Wait for the bell, but not longer than that."""
+        """Wait until there is something to send, but not longer than that."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._bell.wait()
+                await self._wakeup.wait()
 
     def _bookmark(self, more: Document | None = None) -> Document:
-        kind, version = self._wish.kind, str(self._store.history.version)
+        kind, version = self._request.kind, str(self._store.history.version)
         mark = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"resourceVersion": version, **(more or {})}}
         return {"type": BOOKMARK, "object": mark}

@@ -7,25 +7,25 @@ from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
 from phalanx.store.memory import MemoryStore
 from phalanx.store.status_errors import success
-from phalanx.web.request import Asked
+from phalanx.web.request import ApiRequest
 
 Answer = tuple[Document, int]
 
 
-def write(store: MemoryStore, asked: Asked) -> Answer:
-    """Do what was asked."""
+def write(store: MemoryStore, asked: ApiRequest) -> Answer:
+    """Carry out the write of a request."""
     return _WRITERS[asked.verb](store, asked)
 
 
-def _create(store: MemoryStore, asked: Asked) -> Answer:
+def _create(store: MemoryStore, asked: ApiRequest) -> Answer:
     return store.create(asked.document), 201
 
 
-def _replace(store: MemoryStore, asked: Asked) -> Answer:
+def _replace(store: MemoryStore, asked: ApiRequest) -> Answer:
     return store.replace(asked.document, is_status=asked.is_status), 200
 
 
-def _patch(store: MemoryStore, asked: Asked) -> Answer:
+def _patch(store: MemoryStore, asked: ApiRequest) -> Answer:
     target = asked.target
     forms = [form for form in patches.FORMS if target.kind.is_built_in or form != patches.STRATEGIC]
     if asked.form not in forms:
@@ -34,20 +34,20 @@ def _patch(store: MemoryStore, asked: Asked) -> Answer:
     return store.patch(*place, asked.body, form=asked.form, is_status=asked.is_status), 200
 
 
-def _delete(store: MemoryStore, asked: Asked) -> Answer:
+def _delete(store: MemoryStore, asked: ApiRequest) -> Answer:
     target = asked.target
-    last = store.delete(target.kind, target.namespace, target.name, grace=asked.grace, uid=asked.uid, spread=asked.spread)
+    last = store.delete(target.kind, target.namespace, target.name, grace=asked.grace, uid=asked.uid, propagation=asked.propagation)
     if target.kind is POD or store.find(target.kind, target.namespace, target.name) is not None:
         return last, 200
     return success(details={"name": target.name, "kind": target.kind.plural, "uid": last["metadata"]["uid"]}), 200
 
 
-def _bind(store: MemoryStore, asked: Asked) -> Answer:
+def _bind(store: MemoryStore, asked: ApiRequest) -> Answer:
     store.bind_as(asked.target.namespace, asked.target.name, asked.body or {})
     return success(201), 201
 
 
-def _evict(store: MemoryStore, asked: Asked) -> Answer:
+def _evict(store: MemoryStore, asked: ApiRequest) -> Answer:
     named = ((asked.body or {}).get("metadata") or {}).get("name")
     if named != asked.target.name:
         raise ClusterError("name in URL does not match name in Eviction object")
@@ -55,6 +55,6 @@ def _evict(store: MemoryStore, asked: Asked) -> Answer:
     return success(201), 201
 
 
-_WRITERS: dict[str, Callable[[MemoryStore, Asked], Answer]] = {
+_WRITERS: dict[str, Callable[[MemoryStore, ApiRequest], Answer]] = {
     "create": _create, "replace": _replace, "patch": _patch, "delete": _delete, "binding": _bind, "eviction": _evict,
 }  # fmt: skip

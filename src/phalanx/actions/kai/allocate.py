@@ -7,6 +7,7 @@ from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, waiting_jobs
 from phalanx.actions.kai.placement import Placer
 from phalanx.actions.placeholders import nominate_places_of_placeholders
+from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import next_tasks
 from phalanx.kai.stamps import stamp_start
 from phalanx.model.status import HOLDING, Status
@@ -36,11 +37,11 @@ class AllocateAction:
 
     def _try(self, session: Session, placer: Placer, gang: GangState) -> bool:
         tasks = next_tasks(session, gang)
-        proportion = session.instance("proportion")
+        shares = session.read_state(FairShares)
         if not tasks:
             return False
-        if proportion is not None:
-            verdict = proportion.capacity(session, gang, tasks)
+        if shares is not None:
+            verdict = shares.capacity(gang, tasks)
             if not verdict.ok:
                 gang.verdicts.append(verdict)
                 session.trace.note(4, "no quota", f"job {gang.key}: {verdict.message}", gang=gang.key)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
 from phalanx.actions.kai.solver import Solver, gone, uprooted
 from phalanx.actions.kai.victim_order import VictimLine, VictimOrder, VictimUnit, holders
-from phalanx.kai.amounts import ZERO, Figures, plus
+from phalanx.kai.amounts import Figures
+from phalanx.kai.fair_shares import FairShares
+from phalanx.kai.min_runtimes import MinRuntimes
 from phalanx.kai.podsets import is_elastic, is_preemptible, next_tasks
 from phalanx.kai.reclaim import Reclaimer, gate_verdict, victims_verdict
 from phalanx.kai.shares import QueueShare
@@ -40,8 +41,8 @@ class _SearchAction:
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
-        proportion = session.instance("proportion")
-        return proportion is None or proportion.within_quota(session, gang, next_tasks(session, gang))
+        shares = session.read_state(FairShares)
+        return shares is None or shares.within_quota(gang, next_tasks(session, gang))
 
     def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
         """Tell whether a job may give to another."""
@@ -85,16 +86,16 @@ class _SearchAction:
         if victim is gang or not self.may_give(session, gang, victim):
             return False
         runtime = self._min_runtime(session)
-        return runtime is None or is_elastic(victim) or not runtime.protects(session, gang, victim, self.name)
+        return runtime is None or is_elastic(victim) or not runtime.protects(gang, victim, self.name)
 
     def _spares_cores(self, session: Session, gang: GangState, units: list[VictimUnit]) -> bool:
         """Tell whether jobs that have just started keep their core where it is."""
         runtime = self._min_runtime(session)
-        return runtime is None or runtime.spares(session, gang, [task for unit in units for task in unit], self.name)
+        return runtime is None or runtime.spares(gang, [task for unit in units for task in unit], self.name)
 
-    def _min_runtime(self, session: Session) -> Any:
-        """Return the plugin that protects young jobs; None when it is not loaded or the action does not ask it."""
-        return session.instance("minruntime") if self.name in ("reclaim", "preempt") else None
+    def _min_runtime(self, session: Session) -> MinRuntimes | None:
+        """Return what protects young jobs; None when nothing does or the action does not ask."""
+        return session.read_state(MinRuntimes) if self.name in ("reclaim", "preempt") else None
 
 
 def _active(session: Session) -> list[GangState]:
@@ -110,8 +111,8 @@ class ConsolidationAction(_SearchAction):
         """Only jobs that may be preempted themselves, and only if there are enough GPUs in total."""
         if not _most_moved(session) or not is_preemptible(gang) or not super().may_try(session, gang):
             return False
-        proportion = session.instance("proportion")
-        wanted = proportion.next_chunk(session, gang)[2] if proportion is not None else 0.0
+        shares = session.read_state(FairShares)
+        wanted = shares.next_chunk(gang)[2] if shares is not None else 0.0
         return bool(session.book(SharedGpus).free() + 1e-6 >= wanted)
 
     def prepare(self, session: Session, gang: GangState) -> None:
@@ -168,23 +169,16 @@ class ReclaimAction(_SearchAction):
 
     def may_try(self, session: Session, gang: GangState) -> bool:
         """The job's queue must stay within its fair share."""
-        proportion = session.instance("proportion")
-        if proportion is None or not super().may_try(session, gang):
+        shares = session.read_state(FairShares)
+        if shares is None or not super().may_try(session, gang):
             return False
-        reclaimer = self._reclaimer(session, gang)
+        reclaimer = _reclaimer(shares, gang)
         if reclaimer is None:
             return False
         verdict = gate_verdict(reclaimer)
         if not verdict.ok:
             gang.verdicts.append(verdict)
         return verdict.ok
-
-    def _reclaimer(self, session: Session, gang: GangState) -> Reclaimer | None:
-        proportion = session.instance("proportion")
-        leaf = proportion.tree.leaf(gang.gang.queue)
-        if leaf is None:
-            return None
-        return Reclaimer(leaf, proportion.next_chunk(session, gang), is_preemptible(gang))
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
         """All others."""
@@ -196,33 +190,31 @@ class ReclaimAction(_SearchAction):
 
     def prepare(self, session: Session, gang: GangState) -> None:
         """Fairness is judged by the state in which the search begins."""
-        self._standing = session.instance("proportion").tree.standing()
-        self._asking = self._reclaimer(session, gang)
+        shares = session.read_state(FairShares)
+        assert shares is not None, "no job searches without shares"
+        self._shares, self._standing, self._asking = shares, shares.tree.standing(), _reclaimer(shares, gang)
 
     def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
         """Ask the arithmetic of queues; who is moved has lost nothing, unless the option says otherwise."""
-        proportion = session.instance("proportion")
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}
         for unit in gone(units) if may_move else uprooted(units):
-            leaf = proportion.tree.leaf(unit[0].gang.gang.queue)
+            leaf = self._shares.tree.leaf(unit[0].gang.gang.queue)
             if leaf is not None:
-                released.setdefault(leaf, []).append(_sum(session, unit))
+                released.setdefault(leaf, []).append(self._shares.held_by(unit))
         if self._asking is None:
             return False
-        asking = replace(self._asking, chunk=proportion.chunk(session, tasks))
-        return victims_verdict(asking, released, self._standing, multiplier=proportion.multiplier).ok
+        asking = replace(self._asking, chunk=self._shares.chunk(tasks))
+        return victims_verdict(asking, released, self._standing, multiplier=self._shares.multiplier).ok
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """In KAI's words."""
         return f"Pod {task.task.key} was preempted by workload {gang.key}."
 
 
-def _sum(session: Session, unit: VictimUnit) -> Figures:
-    total = ZERO
-    for task in unit:
-        total = plus(total, session.instance("proportion").amounts(session, task.task.shape, task.node))
-    return total
+def _reclaimer(shares: FairShares, gang: GangState) -> Reclaimer | None:
+    leaf = shares.tree.leaf(gang.gang.queue)
+    return None if leaf is None else Reclaimer(leaf, shares.next_chunk(gang), is_preemptible(gang))
 
 
 class StaleGangEvictionAction:

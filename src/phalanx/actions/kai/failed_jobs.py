@@ -13,7 +13,6 @@ from typing import Any
 from phalanx.actions.kai.job_order import WaitingOrder
 from phalanx.kai.podsets import USING, is_preemptible, next_tasks
 from phalanx.session.session import Session
-from phalanx.session.task_filters import avoided_nodes
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import Verdict
 
@@ -66,7 +65,7 @@ class FailedJobs:
         return part, shape, refusal, task.task.nominated_node
 
     def _avoided(self, gang: GangState) -> bytes:
-        mask = avoided_nodes(self._session, gang)
+        mask = self._session.avoided_nodes(gang)
         return b"" if mask is None else mask.tobytes()
 
     def _standing(self, gang: GangState) -> Hashable:

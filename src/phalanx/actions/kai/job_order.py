@@ -1,12 +1,13 @@
 """Jobs in the order in which they are tried: down a tree of queues, each with its own line of jobs."""
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count, groupby
 from typing import Any
 
 from phalanx.kai.amounts import Figures
+from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import can_be_whole
 from phalanx.kai.queue_order import Contender, comes_first
 from phalanx.kai.shares import QueueShare
@@ -23,8 +24,8 @@ def waiting_jobs(session: Session, action: str) -> list[GangState]:
 
     Of each queue only as many as `queueDepthPerAction` allows, the first ones in order; the others are told so.
     """
-    tree = session.instance("proportion").tree if session.instance("proportion") else None
-    jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (tree is None or tree.leaf(gang.gang.queue))]
+    shares = session.read_state(FairShares)
+    jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (shares is None or shares.tree.leaf(gang.gang.queue))]
     jobs = [gang for gang in jobs if _may_be_tried(session, gang)]
     depth = _depth(session, action)
     return jobs if depth < 0 else _first_ones(session, jobs, action, depth)
@@ -71,7 +72,7 @@ class WaitingOrder:
 
     def __init__(self, session: Session) -> None:
         """Sort the jobs."""
-        self._session, self._proportion = session, session.instance("proportion")
+        self._session, self._shares = session, session.read_state(FairShares)
         self.by_queue: dict[str, list[tuple[SortKey, str]]] = {}
         self.gone: set[str] = set()
         """Jobs that are in the lists and wait no more."""
@@ -96,7 +97,8 @@ class WaitingOrder:
     def chunk(self, key: str) -> Figures:
         """Return what a job would get next."""
         if key not in self._chunks:
-            self._chunks[key] = self._proportion.next_chunk(self._session, self._session.gangs[GangKey(key)])
+            assert self._shares is not None, "without shares there is no turn of a queue"
+            self._chunks[key] = self._shares.next_chunk(self._session.gangs[GangKey(key)])
         return self._chunks[key]
 
     def end(self, name: str, place: int) -> int:
@@ -112,7 +114,7 @@ class WaitingOrder:
     def standing(self, gang: GangState) -> Standing | None:
         """Return what a simulation sees of the place of a job; jobs of a queue with the same answer are served alike."""
         name = gang.gang.queue
-        if self._proportion is None:
+        if self._shares is None:
             return None
         if name not in self._standings:
             keys = [key for _, key in self.by_queue.get(name, []) if key not in self.gone]
@@ -155,7 +157,7 @@ class JobLine:
     ) -> None:
         """Line the jobs up by queue; `others` make it a simulation, `chunks` say what some jobs would get."""
         self._session, self._number, self._others, self._chunks = session, count(), others, chunks or {}
-        self._proportion = session.instance("proportion")
+        self._shares = session.read_state(FairShares)
         self._own = {gang.key for gang in jobs}
         self._places: dict[str, int] = {}
         self._lines: dict[str, list[Any]] = {}
@@ -178,47 +180,45 @@ class JobLine:
         return None
 
     def _next_queue(self) -> str | None:
-        if self._proportion is None:
+        if self._shares is None:
             names = [name for name, line in self._lines.items() if line]
             return min(names, key=lambda name: (self._session.queues[name].created, name), default=None)
-        best = self._best(self._proportion.tree.roots)
+        best = self._best(self._shares, self._shares.tree.roots)
         return best[1] if best is not None else None
 
-    def _best(self, queues: list[QueueShare]) -> tuple[Contender, str] | None:
+    def _best(self, shares: FairShares, queues: Sequence[QueueShare]) -> tuple[Contender, str] | None:
         """Return the queue of these that is next, and the leaf below it whose job that is."""
         best: tuple[Contender, str] | None = None
         for queue in queues:
-            first = self._first(queue)
+            first = self._first(shares, queue)
             if first is None:
                 continue
             mine = Contender(queue, first[0])
-            if best is None or comes_first(mine, best[0], self._proportion.total):
+            if best is None or comes_first(mine, best[0], shares.total):
                 best = (mine, first[1])
         return best
 
-    def _first(self, queue: QueueShare) -> tuple[Figures, str] | None:
+    def _first(self, shares: FairShares, queue: QueueShare) -> tuple[Figures, str] | None:
         """Return what the first job in a queue would get, and the leaf that it is in."""
         if queue.children:
-            best = self._best(queue.children)
+            best = self._best(shares, queue.children)
             return (best[0].job, best[1]) if best is not None else None
         other, line = self._other(queue.name), self._lines.get(queue.name)
         if other is not None and self._others is not None:
             return self._others.chunk(other), queue.name
         if not line:
             return None
-        return self._chunk(line[0][-1]), queue.name
+        return self._chunk(shares, line[0][-1]), queue.name
 
-    def _chunk(self, gang: GangState) -> Figures:
-        known = self._chunks.get(gang.key)
-        next_one: Figures = known or self._proportion.next_chunk(self._session, gang, counts_evicted=self._others is not None)
-        return next_one
+    def _chunk(self, shares: FairShares, gang: GangState) -> Figures:
+        return self._chunks.get(gang.key) or shares.next_chunk(gang, counts_evicted=self._others is not None)
 
     # --- others in line ----------------------------------------------------------------------------------------------------
 
     def _other(self, name: str) -> str | None:
         """Return the first job of a queue if it is one of the others."""
         others, line = self._others, self._lines.get(name)
-        if others is None or self._proportion is None:
+        if others is None or self._shares is None:
             return None
         waiting, place = others.by_queue.get(name, []), max(self._places.get(name, 0), others.first(name))
         while place < len(waiting) and (waiting[place][1] in self._own or waiting[place][1] in others.gone):

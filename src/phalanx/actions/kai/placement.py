@@ -82,7 +82,7 @@ class Placer:
         session, shape = self._session, task.task.shape
         verdict = session.prefilter(task)
         if not verdict.ok:
-            self._note(task, lambda: FitError.same_everywhere(int(nodes.sum()), verdict.message))
+            self._note(task, lambda: FitError.same_everywhere(int(nodes.sum()), verdict))
             return None
         request = session.request_of(shape)
         later = fits(session.ledger.future, request) & session.node_view(shape).allowed & nodes

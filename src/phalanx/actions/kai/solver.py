@@ -14,6 +14,7 @@ from phalanx.actions.kai.job_order import JobLine, WaitingOrder
 from phalanx.actions.kai.placement import Placer
 from phalanx.actions.kai.victim_order import VictimLine, VictimUnit
 from phalanx.kai.amounts import Figures
+from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import is_whole, next_tasks
 from phalanx.kubernetes.shared_gpus import SharedGpus, uses_gpu
 from phalanx.model.resources import GPU
@@ -149,8 +150,8 @@ class Solver:
 
     def _chunks(self, tasks: list[TaskState]) -> dict[str, Figures]:
         """Return what counts for the turn of the job's queue: the tasks that the problem has grown to."""
-        proportion = self._session.instance("proportion")
-        return {} if proportion is None else {self._gang.key: proportion.chunk(self._session, tasks)}
+        shares = self._session.read_state(FairShares)
+        return {} if shares is None else {self._gang.key: shares.chunk(tasks)}
 
     def _bring_back(self, gang: GangState, statement: Statement, nodes: Mask) -> None:
         """Place evicted tasks of a victim again, where they were if that is best: its minimum, or one task of a job that has it."""
@@ -159,8 +160,8 @@ class Solver:
             self._placer.place(gang, tasks, statement, nodes)
 
     def _has_quota(self, gang: GangState, tasks: list[TaskState]) -> bool:
-        proportion = self._session.instance("proportion")
-        return proportion is None or bool(proportion.capacity(self._session, gang, tasks).ok)
+        shares = self._session.read_state(FairShares)
+        return shares is None or shares.capacity(gang, tasks).ok
 
     def _nodes(self, tasks: list[TaskState], units: list[VictimUnit]) -> Mask:
         """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims; all without GPUs."""

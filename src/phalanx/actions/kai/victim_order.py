@@ -5,12 +5,13 @@ that it has taken something from are compared anew.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
 from heapq import heappop, heappush
 from typing import Any
 
 from phalanx.kai.amounts import ZERO, Figures, plus
+from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import ACTIVE, PodSet, leaves_in_order, pod_sets
 from phalanx.kai.queue_order import Contender, gives_first
 from phalanx.kai.shares import QueueShare
@@ -24,7 +25,7 @@ Key = tuple[Any, ...]
 
 
 def holders(gang: GangState) -> list[TaskState]:
-    """Return the tasks of a job that hold room and can be asked to leave; promised ones hold nothing yet."""
+    """Return the tasks of a job that hold room and can be asked to leave; pipelined ones hold nothing yet."""
     return [task for task in gang.tasks if task.status in HOLDING and task.node >= 0]
 
 
@@ -34,7 +35,7 @@ class VictimOrder:
     def __init__(self, session: Session, jobs: Iterable[GangState]) -> None:
         """Sort the jobs."""
         self._session = session
-        self._by_priority, self._by_size = session.instance("priority") is not None, session.instance("elastic") is not None
+        self._by_priority, self._by_size = session.plugin("priority") is not None, session.plugin("elastic") is not None
         self.by_queue: dict[str, list[tuple[Key, GangState]]] = {}
         self._keys = {gang.key: (self.key(gang, frozenset()), gang) for gang in jobs}
         for key, gang in self._keys.values():
@@ -102,7 +103,7 @@ class VictimLine:
     ) -> None:
         """Walk over the jobs of these queues, or of all, that may give to this preemptor."""
         self._session, self._order, self._may_give = session, order, may_give
-        self._proportion = session.instance("proportion")
+        self._shares = session.read_state(FairShares)
         self._place = dict.fromkeys(order.by_queue if queues is None else queues, 0)
         self._again: dict[str, list[tuple[Key, GangState]]] = {}
         self._gone: set[int] = set()
@@ -129,16 +130,10 @@ class VictimLine:
         self._gone.update(map(id, unit))
         if gang.key not in self._started:
             self._started.add(gang.key)
-            if self._proportion is not None:
-                self._losses[name] = plus(self._losses.get(name, ZERO), self._holds(gang))
+            if self._shares is not None:
+                self._losses[name] = plus(self._losses.get(name, ZERO), self._shares.held_by(holders(gang)))
         if self._has_left(gang) and self._may_give(gang):
             heappush(self._again.setdefault(name, []), (self._order.key(gang, self._gone), gang))
-
-    def _holds(self, gang: GangState) -> Figures:
-        total = ZERO
-        for task in holders(gang):
-            total = plus(total, self._proportion.amounts(self._session, task.task.shape, task.node))
-        return total
 
     def _has_left(self, gang: GangState) -> bool:
         return any(id(task) not in self._gone for task in holders(gang))
@@ -174,31 +169,32 @@ class VictimLine:
         return [task for task in leaf.tasks if task.status in HOLDING and id(task) not in self._gone]
 
     def _next_queue(self) -> str | None:
-        if self._proportion is not None:
-            return self._giver(self._proportion.tree.roots)
+        if self._shares is not None:
+            return self._giver(self._shares, self._shares.tree.roots)
         names = [name for name in self._place if self._worst(name) is not None]
         return max(names, key=lambda name: (self._session.queues[name].created, name), default=None)
 
-    def _giver(self, queues: list[QueueShare]) -> str | None:
+    def _giver(self, shares: FairShares, queues: Sequence[QueueShare]) -> str | None:
         """Return the leaf below these queues that gives next."""
-        able = [Contender(queue, victims=loss) for queue in queues if (loss := self._loss(queue)) is not None]
+        able = [Contender(queue, victims=loss) for queue in queues if (loss := self._loss(shares, queue)) is not None]
         if not able:
             return None
-        first = min(able, key=cmp_to_key(self._compare)).queue
-        return self._giver(first.children) if first.children else first.name
 
-    def _compare(self, left: Contender, right: Contender) -> int:
-        return -1 if gives_first(left, right, self._proportion.total) else 1
+        def compare(left: Contender, right: Contender) -> int:
+            return -1 if gives_first(left, right, shares.total) else 1
 
-    def _loss(self, queue: QueueShare) -> Figures | None:
+        first = min(able, key=cmp_to_key(compare)).queue
+        return self._giver(shares, first.children) if first.children else first.name
+
+    def _loss(self, shares: FairShares, queue: QueueShare) -> Figures | None:
         """Return what a queue has lost so far and would lose next; None when nothing is left in it."""
         if not queue.children:
             gang = self._worst(queue.name)
             if gang is None:
                 return None
             lost = self._losses.get(queue.name, ZERO)
-            return lost if gang.key in self._started else plus(lost, self._holds(gang))
-        parts = [loss for child in queue.children if (loss := self._loss(child)) is not None]
+            return lost if gang.key in self._started else plus(lost, shares.held_by(holders(gang)))
+        parts = [loss for child in queue.children if (loss := self._loss(shares, child)) is not None]
         total = ZERO
         for part in parts:
             total = plus(total, part)

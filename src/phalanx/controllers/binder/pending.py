@@ -7,8 +7,10 @@ import msgspec
 
 from phalanx.controllers.controller import Key, View
 from phalanx.controllers.objects import group_named, inside, is_leaving, key_of, meta_of
-from phalanx.dialects.bind_requests import BindRequestRead, bind_request
+from phalanx.dialects.bind_requests import bind_request
 from phalanx.dialects.cluster import describe, readable
+from phalanx.dialects.kinds.kai import KaiBindRequest
+from phalanx.dialects.kinds.reader import reader_of
 from phalanx.errors import SnapshotError
 from phalanx.model.bind_request import SUCCEEDED, BindRequest
 from phalanx.model.kinds import BIND_REQUEST, POD, Document, split_key
@@ -84,7 +86,7 @@ class Ask:
 def read_request(document: Document) -> BindRequest:
     """Read a request; a wrong one is an error that names it."""
     try:
-        return bind_request(msgspec.convert(document, BindRequestRead))
+        return bind_request(msgspec.convert(document, reader_of(KaiBindRequest)))
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
     except SnapshotError as problem:

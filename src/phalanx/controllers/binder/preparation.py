@@ -12,7 +12,7 @@ from phalanx.controllers.binder.gpu_reservations import devices_for, reservation
 from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.binder.pending import Ask
 from phalanx.controllers.binder.reservation_pod import VISIBLE
-from phalanx.controllers.binder.volumes import volume_promised
+from phalanx.controllers.binder.volumes import has_reserved, reserve_volume
 from phalanx.controllers.controller import Patch, View, Write
 from phalanx.controllers.objects import annotations_of, inside, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP
@@ -88,9 +88,9 @@ def _volume_part(view: View, ask: Ask, name: str) -> Part:
         return Part(waits=f"volume claim {name} is not there; create it")
     if inside(claim, "spec", "volumeName") and inside(claim, "status", "phase") == "Bound":
         return READY
-    if _waits_for_pod(view, claim) and annotations_of(claim).get(SELECTED_NODE) != ask.node:
-        promise = volume_promised(view, claim, ask.node)
-        return Part([promise if promise is not None else _claim_patch(ask, name, ask.node)])
+    is_unplaced = _waits_for_pod(view, claim) and annotations_of(claim).get(SELECTED_NODE) != ask.node
+    if is_unplaced and not has_reserved(view, claim):
+        return Part([reserve_volume(view, claim, ask.node) or _claim_patch(ask, name, ask.node)])
     return Part(waits=f"volume claim {name} is not bound")
 
 

@@ -1,4 +1,4 @@
-"""Volumes that are there before they are claimed: the smallest that suits a claim on a node is promised to it.
+"""Volumes that are there before they are claimed: the smallest that suits a claim on a node is reserved for it.
 
 Kubernetes' own controllers bind a claim to a volume that names it; only when there is none is one made for the node.
 """
@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from phalanx.controllers.controller import Patch, View
-from phalanx.controllers.objects import labels_of, meta_of
+from phalanx.controllers.objects import inside, labels_of, meta_of
 from phalanx.dialects import storage_schema
 from phalanx.dialects import supporting as surroundings
 from phalanx.errors import SnapshotError
@@ -17,8 +17,8 @@ from phalanx.model.kinds import NODE, VOLUME, Document
 from phalanx.model.storage import Volume, VolumeClaim
 
 
-def volume_promised(view: View, claim: Document, node: str) -> Patch | None:
-    """Return what promises a volume to a claim for a pod on a node; None when there is no such volume."""
+def reserve_volume(view: View, claim: Document, node: str) -> Patch | None:
+    """Return what reserves a volume for a claim of a pod on a node; None when there is no such volume."""
     asked = surroundings.volume_claim(msgspec.convert(claim, storage_schema.VolumeClaimRead))
     machine = view.find(NODE, "", node)
     labels = {} if machine is None else dict(labels_of(machine))
@@ -28,7 +28,13 @@ def volume_promised(view: View, claim: Document, node: str) -> Patch | None:
     ]  # fmt: skip
     if not suited:
         return None
-    return _promise(min(suited, key=lambda entry: entry[:2])[2], claim)
+    return _reserve(min(suited, key=lambda entry: entry[:2])[2], claim)
+
+
+def has_reserved(view: View, claim: Document) -> bool:
+    """Tell whether a volume names the claim already: Kubernetes' own controller binds the two a moment later."""
+    uid = meta_of(claim)["uid"]
+    return any(inside(volume, "spec", "claimRef", "uid") == uid for volume in view.within(VOLUME))
 
 
 def _suits(volume: Volume, claim: VolumeClaim) -> bool:
@@ -41,7 +47,7 @@ def _volumes(view: View) -> Iterator[tuple[Document, Volume]]:
             yield document, surroundings.volume(msgspec.convert(document, storage_schema.VolumeRead))
 
 
-def _promise(volume: Document, claim: Document) -> Patch:
+def _reserve(volume: Document, claim: Document) -> Patch:
     """Write the claim on the volume, unless somebody else has been faster."""
     meta, mine = meta_of(volume), meta_of(claim)
     named = {key: mine[key] for key in ("namespace", "name", "uid")}

@@ -1,20 +1,20 @@
-"""The pod grouper: gives every pod of a workload the group that its owners ask for.
+"""The pod grouper: creates the PodGroup that the owners of a pod ask for, and links the pod to it.
 
-It is asked about one pod at a time. A pod that says itself to which group it belongs is left alone. An owner that cannot be grouped
-sets only its own pods aside: events on both say what to write. Once a group is made, its queue stays; its class and whether it may
-be evicted change only when an owner says so.
+It reconciles one pod at a time. A pod that names a group itself is left alone. An owner that cannot be read quarantines only its
+own pods: events on both say what to change. Once a group exists, its queue stays; its priority class and preemptibility change only
+when an owner names others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from phalanx.controllers.controller import NOTHING, Key, RecordEvent, Result, View, Write
-from phalanx.controllers.grouper.group_spec import Group, KindDefaults, group_of, read_defaults
-from phalanx.controllers.grouper.group_writers import WORDS, group_writes, link_writes
+from phalanx.controllers.grouper.group_spec import KindDefaults, WantedGroup, group_of, read_defaults
+from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS, group_writes, link_writes
 from phalanx.controllers.grouper.grouping import Grouping, sized
 from phalanx.controllers.grouper.grove import POD_GANG, pods_of
-from phalanx.controllers.grouper.membership import member
-from phalanx.controllers.grouper.owners import MIN_MEMBER, Family, family_of, pods_under
+from phalanx.controllers.grouper.owners import MIN_MEMBER, OwnerChain, owner_chain, pods_under
+from phalanx.controllers.grouper.pod_membership import membership_of
 from phalanx.controllers.grouper.rules import UNKNOWN, is_workload, owner_kinds, rule_for
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import key_of, meta_of
@@ -26,7 +26,7 @@ WARNING = "PodGrouperWarning"
 
 
 class PodGrouper:
-    """Keeps the groups of pods, by their owners."""
+    """Groups pods by their owners."""
 
     name = "pod-grouper"
     brings_back: Sequence[Kind] = ()
@@ -34,7 +34,7 @@ class PodGrouper:
     def __init__(self, settings: GrouperSettings | None = None) -> None:
         """Group as the settings say."""
         self._settings = settings or GrouperSettings()
-        self._words = WORDS[self._settings.dialect]
+        self._dialect = GROUP_DIALECTS[self._settings.dialect]
         self.watches: Sequence[Kind] = (POD, *owner_kinds())
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
@@ -47,31 +47,31 @@ class PodGrouper:
         return _one_of_each([pod for pod in pods if self._is_for_us(pod)])
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Say what to write so that a pod has its group."""
+        """Return the writes that create or update the group of a pod, and link the pod to it."""
         pod = view.find(POD, key.namespace, key.name)
         if pod is None or not self._is_for_us(pod):
             return NOTHING
         try:
-            family = family_of(view, self._settings, pod) if member(pod).needs_group else None
+            chain = owner_chain(view, self._settings, pod) if membership_of(pod).needs_group else None
         except SnapshotError as problem:
             return Result(_warnings([pod], problem))
-        if family is None:
+        if chain is None:
             return NOTHING
-        if family.awaited_until > view.now:
-            return Result((), family.awaited_until)
-        return Result([*self._grouped(family)]) if self._takes(family) else NOTHING
+        if chain.awaited_until > view.now:
+            return Result((), chain.awaited_until)
+        return Result([*self._grouped(chain)]) if self._takes(chain) else NOTHING
 
     def is_responsible_for(self, view: View, pod: Document) -> bool:
-        """Tell whether a pod without a group gets it here, if not now then when its owner is mended."""
+        """Tell whether a pod without a group gets it here; one whose owner cannot be read gets it once the owner is corrected."""
         try:
-            return self._is_for_us(pod) and self._takes(family_of(view, self._settings, pod))
+            return self._is_for_us(pod) and self._takes(owner_chain(view, self._settings, pod))
         except SnapshotError:
             return True
 
     def awaits_owner(self, view: View, pod: Document) -> float:
-        """Return until when nobody knows who groups a pod, since an owner of it may yet turn up; 0 if everybody does."""
+        """Return until when it is unknown who groups a pod, since a watch may not have shown its owner yet; 0 if it is known."""
         try:
-            return family_of(view, self._settings, pod).awaited_until
+            return owner_chain(view, self._settings, pod).awaited_until
         except SnapshotError:
             return 0.0
 
@@ -79,78 +79,81 @@ class PodGrouper:
         spec = pod.get("spec")
         return isinstance(spec, Mapping) and spec.get("schedulerName") in self._settings.scheduler_names
 
-    def _takes(self, family: Family) -> bool:
-        """Tell whether a family is ours, or another controller's."""
-        is_shared = family.pod["spec"]["schedulerName"] in self._settings.workload_scheduler_names
-        return not is_shared or is_workload(family.head) or family.has_own_size
+    def _takes(self, chain: OwnerChain) -> bool:
+        """Tell whether this controller groups the pods of an owner chain, or another one does."""
+        is_shared = chain.pod["spec"]["schedulerName"] in self._settings.workload_scheduler_names
+        return not is_shared or is_workload(chain.head) or chain.has_own_size
 
-    def _grouped(self, family: Family) -> Iterator[Write]:
-        defaults, complaints = _defaults(family)
+    def _grouped(self, chain: OwnerChain) -> Iterator[Write]:
+        defaults, complaints = _defaults(chain)
         yield from complaints
-        links = member(family.pod).links
+        links = membership_of(chain.pod).links
         try:
-            group = self._group(family, defaults)
+            group = self._group(chain, defaults)
         except SnapshotError as problem:
-            yield from () if links else _warnings([family.pod, family.head], problem)
+            yield from () if links else _warnings([chain.pod, chain.head], problem)
             return
-        yield from () if links else _doubts(family)
+        yield from () if links else _unclear_owner(chain)
         if links <= {group.grouping.name}:
-            old = family.view.find(self._words.kind, group.namespace, group.grouping.name)
-            yield from group_writes(self._words, self._settings, group, old)
-            yield from link_writes(self._words, group, family.pod)
+            old = chain.view.find(self._dialect.kind, group.namespace, group.grouping.name)
+            yield from group_writes(self._dialect, self._settings, group, old)
+            yield from link_writes(self._dialect, group, chain.pod)
 
-    def _group(self, family: Family, defaults: Sequence[KindDefaults]) -> Group:
-        rule = rule_for(family.head)
-        if rule.reads_spec and _is_hidden(family):
+    def _group(self, chain: OwnerChain, defaults: Sequence[KindDefaults]) -> WantedGroup:
+        rule = rule_for(chain.head)
+        if rule.reads_spec and _is_hidden(chain):
             rule = replace(UNKNOWN, priority=rule.priority)
-        if rule.reads_spec and "spec" not in family.head:
-            raise SnapshotError(f"{describe(family.head)}: is not there, or has no spec; create it, or delete its pods")
-        grouping = self._named(family, sized(family, rule.group(family)))
-        return group_of(family, grouping, priority=rule.priority, defaults=defaults)
+        if rule.reads_spec and "spec" not in chain.head:
+            raise SnapshotError(f"{describe(chain.head)}: is not there, or has no spec; create it, or delete its pods")
+        grouping = self._named(chain, sized(chain, rule.group(chain)))
+        return group_of(chain, grouping, priority=rule.priority, defaults=defaults)
 
-    def _named(self, family: Family, grouping: Grouping) -> Grouping:
-        """Return the grouping under the name that the pod can be linked by: of a native group it is the one in the pod's spec."""
+    def _named(self, chain: OwnerChain, grouping: Grouping) -> Grouping:
+        """Return the grouping under a name that the pod can be linked to.
+
+        Kubernetes' own groups are named in the pod's spec, which cannot be changed later; all others by a label or annotation.
+        """
         if self._settings.dialect != "native":
             return grouping
-        name = member(family.pod).native_group
+        name = membership_of(chain.pod).native_group
         if not name:
-            where = f"{describe(family.pod)}: spec.schedulingGroup.podGroupName"
+            where = f"{describe(chain.pod)}: spec.schedulingGroup.podGroupName"
             raise SnapshotError(
                 f"{where}: missing, and cannot be set later; write a name, the same in all pod templates of the workload"
             )
         return Grouping(name, grouping.owner, grouping.minimum, constraint=grouping.constraint)
 
 
-def _is_hidden(family: Family) -> bool:
-    return family.unseen is not None and family.view.is_hidden(kind_of(family.unseen))
+def _is_hidden(chain: OwnerChain) -> bool:
+    return chain.unseen is not None and chain.view.is_hidden(kind_of(chain.unseen))
 
 
-def _doubts(family: Family) -> Iterator[Write]:
-    """Yield an event about a pod whose owners leave open who decides for it."""
-    text = _doubt(family)
+def _unclear_owner(chain: OwnerChain) -> Iterator[Write]:
+    """Yield an event about a pod whose top owner is unclear: owners in a circle, or one that cannot be read."""
+    text = _unclear_owner_text(chain)
     if text:
-        yield RecordEvent(family.pod, WARNING, text, is_warning=True)
+        yield RecordEvent(chain.pod, WARNING, text, is_warning=True)
 
 
-def _doubt(family: Family) -> str:
-    if family.is_circle:
-        where = f"{describe(family.owners[-1])}: metadata.ownerReferences"
+def _unclear_owner_text(chain: OwnerChain) -> str:
+    if chain.is_circle:
+        where = f"{describe(chain.owners[-1])}: metadata.ownerReferences"
         return f"{where}: its owners own each other, so it counts as the top; remove one of the references"
-    if family.unseen is None:
+    if chain.unseen is None:
         return ""
-    where = describe(family.unseen)
-    if _is_hidden(family):
-        needed = f"allow get, list and watch of {kind_of(family.unseen).resource}, or write {MIN_MEMBER} on the pods"
+    where = describe(chain.unseen)
+    if _is_hidden(chain):
+        needed = f"allow get, list and watch of {kind_of(chain.unseen).resource}, or write {MIN_MEMBER} on the pods"
         return f"{where}: we may not read it, so only its name counts; {needed}"
     return f"{where}: is not there, so only its name counts; create it, or delete its pods"
 
 
-def _defaults(family: Family) -> tuple[Sequence[KindDefaults], list[Write]]:
-    """Return the defaults by kind; a broken ConfigMap is told about, and everything goes on without."""
+def _defaults(chain: OwnerChain) -> tuple[Sequence[KindDefaults], list[Write]]:
+    """Return the defaults by kind; with a ConfigMap that cannot be read, none and an event about it."""
     try:
-        return read_defaults(family), []
+        return read_defaults(chain), []
     except SnapshotError as problem:
-        return (), [RecordEvent(family.pod, WARNING, str(problem), is_warning=True)]
+        return (), [RecordEvent(chain.pod, WARNING, str(problem), is_warning=True)]
 
 
 def _warnings(about: Sequence[Document], problem: SnapshotError) -> list[Write]:
@@ -167,7 +170,7 @@ def _one_of_each(pods: Sequence[Document]) -> list[Key]:
 
 def _group_or_key(pod: Document) -> str:
     try:
-        links = member(pod).links
+        links = membership_of(pod).links
     except SnapshotError:
         links = set()
     return min(links, default=f"{key_of(pod)}")

@@ -1,4 +1,4 @@
-"""What a group says besides how large it is: its queue, its class, whether it may be evicted, and what it copies from its owner."""
+"""The fields of a group besides its size: queue, priority class, preemptibility, and what is copied from its owner."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from phalanx.controllers.grouper.grouping import Grouping
-from phalanx.controllers.grouper.membership import LINK_KEYS
-from phalanx.controllers.grouper.owners import Family, kind_pair
+from phalanx.controllers.grouper.owners import OwnerChain, kind_pair
+from phalanx.controllers.grouper.pod_membership import LINK_KEYS
 from phalanx.controllers.grouper.settings import KAI
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
@@ -20,32 +20,32 @@ TYPES = "types"
 PROJECT, PRIORITY_LABEL, PREEMPTIBILITY = "project", "priorityClassName", "kai.scheduler/preemptibility"
 TOP_OWNER = "kai.scheduler/top-owner-metadata"
 NOT_COPIED = LINK_KEYS | {"kubectl.kubernetes.io/last-applied-configuration"}
-"""Labels and annotations that mean the owner alone."""
+"""Labels and annotations that concern the owner alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A word about a group, and whether an owner says it; what only a pod or a default says counts when the group is made."""
+class GroupSetting:
+    """The value of a field, and whether an owner sets it; what a pod or a default sets counts only when the group is created."""
 
     text: str
-    is_by_owner: bool = False
+    is_from_owner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """A group as it should be, whoever's words it is written in."""
+class WantedGroup:
+    """A group as it should be, whatever dialect it is written in."""
 
     namespace: str
     grouping: Grouping
     queue: str
-    priority_class: Said
-    preemptibility: Said
+    priority_class: GroupSetting
+    preemptibility: GroupSetting
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
 
 class KindDefaults(Read):
-    """What holds for a kind of owner where nobody says anything."""
+    """Defaults for the groups of a kind of owner."""
 
     type_name: str = ""
     group: str = ""
@@ -53,23 +53,23 @@ class KindDefaults(Read):
     preemptibility: str = ""
 
 
-def group_of(family: Family, grouping: Grouping, *, priority: str, defaults: Sequence[KindDefaults]) -> Group:
-    """Return the group of a pod with everything that it says."""
-    fitting = _fitting(family, defaults)
-    return Group(
-        namespace=str(meta_of(family.pod).get("namespace") or "default"), grouping=grouping, queue=_queue(family),
-        priority_class=_priority_class(family, grouping, [item.priority_name for item in fitting], priority),
-        preemptibility=_preemptibility(family, [item.preemptibility for item in fitting]),
-        labels=_copied(labels_of(family.head)),
-        annotations={TOP_OWNER: _owner_text(family.head), **_copied(annotations_of(family.head))},
+def group_of(chain: OwnerChain, grouping: Grouping, *, priority: str, defaults: Sequence[KindDefaults]) -> WantedGroup:
+    """Return the group of a pod with all its fields."""
+    fitting = _fitting(chain, defaults)
+    return WantedGroup(
+        namespace=str(meta_of(chain.pod).get("namespace") or "default"), grouping=grouping, queue=_queue(chain),
+        priority_class=_priority_class(chain, grouping, [item.priority_name for item in fitting], priority),
+        preemptibility=_preemptibility(chain, [item.preemptibility for item in fitting]),
+        labels=_copied(labels_of(chain.head)),
+        annotations={TOP_OWNER: _owner_text(chain.head), **_copied(annotations_of(chain.head))},
     )  # fmt: skip
 
 
 # --- the queue -----------------------------------------------------------------------------------------------------------
 
 
-def _queue(family: Family) -> str:
-    settings, owner, pod = family.settings, labels_of(family.head), labels_of(family.pod)
+def _queue(chain: OwnerChain) -> str:
+    settings, owner, pod = chain.settings, labels_of(chain.head), labels_of(chain.pod)
     named = owner.get(settings.queue_label) or pod.get(settings.queue_label)
     if named:
         return named
@@ -77,40 +77,40 @@ def _queue(family: Family) -> str:
     if project:
         pool = pod.get(settings.node_pool_label)
         return f"{project}-{pool}" if pool else project
-    is_of_kai = settings.dialect == "kai" and family.pod["spec"].get("schedulerName") == KAI
+    is_of_kai = settings.dialect == "kai" and chain.pod["spec"].get("schedulerName") == KAI
     return settings.default_queue or ("default-queue" if is_of_kai else "default")
 
 
 # --- the class -----------------------------------------------------------------------------------------------------------
 
 
-def _priority_class(family: Family, grouping: Grouping, defaults: Sequence[str], otherwise: str) -> Said:
-    """Return the first class that is named and exists; the last resort need not."""
+def _priority_class(chain: OwnerChain, grouping: Grouping, defaults: Sequence[str], otherwise: str) -> GroupSetting:
+    """Return the first class that is named and exists; the class of last resort need not exist."""
     if grouping.priority_class:
-        return Said(grouping.priority_class, is_by_owner=True)
-    for said in (*_named_classes(family), *map(Said, defaults)):
-        if said.text and family.view.find(PRIORITY, "", said.text) is not None:
-            return said
-    return Said(otherwise)
+        return GroupSetting(grouping.priority_class, is_from_owner=True)
+    for named in (*_named_classes(chain), *map(GroupSetting, defaults)):
+        if named.text and chain.view.find(PRIORITY, "", named.text) is not None:
+            return named
+    return GroupSetting(otherwise)
 
 
-def _named_classes(family: Family) -> Iterator[Said]:
-    for owner in family.owners or (family.head,):
-        yield Said(labels_of(owner).get(PRIORITY_LABEL, ""), is_by_owner=True)
-    yield Said(labels_of(family.pod).get(PRIORITY_LABEL, ""))
-    yield Said(str(family.pod.get("spec", {}).get("priorityClassName") or ""))
+def _named_classes(chain: OwnerChain) -> Iterator[GroupSetting]:
+    for owner in chain.owners or (chain.head,):
+        yield GroupSetting(labels_of(owner).get(PRIORITY_LABEL, ""), is_from_owner=True)
+    yield GroupSetting(labels_of(chain.pod).get(PRIORITY_LABEL, ""))
+    yield GroupSetting(str(chain.pod.get("spec", {}).get("priorityClassName") or ""))
 
 
 # --- whether it may be evicted -------------------------------------------------------------------------------------------
 
 
-def _preemptibility(family: Family, defaults: Sequence[str]) -> Said:
-    for owner in family.owners or (family.head,):
+def _preemptibility(chain: OwnerChain, defaults: Sequence[str]) -> GroupSetting:
+    for owner in chain.owners or (chain.head,):
         if found := labels_of(owner).get(PREEMPTIBILITY):
-            return Said(_known(describe(owner), found), is_by_owner=True)
-    if found := labels_of(family.pod).get(PREEMPTIBILITY):
-        return Said(_known(describe(family.pod), found))
-    return Said(next((text.lower() for text in defaults if text), ""))
+            return GroupSetting(_known(describe(owner), found), is_from_owner=True)
+    if found := labels_of(chain.pod).get(PREEMPTIBILITY):
+        return GroupSetting(_known(describe(chain.pod), found))
+    return GroupSetting(next((text.lower() for text in defaults if text), ""))
 
 
 def _known(where: str, text: str) -> str:
@@ -137,11 +137,11 @@ def _owner_text(head: Document) -> str:
 # --- defaults by kind ----------------------------------------------------------------------------------------------------
 
 
-def read_defaults(family: Family) -> list[KindDefaults]:
-    """Return what a ConfigMap says about kinds of owners; empty without one."""
-    place = family.settings.defaults_config_map
+def read_defaults(chain: OwnerChain) -> list[KindDefaults]:
+    """Return the defaults that a ConfigMap has for kinds of owners; empty without one."""
+    place = chain.settings.defaults_config_map
     namespace, _, name = place.rpartition("/")
-    found = family.view.find(CONFIG_MAP, namespace or "default", name) if place else None
+    found = chain.view.find(CONFIG_MAP, namespace or "default", name) if place else None
     if found is None or TYPES not in (found.get("data") or {}):
         return []
     try:
@@ -151,7 +151,7 @@ def read_defaults(family: Family) -> list[KindDefaults]:
         raise SnapshotError(f"{describe(found)}: data.{TYPES}: {problem}; write a list such as {hint}") from problem
 
 
-def _fitting(family: Family, defaults: Sequence[KindDefaults]) -> list[KindDefaults]:
+def _fitting(chain: OwnerChain, defaults: Sequence[KindDefaults]) -> list[KindDefaults]:
     """Return the defaults for the owners of a pod, the nearest first; one without a group holds for a kind of any group."""
-    kinds = family.kinds or (kind_pair(family.head),)
+    kinds = chain.kinds or (kind_pair(chain.head),)
     return [item for group, kind in kinds for item in defaults if item.type_name == kind and item.group in ("", group)]

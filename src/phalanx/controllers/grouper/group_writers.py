@@ -1,12 +1,12 @@
-"""Groups and links in the words of each dialect: what is created, and what is changed when it is there already."""
+"""Groups and links in each dialect: what is created, and what is changed in those that exist."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from phalanx.controllers.controller import Create, Patch, Write
-from phalanx.controllers.grouper.group_spec import Group
-from phalanx.controllers.grouper.grouping import Constraint, Part
+from phalanx.controllers.grouper.group_spec import WantedGroup
+from phalanx.controllers.grouper.grouping import GroupConstraint, GroupPart
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KAI_GROUP, SIGS_GROUP
@@ -19,15 +19,15 @@ Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """One dialect: its PodGroup, and how a pod says that it belongs to one."""
+class GroupDialect:
+    """One dialect: its PodGroup, and how a pod is linked to one."""
 
     kind: Kind
-    spec: Callable[[Group], Fields]
+    spec: Callable[[WantedGroup], Fields]
     """The fields of the spec; None for those that are to be absent."""
-    annotations: Callable[[Group], Mapping[str, str]]
+    annotations: Callable[[WantedGroup], Mapping[str, str]]
     link: Callable[[str, str], Fields]
-    """Given the names of a group and a part: the labels and annotations of a member; nothing where it cannot be linked later."""
+    """Given the names of a group and a part: the labels and annotations of a member; empty where pods cannot be linked later."""
     is_fixed: bool = False
     """Its spec cannot be changed."""
 
@@ -35,7 +35,7 @@ class Words:
 # --- dialects ------------------------------------------------------------------------------------------------------------
 
 
-def _kai_spec(group: Group) -> Fields:
+def _kai_spec(group: WantedGroup) -> Fields:
     grouping = group.grouping
     return {
         "minMember": grouping.minimum, "queue": group.queue, "priorityClassName": group.priority_class.text,
@@ -45,7 +45,7 @@ def _kai_spec(group: Group) -> Fields:
     }  # fmt: skip
 
 
-def _part_fields(part: Part) -> Fields:
+def _part_fields(part: GroupPart) -> Fields:
     fields: Fields = {"name": part.name, "minMember": part.minimum}
     if part.parent:
         fields["parent"] = part.parent
@@ -54,28 +54,28 @@ def _part_fields(part: Part) -> Fields:
     return fields
 
 
-def _constraint_fields(constraint: Constraint) -> Fields:
+def _constraint_fields(constraint: GroupConstraint) -> Fields:
     levels = {"requiredTopologyLevel": constraint.required, "preferredTopologyLevel": constraint.preferred}
     return {"topology": constraint.topology, **{key: text for key, text in levels.items() if text}}
 
 
-def _volcano_spec(group: Group) -> Fields:
+def _volcano_spec(group: WantedGroup) -> Fields:
     parents = {part.parent for part in group.grouping.parts}
     roles = {part.name: part.minimum for part in group.grouping.parts if part.name not in parents}
     fields = {"minMember": group.grouping.minimum, "minTaskMember": roles or None}
     return {**fields, "queue": group.queue, "priorityClassName": group.priority_class.text}
 
 
-def _volcano_annotations(group: Group) -> Mapping[str, str]:
-    said = group.preemptibility.text
-    return {PREEMPTABLE: "true" if said == "preemptible" else "false"} if said else {}
+def _volcano_annotations(group: WantedGroup) -> Mapping[str, str]:
+    value = group.preemptibility.text
+    return {PREEMPTABLE: "true" if value == "preemptible" else "false"} if value else {}
 
 
-def _sized_spec(group: Group) -> Fields:
+def _sized_spec(group: WantedGroup) -> Fields:
     return {"minMember": group.grouping.minimum}
 
 
-def _native_spec(group: Group) -> Fields:
+def _native_spec(group: WantedGroup) -> Fields:
     constraint = group.grouping.constraint
     topology = {"topology": [{"key": constraint.required}]} if constraint is not None and constraint.required else None
     fields = {"schedulingPolicy": {"gang": {"minCount": group.grouping.minimum}}, "schedulingConstraints": topology}
@@ -94,7 +94,7 @@ def _labelled(key: str) -> Callable[[str, str], Fields]:
     return lambda name, part: {"labels": {key: name}, "annotations": {}}
 
 
-def _nothing(group: Group) -> Mapping[str, str]:
+def _nothing(group: WantedGroup) -> Mapping[str, str]:
     return {}
 
 
@@ -102,14 +102,16 @@ def _groups(api_version: str) -> Kind:
     return kind_of({"apiVersion": api_version, "kind": "PodGroup"})
 
 
-WORDS: Mapping[str, Words] = {
-    "kai": Words(_groups("scheduling.run.ai/v2alpha2"), _kai_spec, _nothing, _annotated(KAI_GROUP, SUBGROUP, part_is_label=True)),
-    "volcano": Words(
+GROUP_DIALECTS: Mapping[str, GroupDialect] = {
+    "kai": GroupDialect(
+        _groups("scheduling.run.ai/v2alpha2"), _kai_spec, _nothing, _annotated(KAI_GROUP, SUBGROUP, part_is_label=True)
+    ),
+    "volcano": GroupDialect(
         _groups("scheduling.volcano.sh/v1beta1"), _volcano_spec, _volcano_annotations, _annotated(GROUP, ROLE, part_is_label=False)
     ),
-    "coscheduling": Words(_groups("scheduling.x-k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(COSCHEDULING_GROUP)),
-    "koordinator": Words(_groups("scheduling.sigs.k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(SIGS_GROUP)),
-    "native": Words(
+    "coscheduling": GroupDialect(_groups("scheduling.x-k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(COSCHEDULING_GROUP)),
+    "koordinator": GroupDialect(_groups("scheduling.sigs.k8s.io/v1alpha1"), _sized_spec, _nothing, _labelled(SIGS_GROUP)),
+    "native": GroupDialect(
         _groups("scheduling.k8s.io/v1alpha2"), _native_spec, _nothing, lambda name, part: {"labels": {}, "annotations": {}},
         is_fixed=True,
     ),
@@ -119,43 +121,43 @@ WORDS: Mapping[str, Words] = {
 # --- writes --------------------------------------------------------------------------------------------------------------
 
 
-def group_writes(words: Words, settings: GrouperSettings, group: Group, old: Document | None) -> Iterator[Write]:
-    """Yield what makes a group as it should be; nothing when it is."""
+def group_writes(dialect: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document | None) -> Iterator[Write]:
+    """Yield the write that creates or updates a group; nothing when it is as it should be."""
     if old is None:
-        yield Create(_document(words, group))
+        yield Create(_document(dialect, group))
         return
-    patch = _change(words, settings, group, old)
+    patch = _change(dialect, settings, group, old)
     if patch:
-        yield Patch(words.kind, group.namespace, group.grouping.name, patch)
+        yield Patch(dialect.kind, group.namespace, group.grouping.name, patch)
 
 
-def _document(words: Words, group: Group) -> Document:
+def _document(dialect: GroupDialect, group: WantedGroup) -> Document:
     owner = group.grouping.owner
     reference = {key: owner[key] for key in ("apiVersion", "kind")} | {key: meta_of(owner)[key] for key in ("name", "uid")}
     meta = {
         "name": group.grouping.name, "namespace": group.namespace, "labels": dict(group.labels),
-        "annotations": {**group.annotations, **words.annotations(group)}, "ownerReferences": [reference],
+        "annotations": {**group.annotations, **dialect.annotations(group)}, "ownerReferences": [reference],
     }  # fmt: skip
-    spec = {key: value for key, value in words.spec(group).items() if value is not None}
-    return {"apiVersion": words.kind.api_version, "kind": "PodGroup", "metadata": meta, "spec": spec}
+    spec = {key: value for key, value in dialect.spec(group).items() if value is not None}
+    return {"apiVersion": dialect.kind.api_version, "kind": "PodGroup", "metadata": meta, "spec": spec}
 
 
-def _change(words: Words, settings: GrouperSettings, group: Group, old: Document) -> Fields:
-    """Return the merge patch of a group: never its queue or its node pool, and of class and preemptibility what an owner says."""
-    left = {"queue", *(() if group.priority_class.is_by_owner else ("priorityClassName",))}
-    left |= set() if group.preemptibility.is_by_owner else {"preemptibility"}
-    wanted = {} if words.is_fixed else {key: value for key, value in words.spec(group).items() if key not in left}
+def _change(dialect: GroupDialect, settings: GrouperSettings, group: WantedGroup, old: Document) -> Fields:
+    """Return the merge patch of a group: never queue or node pool, and class and preemptibility only where an owner sets them."""
+    left = {"queue", *(() if group.priority_class.is_from_owner else ("priorityClassName",))}
+    left |= set() if group.preemptibility.is_from_owner else {"preemptibility"}
+    wanted = {} if dialect.is_fixed else {key: value for key, value in dialect.spec(group).items() if key not in left}
     spec = _different(wanted, old.get("spec") or {})
     labels = {key: text for key, text in group.labels.items() if key not in (settings.queue_label, settings.node_pool_label)}
-    own = words.annotations(group) if group.preemptibility.is_by_owner else {}
+    own = dialect.annotations(group) if group.preemptibility.is_from_owner else {}
     annotations = _different({**group.annotations, **own}, annotations_of(old))
     meta = {"labels": _different(labels, labels_of(old)), "annotations": annotations}
     return _filled({"metadata": _filled(meta), "spec": spec})
 
 
-def link_writes(words: Words, group: Group, pod: Document) -> Iterator[Write]:
-    """Yield what links a pod to its group; nothing when it is."""
-    link = words.link(group.grouping.name, group.grouping.part)
+def link_writes(dialect: GroupDialect, group: WantedGroup, pod: Document) -> Iterator[Write]:
+    """Yield the write that links a pod to its group; nothing when it is linked."""
+    link = dialect.link(group.grouping.name, group.grouping.part)
     labels, annotations = _different(link["labels"], labels_of(pod)), _different(link["annotations"], annotations_of(pod))
     if labels or annotations:
         patch = {"metadata": _filled({"labels": labels, "annotations": annotations})}

@@ -1,4 +1,4 @@
-"""What a rule says about a pod: which group it is in, and what that group needs."""
+"""What a rule finds for a pod: which group it is in, and how many pods of which parts that group needs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta as Limits
 
-from phalanx.controllers.grouper.owners import LARGEST_COUNT, Family, whole_number
+from phalanx.controllers.grouper.owners import LARGEST_COUNT, OwnerChain, whole_number
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read, Strings
@@ -24,25 +24,25 @@ LONGEST_NAME, LONGEST_LABEL = 253, 63
 MOST_SEGMENTS = 10_000
 
 
-class TemplateMeta(Read):
+class PodTemplateMetaRead(Read):
     """What a pod template says about its pods besides their spec."""
 
     annotations: Strings = None
 
 
-class Template(Read):
+class PodTemplateRead(Read):
     """A pod template."""
 
-    metadata: TemplateMeta | None = None
+    metadata: PodTemplateMetaRead | None = None
 
     @property
     def annotations(self) -> dict[str, str]:
         """Return the annotations of its pods."""
-        return dict((self.metadata or TemplateMeta()).annotations or {})
+        return dict((self.metadata or PodTemplateMetaRead()).annotations or {})
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class GroupConstraint:
     """Where a group or a part of it has to be, by the levels of a topology."""
 
     topology: str
@@ -51,13 +51,13 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GroupPart:
     """Pods of a group that play one role; a part that others name as their parent holds no pods itself."""
 
     name: str
     minimum: int
     parent: str = ""
-    constraint: Constraint | None = None
+    constraint: GroupConstraint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,51 +66,51 @@ class Grouping:
 
     name: str
     owner: Document
-    """With it the group goes."""
+    """The owner of the group: it is deleted with it."""
     minimum: int = 1
-    parts: Sequence[Part] = ()
+    parts: Sequence[GroupPart] = ()
     part: str = ""
-    """In which part the pod is; empty: in none."""
-    constraint: Constraint | None = None
+    """The part that the pod is in; empty for none."""
+    constraint: GroupConstraint | None = None
     priority_class: str = ""
-    """If the workload has words of its own for it."""
+    """If the workload has a field of its own for it."""
     is_for_one_pod: bool = field(default=False, kw_only=True)
 
 
-def one_group(family: Family, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
+def one_group(chain: OwnerChain, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
     """Return the one group of an owner, or of a part of what belongs to it."""
-    whose = family.head if owner is None else owner
-    return Grouping(group_name(family, whose, suffix), whose, minimum, constraint=constraint_of(annotations_of(family.head)))
+    whose = chain.head if owner is None else owner
+    return Grouping(group_name(chain, whose, suffix), whose, minimum, constraint=constraint_of(annotations_of(chain.head)))
 
 
-def pod_group(family: Family) -> Grouping:
+def pod_group(chain: OwnerChain) -> Grouping:
     """Return a group for one pod of an owner."""
-    constraint = constraint_of(annotations_of(family.head))
-    return Grouping(group_name(family, family.pod), family.head, constraint=constraint, is_for_one_pod=True)
+    constraint = constraint_of(annotations_of(chain.head))
+    return Grouping(group_name(chain, chain.pod), chain.head, constraint=constraint, is_for_one_pod=True)
 
 
-def group_name(family: Family, owner: Document, suffix: str = "") -> str:
-    """Return how a group is called; where it would be too long, the name of the owner is cut and its uid tells it apart."""
-    longest = LONGEST_LABEL if family.settings.dialect in ("coscheduling", "koordinator") else LONGEST_NAME
+def group_name(chain: OwnerChain, owner: Document, suffix: str = "") -> str:
+    """Return the name of a group; one that would be too long is cut, and the uid of the owner keeps it unique."""
+    longest = LONGEST_LABEL if chain.settings.dialect in ("coscheduling", "koordinator") else LONGEST_NAME
     name, tail = str(meta_of(owner)["name"]), f"-{meta_of(owner).get('uid', '')}{suffix}"
     return f"pg-{name[: max(longest - len(tail) - 3, 0)].rstrip('-.')}{tail}"
 
 
-def sized(family: Family, grouping: Grouping) -> Grouping:
-    """Let an annotation decide how large a gang is; pods that were each for themselves are one gang then."""
-    wanted = family.min_member()
+def sized(chain: OwnerChain, grouping: Grouping) -> Grouping:
+    """Apply the annotation that says how large a gang is; pods that had a group each become one gang."""
+    wanted = chain.min_member()
     if wanted is None or (wanted == grouping.minimum and not grouping.is_for_one_pod):
         return grouping
     if grouping.is_for_one_pod:
-        return one_group(family, minimum=wanted)
+        return one_group(chain, minimum=wanted)
     return replace(grouping, minimum=wanted, parts=(), part="")
 
 
-def constraint_of(annotations: Strings, *, required: str = REQUIRED, preferred: str = PREFERRED) -> Constraint | None:
-    """Return where annotations want pods to be; None without a topology."""
+def constraint_of(annotations: Strings, *, required: str = REQUIRED, preferred: str = PREFERRED) -> GroupConstraint | None:
+    """Return the topology constraint in annotations; None without a topology."""
     found = annotations or {}
     topology = found.get(TOPOLOGY, "")
-    return Constraint(topology, found.get(required, ""), found.get(preferred, "")) if topology else None
+    return GroupConstraint(topology, found.get(required, ""), found.get(preferred, "")) if topology else None
 
 
 def number_label(pod: Document, label: str, *, why: str) -> int:
@@ -122,7 +122,7 @@ def number_label(pod: Document, label: str, *, why: str) -> int:
     return whole_number(text, where=where, least=0)
 
 
-def total(parts: Iterable[Part]) -> int:
+def total(parts: Iterable[GroupPart]) -> int:
     """Return how many pods the parts need that hold pods."""
     found = list(parts)
     parents = {part.parent for part in found}
@@ -132,7 +132,7 @@ def total(parts: Iterable[Part]) -> int:
 # --- segments ------------------------------------------------------------------------------------------------------------
 
 
-def segment_annotations(head: Document, template: Template) -> dict[str, str]:
+def segment_annotations(head: Document, template: PodTemplateRead) -> dict[str, str]:
     """Return the annotations that may speak of segments: those of the workers' template before those of the owner."""
     return {**annotations_of(head), **template.annotations}
 
@@ -143,13 +143,13 @@ def segment_size(head: Document, annotations: dict[str, str], *, least: int) -> 
     return None if not text else whole_number(text, where=f"{describe(head)}: annotation {SEGMENT_SIZE}", least=least)
 
 
-def segment_constraint(annotations: dict[str, str]) -> Constraint | None:
+def segment_constraint(annotations: dict[str, str]) -> GroupConstraint | None:
     """Return where the workers of one segment have to be."""
     found = constraint_of(annotations, required=SEGMENT_REQUIRED, preferred=SEGMENT_PREFERRED)
     return found if found is not None and (found.required or found.preferred) else None
 
 
 def check_segments(head: Document, count: int) -> None:
-    """Refuse more segments than anybody could mean."""
+    """Refuse a number of segments that can only be a mistake."""
     if count > MOST_SEGMENTS:
         raise SnapshotError(f"{describe(head)}: {count} segments are more than {MOST_SEGMENTS}; write a larger {SEGMENT_SIZE}")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from msgspec import field
 
 from phalanx.controllers.controller import Key, View
-from phalanx.controllers.grouper.grouping import TOPOLOGY, Constraint, Count, Grouping, Part, one_group, total
-from phalanx.controllers.grouper.owners import Family, find, pods_under, read
+from phalanx.controllers.grouper.grouping import TOPOLOGY, Count, GroupConstraint, Grouping, GroupPart, one_group, total
+from phalanx.controllers.grouper.owners import OwnerChain, find, pods_under, read
 from phalanx.controllers.objects import annotations_of, controller_of, key_of, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -17,8 +17,8 @@ POD_GANG = kind_of({"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGan
 GANG_LABEL, CLIQUE_LABEL, TOPOLOGY_NAME = "grove.io/podgang", "grove.io/podclique", "grove.io/topology-name"
 
 
-class Pack(Read):
-    """Within which level pods have to be."""
+class PackConstraint(Read):
+    """The topology level within which pods have to be."""
 
     required: str | None = None
     preferred: str | None = None
@@ -27,10 +27,10 @@ class Pack(Read):
 class GroveConstraint(Read):
     """Where pods have to be."""
 
-    pack_constraint: Pack | None = None
+    pack_constraint: PackConstraint | None = None
 
 
-class Reference(Read):
+class PodReference(Read):
     """A pod."""
 
     namespace: str = ""
@@ -42,7 +42,7 @@ class CliqueGroup(Read):
 
     name: str
     min_replicas: Count
-    pod_references: list[Reference] | None = None
+    pod_references: list[PodReference] | None = None
     topology_constraint: GroveConstraint | None = None
 
 
@@ -69,29 +69,29 @@ class PodGang(Read):
     spec: PodGangSpec = field(default_factory=PodGangSpec)
 
 
-def pod_gang(family: Family) -> Grouping:
+def pod_gang(chain: OwnerChain) -> Grouping:
     """Group the pods of a PodGang: a part for each PodClique."""
-    gang = _gang_of(family)
+    gang = _gang_of(chain)
     spec = read(gang, PodGang).spec
-    topology = annotations_of(gang).get(TOPOLOGY_NAME) or annotations_of(family.head).get(TOPOLOGY, "")
+    topology = annotations_of(gang).get(TOPOLOGY_NAME) or annotations_of(chain.head).get(TOPOLOGY, "")
     parts = _parts(gang, spec, topology)
-    whole = one_group(family, owner=gang)
+    whole = one_group(chain, owner=gang)
     constraint = _constraint(spec.topology_constraint, topology) or whole.constraint
-    return Grouping(whole.name, gang, total(parts), parts, _part_of(family, spec), constraint, spec.priority_class_name or "")
+    return Grouping(whole.name, gang, total(parts), parts, _part_of(chain, spec), constraint, spec.priority_class_name or "")
 
 
-def _gang_of(family: Family) -> Document:
-    name = labels_of(family.pod).get(GANG_LABEL)
-    where = f"{describe(family.pod)}: metadata.labels[{GANG_LABEL!r}]"
+def _gang_of(chain: OwnerChain) -> Document:
+    name = labels_of(chain.pod).get(GANG_LABEL)
+    where = f"{describe(chain.pod)}: metadata.labels[{GANG_LABEL!r}]"
     if not name:
         raise SnapshotError(f"{where}: missing; see that Grove's operator makes the pod, or write the name of its PodGang")
-    gang = find(family.view, POD_GANG, family.pod, name)
+    gang = find(chain.view, POD_GANG, chain.pod, name)
     if gang is None:
         raise SnapshotError(f"{where}: there is no PodGang {name!r} yet; see that Grove's operator runs and makes it")
     return gang
 
 
-def _parts(gang: Document, spec: PodGangSpec, topology: str) -> list[Part]:
+def _parts(gang: Document, spec: PodGangSpec, topology: str) -> list[GroupPart]:
     """Return a part for each PodClique, below the one for those that have to be near each other."""
     parent_by_name = {
         name: above.name for above in spec.topology_constraint_group_configs or () for name in above.pod_group_names or ()
@@ -101,34 +101,34 @@ def _parts(gang: Document, spec: PodGangSpec, topology: str) -> list[Part]:
         if not clique.min_replicas:
             raise SnapshotError(f"{describe(gang)}: spec.podgroups[{number}].minReplicas: 0; write 1 or more")
         constraint = _constraint(clique.topology_constraint, topology)
-        leaves.append(Part(clique.name, clique.min_replicas, parent_by_name.get(clique.name, ""), constraint))
+        leaves.append(GroupPart(clique.name, clique.min_replicas, parent_by_name.get(clique.name, ""), constraint))
     if not leaves:
         raise SnapshotError(f"{describe(gang)}: spec.podgroups: empty; write one for each PodClique")
     return [*_parents(spec, leaves, topology), *leaves]
 
 
-def _parents(spec: PodGangSpec, leaves: list[Part], topology: str) -> Iterator[Part]:
+def _parents(spec: PodGangSpec, leaves: list[GroupPart], topology: str) -> Iterator[GroupPart]:
     for above in spec.topology_constraint_group_configs or ():
         below = [leaf.minimum for leaf in leaves if leaf.parent == above.name]
         if below:
-            yield Part(above.name, sum(below), constraint=_constraint(above.topology_constraint, topology))
+            yield GroupPart(above.name, sum(below), constraint=_constraint(above.topology_constraint, topology))
 
 
-def _part_of(family: Family, spec: PodGangSpec) -> str:
+def _part_of(chain: OwnerChain, spec: PodGangSpec) -> str:
     """Return the PodClique of a pod: the one that names it, or the one that it names."""
-    name = meta_of(family.pod)["name"]
+    name = meta_of(chain.pod)["name"]
     for clique in spec.podgroups or ():
         if any(reference.name == name for reference in clique.pod_references or ()):
             return clique.name
-    label = labels_of(family.pod).get(CLIQUE_LABEL, "")
+    label = labels_of(chain.pod).get(CLIQUE_LABEL, "")
     return label if any(clique.name == label for clique in spec.podgroups or ()) else ""
 
 
-def _constraint(read_as: GroveConstraint | None, topology: str) -> Constraint | None:
+def _constraint(read_as: GroveConstraint | None, topology: str) -> GroupConstraint | None:
     pack = None if read_as is None else read_as.pack_constraint
     if pack is None or not (pack.required or pack.preferred):
         return None
-    return Constraint(topology, pack.required or "", pack.preferred or "")
+    return GroupConstraint(topology, pack.required or "", pack.preferred or "")
 
 
 def pods_of(view: View, gang: Document) -> Iterator[Key]:

@@ -6,11 +6,11 @@ from msgspec import field
 
 from phalanx.controllers.grouper.grouping import (
     SEGMENT_SIZE,
-    Constraint,
     Count,
+    GroupConstraint,
     Grouping,
-    Part,
-    Template,
+    GroupPart,
+    PodTemplateRead,
     check_segments,
     number_label,
     one_group,
@@ -18,7 +18,7 @@ from phalanx.controllers.grouper.grouping import (
     segment_constraint,
     segment_size,
 )
-from phalanx.controllers.grouper.owners import Family, find, read
+from phalanx.controllers.grouper.owners import OwnerChain, find, read
 from phalanx.controllers.objects import labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -33,7 +33,7 @@ LEADER_WORKER, LEADER_EXCLUDED = "LeaderWorker", "LeaderExcluded"
 LEADER, WORKERS = "leader", "workers"
 
 
-class JobSpec(Read):
+class BatchJobSpec(Read):
     """How many pods a Job has at a time, and in all."""
 
     parallelism: Count | None = None
@@ -46,10 +46,10 @@ class JobSpec(Read):
         return parallel if self.completions is None else min(parallel, self.completions)
 
 
-class JobTemplate(Read):
+class BatchJobTemplate(Read):
     """A template of Jobs."""
 
-    spec: JobSpec = field(default_factory=JobSpec)
+    spec: BatchJobSpec = field(default_factory=BatchJobSpec)
 
 
 class ReplicatedJob(Read):
@@ -57,7 +57,7 @@ class ReplicatedJob(Read):
 
     name: str = ""
     replicas: Count | None = None
-    template: JobTemplate = field(default_factory=JobTemplate)
+    template: BatchJobTemplate = field(default_factory=BatchJobTemplate)
 
     @property
     def pods(self) -> int:
@@ -84,28 +84,28 @@ class JobSet(Read):
     spec: JobSetSpec = field(default_factory=JobSetSpec)
 
 
-def job_set(family: Family) -> Grouping:
+def job_set(chain: OwnerChain) -> Grouping:
     """Group a JobSet: each replicated job if they start in order, else all together."""
-    spec = read(family.head, JobSet).spec
+    spec = read(chain.head, JobSet).spec
     order = spec.startup_policy.startup_policy_order or IN_ORDER
     jobs = {job.name: job.pods for job in spec.replicated_jobs or ()}
     if order not in (IN_ORDER, ANY_ORDER):
-        where = f"{describe(family.head)}: spec.startupPolicy.startupPolicyOrder"
+        where = f"{describe(chain.head)}: spec.startupPolicy.startupPolicyOrder"
         raise SnapshotError(f"{where}: {order!r} is unknown; write {IN_ORDER!r} or {ANY_ORDER!r}")
     if order == ANY_ORDER:
-        return one_group(family, minimum=_some(family, sum(jobs.values())))
-    name = labels_of(family.pod).get(REPLICATED_JOB, "")
+        return one_group(chain, minimum=_some(chain, sum(jobs.values())))
+    name = labels_of(chain.pod).get(REPLICATED_JOB, "")
     if name not in jobs:
         known = ", ".join(map(repr, jobs)) or "none"
-        where = f"{describe(family.pod)}: metadata.labels[{REPLICATED_JOB!r}]"
-        raise SnapshotError(f"{where}: {name!r} is no replicated job of {describe(family.head)}; known are {known}")
-    return one_group(family, minimum=_some(family, jobs[name]), suffix=f"-{name}")
+        where = f"{describe(chain.pod)}: metadata.labels[{REPLICATED_JOB!r}]"
+        raise SnapshotError(f"{where}: {name!r} is no replicated job of {describe(chain.head)}; known are {known}")
+    return one_group(chain, minimum=_some(chain, jobs[name]), suffix=f"-{name}")
 
 
-def _some(family: Family, pods: int) -> int:
+def _some(chain: OwnerChain, pods: int) -> int:
     if not pods:
         raise SnapshotError(
-            f"{describe(family.head)}: spec.replicatedJobs: no pods; write replicas, parallelism and completions of 1 or more"
+            f"{describe(chain.head)}: spec.replicatedJobs: no pods; write replicas, parallelism and completions of 1 or more"
         )
     return pods
 
@@ -113,7 +113,7 @@ def _some(family: Family, pods: int) -> int:
 # --- LeaderWorkerSet -----------------------------------------------------------------------------------------------------
 
 
-class SubGroupPolicy(Read):
+class LeaderWorkerSubGroups(Read):
     """How the pods of one replica are divided."""
 
     sub_group_size: Count | None = None
@@ -124,8 +124,8 @@ class LeaderWorkerTemplate(Read):
     """What one replica is made of."""
 
     size: Count | None = None
-    worker_template: Template = field(default_factory=Template)
-    sub_group_policy: SubGroupPolicy = field(default_factory=SubGroupPolicy)
+    worker_template: PodTemplateRead = field(default_factory=PodTemplateRead)
+    sub_group_policy: LeaderWorkerSubGroups = field(default_factory=LeaderWorkerSubGroups)
 
 
 class LeaderWorkerSpec(Read):
@@ -141,47 +141,47 @@ class LeaderWorkerSet(Read):
     spec: LeaderWorkerSpec = field(default_factory=LeaderWorkerSpec)
 
 
-def leader_worker_set(family: Family) -> Grouping:
+def leader_worker_set(chain: OwnerChain) -> Grouping:
     """Group each replica of a LeaderWorkerSet: its leader and its workers."""
-    spec = read(family.head, LeaderWorkerSet).spec
-    group = number_label(family.pod, GROUP_INDEX, why="the number of the replica, from '0'")
-    worker = number_label(family.pod, WORKER_INDEX, why="the number in the replica, '0' for the leader")
-    size = _size(family, spec, group)
-    parts, part = _divided(family, spec, size, worker)
-    whole = one_group(family, minimum=size, suffix=f"-group-{group}")
+    spec = read(chain.head, LeaderWorkerSet).spec
+    group = number_label(chain.pod, GROUP_INDEX, why="the number of the replica, from '0'")
+    worker = number_label(chain.pod, WORKER_INDEX, why="the number in the replica, '0' for the leader")
+    size = _size(chain, spec, group)
+    parts, part = _divided(chain, spec, size, worker)
+    whole = one_group(chain, minimum=size, suffix=f"-group-{group}")
     return Grouping(whole.name, whole.owner, size, parts, part, whole.constraint)
 
 
-def _size(family: Family, spec: LeaderWorkerSpec, group: int) -> int:
+def _size(chain: OwnerChain, spec: LeaderWorkerSpec, group: int) -> int:
     """Return how many pods are needed now: the leader alone, while workers wait until it has a place."""
-    size, where = spec.leader_worker_template.size, describe(family.head)
+    size, where = spec.leader_worker_template.size, describe(chain.head)
     policy = spec.startup_policy or LEADER_CREATED
     if policy not in (LEADER_CREATED, LEADER_READY):
         raise SnapshotError(f"{where}: spec.startupPolicy: {policy!r} is unknown; write {LEADER_CREATED!r} or {LEADER_READY!r}")
     if not size:
         raise SnapshotError(f"{where}: spec.leaderWorkerTemplate.size: missing or 0; write how many pods a replica has")
-    return 1 if policy == LEADER_READY and not _leader_has_place(family, group) else size
+    return 1 if policy == LEADER_READY and not _leader_has_place(chain, group) else size
 
 
-def _leader_has_place(family: Family, group: int) -> bool:
-    leader = find(family.view, POD, family.pod, f"{meta_of(family.head)['name']}-{group}")
+def _leader_has_place(chain: OwnerChain, group: int) -> bool:
+    leader = find(chain.view, POD, chain.pod, f"{meta_of(chain.head)['name']}-{group}")
     return leader is not None and bool(leader["spec"].get("nodeName"))
 
 
-def _divided(family: Family, spec: LeaderWorkerSpec, size: int, worker: int) -> tuple[list[Part], str]:
+def _divided(chain: OwnerChain, spec: LeaderWorkerSpec, size: int, worker: int) -> tuple[list[GroupPart], str]:
     """Return the parts of a replica, and the one that a worker is in."""
     template = spec.leader_worker_template
-    annotations = segment_annotations(family.head, template.worker_template)
-    segment = template.sub_group_policy.sub_group_size or segment_size(family.head, annotations, least=2)
+    annotations = segment_annotations(chain.head, template.worker_template)
+    segment = template.sub_group_policy.sub_group_size or segment_size(chain.head, annotations, least=2)
     if segment is None or size == 1:
-        rest = [Part(WORKERS, size - 1)] if size > 1 else []
-        return [Part(LEADER, 1), *rest], WORKERS if worker and rest else "" if worker else LEADER
+        rest = [GroupPart(WORKERS, size - 1)] if size > 1 else []
+        return [GroupPart(LEADER, 1), *rest], WORKERS if worker and rest else "" if worker else LEADER
     if not 2 <= segment <= size:
-        where = f"{describe(family.head)}: spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize or {SEGMENT_SIZE}"
+        where = f"{describe(chain.head)}: spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize or {SEGMENT_SIZE}"
         raise SnapshotError(f"{where}: {segment} is not between 2 and the size {size}; write such a number")
-    check_segments(family.head, size // segment + 1)
+    check_segments(chain.head, size // segment + 1)
     kind = template.sub_group_policy.sub_group_policy_type or LEADER_WORKER
-    return _segmented(family, Segments(size, segment, kind, segment_constraint(annotations)), worker)
+    return _segmented(chain, Segments(size, segment, kind, segment_constraint(annotations)), worker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Segments:
     size: int
     segment: int
     kind: str
-    constraint: Constraint | None
+    constraint: GroupConstraint | None
 
     @property
     def has_extra_leader(self) -> bool:
@@ -202,27 +202,27 @@ class Segments:
         """Return the segment of a worker."""
         return max(worker - self.has_extra_leader, 0) // self.segment
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[GroupPart]:
         """Return a part for each segment; the leader is not counted where it is one more."""
         first = int(self.has_extra_leader)
         members = [self.index(worker) for worker in range(first, self.size)]
-        return [Part(f"segment-{index}", members.count(index), constraint=self.constraint) for index in range(members[-1] + 1)]
+        return [GroupPart(f"segment-{index}", members.count(index), constraint=self.constraint) for index in range(members[-1] + 1)]
 
 
-def _segmented(family: Family, segments: Segments, worker: int) -> tuple[list[Part], str]:
+def _segmented(chain: OwnerChain, segments: Segments, worker: int) -> tuple[list[GroupPart], str]:
     parts, own = segments.parts(), f"segment-{segments.index(worker)}"
     if segments.kind == LEADER_EXCLUDED:
         if not segments.has_extra_leader:
-            where = f"{describe(family.head)}: spec.leaderWorkerTemplate"
+            where = f"{describe(chain.head)}: spec.leaderWorkerTemplate"
             raise SnapshotError(
                 f"{where}: {segments.size - 1} workers do not fill segments of {segments.segment}; write a size that does"
             )
-        return [Part(LEADER, 1), *parts], own if worker else LEADER
+        return [GroupPart(LEADER, 1), *parts], own if worker else LEADER
     if segments.kind != LEADER_WORKER:
-        where = f"{describe(family.head)}: spec.leaderWorkerTemplate.subGroupPolicy.subGroupPolicyType"
+        where = f"{describe(chain.head)}: spec.leaderWorkerTemplate.subGroupPolicy.subGroupPolicyType"
         raise SnapshotError(f"{where}: {segments.kind!r} is unknown; write {LEADER_WORKER!r} or {LEADER_EXCLUDED!r}")
-    first = Part(parts[0].name, parts[0].minimum + segments.has_extra_leader, constraint=segments.constraint)
-    inner = [Part(LEADER, 1, first.name), Part(WORKERS, first.minimum - 1, first.name)]
+    first = GroupPart(parts[0].name, parts[0].minimum + segments.has_extra_leader, constraint=segments.constraint)
+    inner = [GroupPart(LEADER, 1, first.name), GroupPart(WORKERS, first.minimum - 1, first.name)]
     if segments.index(worker) == 0:
         own = WORKERS if worker else LEADER
     return [first, *parts[1:], *inner], own

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import field
 
 from phalanx.controllers.grouper.grouping import (
-    Constraint,
     Count,
+    GroupConstraint,
     Grouping,
-    Part,
-    Template,
+    GroupPart,
+    PodTemplateRead,
     check_segments,
     number_label,
     one_group,
@@ -17,7 +17,7 @@ from phalanx.controllers.grouper.grouping import (
     segment_constraint,
     segment_size,
 )
-from phalanx.controllers.grouper.owners import Family, pods_under, read
+from phalanx.controllers.grouper.owners import OwnerChain, pods_under, read
 from phalanx.controllers.objects import is_leaving, labels_of, meta_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -33,11 +33,11 @@ class ReplicaSpec(Read):
     """Pods of one role."""
 
     replicas: Count | None = None
-    template: Template | None = None
+    template: PodTemplateRead | None = None
 
     @property
     def count(self) -> int:
-        """Return how many there are: one, unless said otherwise."""
+        """Return how many there are; one by default."""
         return 1 if self.replicas is None else self.replicas
 
 
@@ -88,23 +88,23 @@ class TrainingJob(Read):
     spec: TrainingSpec = field(default_factory=TrainingSpec)
 
 
-def distributed(field_name: str, roles: Sequence[str], *, needed: Sequence[str] = ()) -> Callable[[Family], Grouping]:
+def distributed(field_name: str, roles: Sequence[str], *, needed: Sequence[str] = ()) -> Callable[[OwnerChain], Grouping]:
     """Return the rule of a framework whose pods are one gang without parts."""
 
-    def group(family: Family) -> Grouping:
-        spec = read(family.head, TrainingJob).spec
-        specs = _replica_specs(family, spec, field_name, roles=roles, needed=needed)
-        return one_group(family, minimum=spec.min_available or sum(each.count for each in specs.values()))
+    def group(chain: OwnerChain) -> Grouping:
+        spec = read(chain.head, TrainingJob).spec
+        specs = _replica_specs(chain, spec, field_name, roles=roles, needed=needed)
+        return one_group(chain, minimum=spec.min_available or sum(each.count for each in specs.values()))
 
     return group
 
 
 def _replica_specs(
-    family: Family, spec: TrainingSpec, field_name: str, *, roles: Sequence[str], needed: Sequence[str] = ()
+    chain: OwnerChain, spec: TrainingSpec, field_name: str, *, roles: Sequence[str], needed: Sequence[str] = ()
 ) -> Mapping[str, ReplicaSpec]:
     """Return the replicas of a job by role; a job without pods, with unknown roles or without one it needs is refused."""
     specs: ReplicaSpecs = getattr(spec, _snake(field_name)) or {}
-    where = f"{describe(family.head)}: spec.{field_name}"
+    where = f"{describe(chain.head)}: spec.{field_name}"
     for role in specs:
         if role not in roles:
             raise SnapshotError(f"{where}: {role!r} is unknown; write {', '.join(roles)}")
@@ -120,68 +120,68 @@ def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def mpi(family: Family) -> Grouping:
+def mpi(chain: OwnerChain) -> Grouping:
     """Group an MPIJob; a launcher that is made when all workers are ready counts once it is there."""
-    spec = read(family.head, TrainingJob).spec
-    specs = _replica_specs(family, spec, "mpiReplicaSpecs", roles=("Launcher", "Worker"), needed=("Launcher", "Worker"))
+    spec = read(chain.head, TrainingJob).spec
+    specs = _replica_specs(chain, spec, "mpiReplicaSpecs", roles=("Launcher", "Worker"), needed=("Launcher", "Worker"))
     minimum = sum(each.count for each in specs.values())
-    if spec.launcher_creation_policy == WAITS_FOR_WORKERS and not _has_launcher(family):
+    if spec.launcher_creation_policy == WAITS_FOR_WORKERS and not _has_launcher(chain):
         minimum -= specs["Launcher"].count
-    return one_group(family, minimum=minimum)
+    return one_group(chain, minimum=minimum)
 
 
-def _has_launcher(family: Family) -> bool:
-    pods = pods_under(family.view, str(meta_of(family.head).get("uid", "")))
+def _has_launcher(chain: OwnerChain) -> bool:
+    pods = pods_under(chain.view, str(meta_of(chain.head).get("uid", "")))
     return any(labels_of(pod).get(JOB_ROLE) == LAUNCHER and not is_leaving(pod) for pod in pods)
 
 
 # --- PyTorchJob ----------------------------------------------------------------------------------------------------------
 
 
-def pytorch(family: Family) -> Grouping:
+def pytorch(chain: OwnerChain) -> Grouping:
     """Group a PyTorchJob: a part for the master, and one for the workers or for each segment of them."""
-    spec = read(family.head, TrainingJob).spec
-    specs = _replica_specs(family, spec, "pytorchReplicaSpecs", roles=("Master", "Worker"))
+    spec = read(chain.head, TrainingJob).spec
+    specs = _replica_specs(chain, spec, "pytorchReplicaSpecs", roles=("Master", "Worker"))
     masters = specs["Master"].count if "Master" in specs else 0
-    minimum = family.min_member() or spec.min_available or _elastic_minimum(spec) or sum(each.count for each in specs.values())
-    parts = [Part(MASTER, masters)] if masters else []
+    minimum = chain.min_member() or spec.min_available or _elastic_minimum(spec) or sum(each.count for each in specs.values())
+    parts = [GroupPart(MASTER, masters)] if masters else []
     if "Worker" in specs and specs["Worker"].count:
-        parts += _workers(family, specs["Worker"], max(minimum - masters, 0))
-    whole = one_group(family, minimum=minimum)
-    return Grouping(whole.name, whole.owner, minimum, parts, _part_of(family, specs), whole.constraint)
+        parts += _workers(chain, specs["Worker"], max(minimum - masters, 0))
+    whole = one_group(chain, minimum=minimum)
+    return Grouping(whole.name, whole.owner, minimum, parts, _part_of(chain, specs), whole.constraint)
 
 
 def _elastic_minimum(spec: TrainingSpec) -> int:
     return (spec.elastic_policy or ElasticPolicy()).min_replicas or 0
 
 
-def _workers(family: Family, worker: ReplicaSpec, minimum: int) -> list[Part]:
-    annotations = segment_annotations(family.head, worker.template or Template())
-    size = segment_size(family.head, annotations, least=1)
+def _workers(chain: OwnerChain, worker: ReplicaSpec, minimum: int) -> list[GroupPart]:
+    annotations = segment_annotations(chain.head, worker.template or PodTemplateRead())
+    size = segment_size(chain.head, annotations, least=1)
     if size is None:
-        return [Part(WORKER, minimum)]
-    return [Part(WORKER, minimum), *_segments(family, worker.count, size, segment_constraint(annotations))]
+        return [GroupPart(WORKER, minimum)]
+    return [GroupPart(WORKER, minimum), *_segments(chain, worker.count, size, segment_constraint(annotations))]
 
 
-def _segments(family: Family, workers: int, size: int, constraint: Constraint | None) -> list[Part]:
+def _segments(chain: OwnerChain, workers: int, size: int, constraint: GroupConstraint | None) -> list[GroupPart]:
     """Return the segments of the workers; the last one may be smaller."""
-    check_segments(family.head, -(-workers // size))
+    check_segments(chain.head, -(-workers // size))
     starts = range(0, workers, size)
-    return [Part(f"{WORKER}-{start // size}", min(size, workers - start), WORKER, constraint) for start in starts]
+    return [GroupPart(f"{WORKER}-{start // size}", min(size, workers - start), WORKER, constraint) for start in starts]
 
 
-def _part_of(family: Family, specs: Mapping[str, ReplicaSpec]) -> str:
-    role = labels_of(family.pod).get(REPLICA_TYPE, "").lower()
+def _part_of(chain: OwnerChain, specs: Mapping[str, ReplicaSpec]) -> str:
+    role = labels_of(chain.pod).get(REPLICA_TYPE, "").lower()
     if role not in (name.lower() for name in specs):
         known = " or ".join(repr(name.lower()) for name in specs)
         raise SnapshotError(
-            f"{describe(family.pod)}: metadata.labels[{REPLICA_TYPE!r}]: {role!r} is no role of its job; write {known}"
+            f"{describe(chain.pod)}: metadata.labels[{REPLICA_TYPE!r}]: {role!r} is no role of its job; write {known}"
         )
     if role != WORKER:
         return role
     worker = specs["Worker"]
-    size = segment_size(family.head, segment_annotations(family.head, worker.template or Template()), least=1)
+    size = segment_size(chain.head, segment_annotations(chain.head, worker.template or PodTemplateRead()), least=1)
     if size is None:
         return WORKER
-    index = number_label(family.pod, REPLICA_INDEX, why="the number of the worker, from '0'")
+    index = number_label(chain.pod, REPLICA_INDEX, why="the number of the worker, from '0'")
     return f"{WORKER}-{min(index, max(worker.count - 1, 0)) // size}"

@@ -1,4 +1,4 @@
-"""A pod and its owners, from the nearest to the top: who decides how it is grouped."""
+"""The owner chain of a pod, from its controller up to the top owner, whose kind decides how the pod is grouped."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,30 +36,30 @@ BETWEEN = tuple(
         ("serving.knative.dev/v1", "Revision"), ("serving.knative.dev/v1", "Configuration"),
     )
 )  # fmt: skip
-"""Kinds of objects that stand between a top owner and its pods."""
+"""Kinds of objects between a top owner and its pods."""
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """A pod and those it belongs to."""
+class OwnerChain:
+    """A pod and its owners."""
 
     view: View
     settings: GrouperSettings
     pod: Document
     owners: Sequence[Document]
-    """Nearest first, without those that leave the decision to others; empty for a pod that stands for itself."""
+    """Nearest first, without those that leave the decision to the owner below; empty for a pod without owners."""
     head: Document
-    """Who decides: the top owner, or the pod itself."""
+    """The object that decides how the pod is grouped: the top owner, or the pod itself."""
     kinds: Sequence[tuple[str, str]]
     """Group and kind of all owners, nearest first."""
     is_circle: bool = False
     """The last owner belongs to one of those before it."""
     unseen: Document | None = None
-    """The last owner, if all that we know of it is its name, though we know its kind; who stands above it nobody knows."""
+    """The last owner, if it is of a kind that we read but is not there: only its reference is known, and not who owns it."""
 
     @property
     def awaited_until(self) -> float:
-        """Return until when an owner that nobody has seen may yet turn up; 0 if there is none."""
+        """Return until when to wait for the owner in `unseen`, which a watch may not have shown yet; 0 if there is none."""
         if self.unseen is None or self.view.is_hidden(kind_of(self.unseen)):
             return 0.0
         made = moment_of(str(meta_of(self.pod).get("creationTimestamp") or ""))
@@ -67,7 +67,7 @@ class Family:
 
     @property
     def has_own_size(self) -> bool:
-        """Tell whether an owner, or the pod for it, says in our own words how large the gang is."""
+        """Tell whether our own annotation on an owner, or on the pod for it, says how large the gang is."""
         return bool(self.owners) and any(MIN_MEMBER in annotations_of(each) for each in (*self.owners, self.pod))
 
     def min_member(self) -> int | None:
@@ -104,8 +104,8 @@ def kind_pair(document: Document) -> tuple[str, str]:
     return str(document.get("apiVersion", "")).rpartition("/")[0], str(document.get("kind", ""))
 
 
-def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
-    """Return a pod with its owners."""
+def owner_chain(view: View, settings: GrouperSettings, pod: Document) -> OwnerChain:
+    """Return the owner chain of a pod."""
     pod = {**pod, "apiVersion": "v1", "kind": "Pod"}
     owners = list(_owners(view, pod))
     kinds = [kind_pair(owner) for owner in owners]
@@ -116,7 +116,7 @@ def family_of(view: View, settings: GrouperSettings, pod: Document) -> Family:
         skipped = owners.pop()
         head = _with_metadata(owners[-1] if owners else pod, skipped)
         owners[-1:] = [head] if owners else []
-    return Family(view, settings, pod, owners, head, kinds, is_circle=is_circle, unseen=unseen)
+    return OwnerChain(view, settings, pod, owners, head, kinds, is_circle=is_circle, unseen=unseen)
 
 
 def _is_unseen(view: View, owner: Document) -> bool:
@@ -145,7 +145,7 @@ def _controller(document: Document) -> Document | None:
 
 
 def _owner(view: View, namespace: str, reference: Document) -> Document:
-    """Return the object that a reference means; what the reference says of it if nobody knows more."""
+    """Return the object that a reference means, or what the reference says of it if it is not there."""
     name, uid = str(reference.get("name", "")), str(reference.get("uid", ""))
     known = {"apiVersion": str(reference.get("apiVersion", "")), "kind": str(reference.get("kind", ""))}
     try:
@@ -164,7 +164,7 @@ def _with_metadata(document: Document, other: Document) -> dict[str, Any]:
 
 
 def pods_under(view: View, uid: str) -> Iterator[Document]:
-    """Yield the pods that belong to an owner, however many others stand between; each once, even if owners own each other."""
+    """Yield the pods below an owner, at any depth; each once, even if owners own each other."""
     waiting, seen = [uid], {uid}
     while waiting:
         owner = waiting.pop()

@@ -1,4 +1,4 @@
-"""Ray: one gang of the head and the workers that a cluster cannot do without."""
+"""Ray: one gang of the head and the minimum of workers."""
 
 from collections.abc import Iterator
 
@@ -8,16 +8,16 @@ from phalanx.controllers.grouper.grouping import (
     PREFERRED,
     REQUIRED,
     TOPOLOGY,
-    Constraint,
     Count,
+    GroupConstraint,
     Grouping,
-    Part,
-    Template,
+    GroupPart,
+    PodTemplateRead,
     constraint_of,
     one_group,
     total,
 )
-from phalanx.controllers.grouper.owners import Family, find, read
+from phalanx.controllers.grouper.owners import OwnerChain, find, read
 from phalanx.controllers.objects import labels_of
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.schema import Read
@@ -31,7 +31,7 @@ HEAD_PART, GROUP_LABEL, PRIORITY_LABEL = "headgroup", "ray.io/group", "ray.io/pr
 class HeadGroup(Read):
     """The head."""
 
-    template: Template = field(default_factory=Template)
+    template: PodTemplateRead = field(default_factory=PodTemplateRead)
 
 
 class WorkerGroup(Read):
@@ -43,7 +43,7 @@ class WorkerGroup(Read):
     num_of_hosts: Count | None = None
     suspend: bool | None = None
     suspended: bool | None = None
-    template: Template = field(default_factory=Template)
+    template: PodTemplateRead = field(default_factory=PodTemplateRead)
 
 
 class ClusterSpec(Read):
@@ -85,37 +85,37 @@ class RayOwner(Read):
     status: RayStatus = field(default_factory=RayStatus)
 
 
-def cluster(family: Family) -> Grouping:
+def cluster(chain: OwnerChain) -> Grouping:
     """Group the pods of a RayCluster."""
-    return _grouped(family, family.head)
+    return _grouped(chain, chain.head)
 
 
-def of_cluster(family: Family) -> Grouping:
+def of_cluster(chain: OwnerChain) -> Grouping:
     """Group the pods of a RayJob or RayService by the cluster that was made for it."""
-    name = read(family.head, RayOwner).status.cluster
-    found = find(family.view, RAY_CLUSTER, family.pod, name) if name else None
+    name = read(chain.head, RayOwner).status.cluster
+    found = find(chain.view, RAY_CLUSTER, chain.pod, name) if name else None
     if found is None:
-        own = next((owner for owner in family.owners if owner.get("kind") == "RayCluster" and "spec" in owner), None)
+        own = next((owner for owner in chain.owners if owner.get("kind") == "RayCluster" and "spec" in owner), None)
         if own is None:
-            raise SnapshotError(f"{describe(family.head)}: has no RayCluster yet; see that Ray's operator runs and makes one")
+            raise SnapshotError(f"{describe(chain.head)}: has no RayCluster yet; see that Ray's operator runs and makes one")
         found = own
-    return _grouped(family, found)
+    return _grouped(chain, found)
 
 
-def _grouped(family: Family, of: Document) -> Grouping:
+def _grouped(chain: OwnerChain, of: Document) -> Grouping:
     spec = read(of, RayCluster).spec
     parts = [
-        Part(HEAD_PART, 1, constraint=_constraint(of, "headGroupSpec", spec.head_group_spec.template)),
+        GroupPart(HEAD_PART, 1, constraint=_constraint(of, "headGroupSpec", spec.head_group_spec.template)),
         *_worker_parts(of, spec),
     ]
-    whole, name = one_group(family), labels_of(family.pod).get(GROUP_LABEL, "")
+    whole, name = one_group(chain), labels_of(chain.pod).get(GROUP_LABEL, "")
     part = name if name in {each.name for each in parts} else ""
     return Grouping(
-        whole.name, whole.owner, total(parts), parts, part, whole.constraint, labels_of(family.head).get(PRIORITY_LABEL, "")
+        whole.name, whole.owner, total(parts), parts, part, whole.constraint, labels_of(chain.head).get(PRIORITY_LABEL, "")
     )
 
 
-def _worker_parts(of: Document, spec: ClusterSpec) -> Iterator[Part]:
+def _worker_parts(of: Document, spec: ClusterSpec) -> Iterator[GroupPart]:
     for number, group in enumerate(spec.worker_group_specs or ()):
         wanted, least = group.replicas or 0, group.min_replicas or 0
         where = f"spec.workerGroupSpecs[{number}]"
@@ -127,10 +127,10 @@ def _worker_parts(of: Document, spec: ClusterSpec) -> Iterator[Part]:
             )
         hosts = 1 if group.num_of_hosts is None else group.num_of_hosts
         name = group.group_name or f"worker-group-{number}"
-        yield Part(name, (least or wanted) * hosts, constraint=_constraint(of, where, group.template))
+        yield GroupPart(name, (least or wanted) * hosts, constraint=_constraint(of, where, group.template))
 
 
-def _constraint(of: Document, where: str, template: Template) -> Constraint | None:
+def _constraint(of: Document, where: str, template: PodTemplateRead) -> GroupConstraint | None:
     """Return where the pods of a template have to be; a topology alone says nothing."""
     annotations = template.annotations
     if not (annotations.get(REQUIRED) or annotations.get(PREFERRED)):

@@ -1,4 +1,4 @@
-"""The one table of owners: by which rule the pods of each kind are grouped, and which kinds are read for it."""
+"""The table of owner kinds: by which rule the pods of each are grouped, and which kinds are read for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from phalanx.controllers.grouper import job_sets as sets
 from phalanx.controllers.grouper import knative as serving
 from phalanx.controllers.grouper import other_kinds as plain
 from phalanx.controllers.grouper.grouping import BUILD, INFERENCE, TRAIN, Grouping
-from phalanx.controllers.grouper.owners import BETWEEN, SKIPPED, Family, kind_pair
+from phalanx.controllers.grouper.owners import BETWEEN, SKIPPED, OwnerChain, kind_pair
 from phalanx.model.kinds import KINDS, POD, PRIORITY, Document, Kind, kind_of
 
 Pair = tuple[str, str]
@@ -17,17 +17,17 @@ MASTER_AND_WORKERS = ("Master", "Worker")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GroupingRule:
     """How the pods of some kinds of owners are grouped."""
 
     kinds: tuple[Pair, ...]
-    group: Callable[[Family], Grouping]
+    group: Callable[[OwnerChain], Grouping]
     says: str
     """In one sentence, for the reference."""
     priority: str = TRAIN
     """The class of a group where nothing names one."""
     reads_spec: bool = False
-    """Without the object itself nobody knows how large the gang is."""
+    """The rule reads how large the gang is from the spec of the owner, so the owner itself is needed."""
 
 
 def _kubeflow(*names: str) -> tuple[Pair, ...]:
@@ -35,17 +35,17 @@ def _kubeflow(*names: str) -> tuple[Pair, ...]:
 
 
 _SUM = "one group; `runPolicy.schedulingPolicy.minAvailable`, else all replicas"
-UNKNOWN = Rule((), plain.one, "one group, each pod may start alone")
+UNKNOWN = GroupingRule((), plain.one, "one group, each pod may start alone")
 RULES = (
-    Rule(
+    GroupingRule(
         (("", "Pod"),),
         plain.bare,
         "a group of its own; pods of one Spark application (labels `spark-app-name` and `spark-app-selector`) share one",
     ),
-    Rule((("batch", "Job"),), plain.each, "a group for each pod"),
-    Rule((("batch", "CronJob"),), plain.spawned, "a group for each Job that it makes, each pod may start alone"),
-    Rule((("apps", "Deployment"),), plain.each, "a group for each pod", INFERENCE),
-    Rule(
+    GroupingRule((("batch", "Job"),), plain.each, "a group for each pod"),
+    GroupingRule((("batch", "CronJob"),), plain.spawned, "a group for each Job that it makes, each pod may start alone"),
+    GroupingRule((("apps", "Deployment"),), plain.each, "a group for each pod", INFERENCE),
+    GroupingRule(
         (
             ("apps", "StatefulSet"),
             ("apps", "ReplicaSet"),
@@ -62,82 +62,82 @@ RULES = (
         plain.one,
         UNKNOWN.says,
     ),
-    Rule(_kubeflow("TFJob"), kubeflow.distributed("tfReplicaSpecs", TF_ROLES), _SUM, reads_spec=True),
-    Rule(
+    GroupingRule(_kubeflow("TFJob"), kubeflow.distributed("tfReplicaSpecs", TF_ROLES), _SUM, reads_spec=True),
+    GroupingRule(
         _kubeflow("XGBoostJob"),
         kubeflow.distributed("xgbReplicaSpecs", MASTER_AND_WORKERS, needed=("Master",)),
         _SUM,
         reads_spec=True,
     ),
-    Rule(_kubeflow("JAXJob"), kubeflow.distributed("jaxReplicaSpecs", ("Worker",)), _SUM, reads_spec=True),
-    Rule(_kubeflow("PaddleJob"), kubeflow.distributed("paddleReplicaSpecs", MASTER_AND_WORKERS), _SUM, reads_spec=True),
-    Rule(
+    GroupingRule(_kubeflow("JAXJob"), kubeflow.distributed("jaxReplicaSpecs", ("Worker",)), _SUM, reads_spec=True),
+    GroupingRule(_kubeflow("PaddleJob"), kubeflow.distributed("paddleReplicaSpecs", MASTER_AND_WORKERS), _SUM, reads_spec=True),
+    GroupingRule(
         _kubeflow("PyTorchJob"),
         kubeflow.pytorch,
         "one group; `minAvailable`, else `elasticPolicy.minReplicas`, else all replicas; parts `master` and"
         " `worker`, and with a segment size `worker-0`, `worker-1` and so on below `worker`",
         reads_spec=True,
     ),
-    Rule(
+    GroupingRule(
         _kubeflow("MPIJob"),
         kubeflow.mpi,
         "one group of all replicas; with `launcherCreationPolicy: WaitForWorkersReady` the launcher counts once its pod is there",
         reads_spec=True,
     ),
-    Rule(_kubeflow("Notebook"), plain.one, UNKNOWN.says, BUILD),
-    Rule(
+    GroupingRule(_kubeflow("Notebook"), plain.one, UNKNOWN.says, BUILD),
+    GroupingRule(
         (("ray.io", "RayCluster"),),
         ray.cluster,
         "one group; the head, and `minReplicas`, else `replicas`, times `numOfHosts` of each worker group"
         " that is not suspended; parts `headgroup` and one for each worker group",
         reads_spec=True,
     ),
-    Rule(
+    GroupingRule(
         (("ray.io", "RayJob"), ("ray.io", "RayService")), ray.of_cluster, "as the RayCluster that is made for it", reads_spec=True
     ),
-    Rule(
+    GroupingRule(
         (("jobset.x-k8s.io", "JobSet"),),
         sets.job_set,
         "a group for each replicated job, `replicas` times the smaller of `parallelism` and `completions`;"
         " with `startupPolicyOrder: AnyOrder` one group of all of them",
         reads_spec=True,
     ),
-    Rule(
+    GroupingRule(
         (("leaderworkerset.x-k8s.io", "LeaderWorkerSet"),),
         sets.leader_worker_set,
         "a group for each replica, of its `size`; with `startupPolicy: LeaderReady` of 1 until the leader has"
         " a node; parts `leader` and `workers`, or `segment-0` and so on",
         reads_spec=True,
     ),
-    Rule(
+    GroupingRule(
         (("grove.io", "PodCliqueSet"), ("grove.io", "PodGangSet")),
         grove.pod_gang,
         "a group for each PodGang; a part of `minReplicas` for each PodClique, below one for each of its"
         " `topologyConstraintGroupConfigs`",
     ),
-    Rule(
+    GroupingRule(
         (("serving.knative.dev", "Service"),),
         serving.knative,
         "a group for each Revision, of its `autoscaling.knative.dev/min-scale`; with the setting"
         " `knativeGangs: false` one for each pod",
         INFERENCE,
     ),
-    Rule((("amlarc.azureml.com", "AmlJob"),), plain.aml, "one group of `AZUREML_NODE_COUNT`", reads_spec=True),
-    Rule((("egx.nvidia.io", "SPOTRequest"),), plain.one, UNKNOWN.says, INFERENCE),
-    Rule((("run.ai", "RunaiJob"),), plain.stem, "a group for pods whose names are equal up to the last dash"),
+    GroupingRule((("amlarc.azureml.com", "AmlJob"),), plain.aml, "one group of `AZUREML_NODE_COUNT`", reads_spec=True),
+    GroupingRule((("egx.nvidia.io", "SPOTRequest"),), plain.one, UNKNOWN.says, INFERENCE),
+    GroupingRule((("run.ai", "RunaiJob"),), plain.stem, "a group for pods whose names are equal up to the last dash"),
 )
 _BY_KIND = {pair: rule for rule in RULES for pair in rule.kinds}
 PLAIN_KINDS = frozenset({("", "Pod"), *(("apps", name) for name in ("ReplicaSet", "StatefulSet", "Deployment", "DaemonSet"))})
 """Kinds whose pods another controller groups for schedulers that share them."""
 
 
-def rule_for(head: Document) -> Rule:
-    """Return the rule for the pods of an owner; one for all kinds that nobody knows."""
+def rule_for(head: Document) -> GroupingRule:
+    """Return the rule for the pods of an owner; unknown kinds share one."""
     return _BY_KIND.get(kind_pair(head), UNKNOWN)
 
 
 def is_workload(head: Document) -> bool:
-    """Tell whether an owner is of a kind in the table that nobody else groups."""
+    """Tell whether an owner is of a kind in the table that no other controller groups."""
     pair = kind_pair(head)
     return pair in _BY_KIND and pair not in PLAIN_KINDS
 
@@ -149,7 +149,7 @@ def owner_kinds() -> tuple[Kind, ...]:
 
 
 def read_kinds() -> tuple[Kind, ...]:
-    """Return every kind that is read, so that it can be allowed."""
+    """Return every kind that is read, for the roles that allow it."""
     return (POD, PRIORITY, kind_of({"apiVersion": "v1", "kind": "ConfigMap"}), *owner_kinds())
 
 

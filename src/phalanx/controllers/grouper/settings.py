@@ -1,4 +1,4 @@
-"""What an operator may say about grouping."""
+"""The settings of the pod grouper."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -14,7 +14,7 @@ KAI, OWN, VOLCANO = "kai-scheduler", "phalanx", "volcano"
 
 
 class GrouperSettings(msgspec.Struct, rename="camel", frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose pods are grouped, and in whose words."""
+    """Whose pods are grouped, and in which dialect."""
 
     scheduler_names: tuple[str, ...] = (KAI, OWN)
     """Pods for these schedulers are grouped."""
@@ -25,17 +25,17 @@ class GrouperSettings(msgspec.Struct, rename="camel", frozen=True, kw_only=True,
     queue_label: str = "kai.scheduler/queue"
     node_pool_label: str = NODE_POOL
     default_queue: str = ""
-    """Where nothing names a queue; empty: `default`, but `default-queue` for pods of KAI's scheduler in KAI's words."""
+    """Where nothing names a queue; empty: `default`, but `default-queue` for pods of KAI's scheduler in KAI's dialect."""
     defaults_config_map: str = ""
     """`namespace/name` of a ConfigMap with defaults for kinds of owners; empty: there is none."""
     owner_patience_seconds: float = 0.0
-    """For so long after a pod was made an owner of it that is not there is waited for; watches tell of them one by one."""
+    """For so long after the creation of a pod a missing owner is waited for: watches of two kinds may show the pod first."""
     knative_gangs: bool = True
     """A revision of a Knative Service is one gang of its smallest scale; otherwise each of its pods is for itself."""
 
 
 def read_settings(document: Mapping[str, object]) -> GrouperSettings:
-    """Read what an operator wrote."""
+    """Read the settings."""
     try:
         return msgspec.convert(document, GrouperSettings)
     except msgspec.ValidationError as problem:

@@ -1,8 +1,8 @@
-"""What a controller has to remember about a Job though nothing else shows it; it stands in an annotation of the Job.
+"""What the controller has to remember about a Job because no object shows it, in an annotation of the Job.
 
-A pod that is gone leaves no trace, so the pods that were there are remembered. Pods that have to go are remembered until they
-are gone, so that nobody takes their end for an accident. So is the moment at which something happened that is acted upon later.
-All of it belongs to one version of the Job; the next begins with nothing.
+A deleted pod leaves no trace, so the pods that were there are remembered, to notice when one is lost. Pods that the controller
+deletes itself are remembered until they are gone, so that their end is not taken for a loss. So is when an event happened whose
+policy has a timeout. All of it belongs to one version of the Job; the next version begins with nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,13 +12,13 @@ from itertools import groupby
 import msgspec
 
 from phalanx.controllers.objects import annotations_of
-from phalanx.controllers.volcano_job.job import MEMORY, Job
+from phalanx.controllers.volcano_job.job import MEMORY, ParsedJob
 
 Places = frozenset[tuple[str, int]]
 
 
-class MemoryRead(msgspec.Struct, omit_defaults=True):
-    """As the annotation holds it; numbers of pods as ranges, such as 0-6,9."""
+class JobMemoryRead(msgspec.Struct, omit_defaults=True):
+    """As the annotation holds it; the indices of pods are ranges such as 0-6,9, since a Job may have thousands."""
 
     version: int = 0
     seen: dict[str, str] = msgspec.field(default_factory=dict)
@@ -27,40 +27,40 @@ class MemoryRead(msgspec.Struct, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class JobMemory:
     """What is remembered."""
 
     version: int = 0
     seen: Places = frozenset()
-    """Tasks and numbers of the pods whose loss would be news."""
+    """Tasks and indices of the pods whose loss is an event."""
     doomed: frozenset[str] = frozenset()
-    """Pods, by uid, that have to go."""
+    """Pods, by uid, that the controller deletes."""
     since: Mapping[str, float] = field(default_factory=dict)
-    """When things happened that are acted upon later."""
+    """When events happened whose policy has a timeout."""
 
-    def without(self, places: Iterable[tuple[str, int]]) -> "Memory":
-        """Return the memory after the loss of some pods was dealt with."""
+    def without(self, places: Iterable[tuple[str, int]]) -> "JobMemory":
+        """Return the memory without some lost pods, about which nothing more is to be done."""
         return replace(self, seen=self.seen - set(places))
 
 
-def recall(job: Job) -> Memory:
-    """Return what is remembered about this version of a Job; a text that nobody here wrote is worth nothing."""
+def recall(job: ParsedJob) -> JobMemory:
+    """Return what is remembered about this version of a Job; an annotation that cannot be read counts as none."""
     text = annotations_of(job.document).get(MEMORY, "{}")
     try:
-        read = msgspec.json.decode(text, type=MemoryRead)
+        read = msgspec.json.decode(text, type=JobMemoryRead)
         seen = frozenset((task, index) for task, ranges in read.seen.items() for index in _numbers(ranges))
     except (msgspec.DecodeError, ValueError):
-        return Memory(job.standing.version)
-    if read.version != job.standing.version:
-        return Memory(job.standing.version)
-    return Memory(read.version, seen, frozenset(read.doomed), read.since)
+        return JobMemory(job.state.version)
+    if read.version != job.state.version:
+        return JobMemory(job.state.version)
+    return JobMemory(read.version, seen, frozenset(read.doomed), read.since)
 
 
-def text_of(memory: Memory) -> str | None:
+def text_of(memory: JobMemory) -> str | None:
     """Return the annotation; None when there is nothing to remember."""
     tasks = groupby(sorted(memory.seen), key=lambda place: place[0])
     seen = {task: _ranges([index for _, index in places]) for task, places in tasks}
-    read = MemoryRead(memory.version, seen, sorted(memory.doomed), dict(sorted(memory.since.items())))
+    read = JobMemoryRead(memory.version, seen, sorted(memory.doomed), dict(sorted(memory.since.items())))
     return msgspec.json.encode(read).decode() if seen or memory.doomed or memory.since else None
 
 

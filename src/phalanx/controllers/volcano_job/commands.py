@@ -1,4 +1,4 @@
-"""Commands for Jobs: which one is for whom, and what becomes of those that are for nobody."""
+"""Commands for Jobs: which Job each is for, and what becomes of those whose Job does not exist."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,13 @@ import msgspec
 from phalanx.controllers.controller import Delete, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import key_of, meta_of
 from phalanx.controllers.volcano_job.job import COMMAND, JOB
-from phalanx.controllers.volcano_job.schema import CommandRead, CommandTarget
+from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.kinds.volcano import Command, CommandTarget
 from phalanx.model.kinds import Document
 from phalanx.model.moment import moment_of
 
 STRAY_SECONDS = 5.0
-"""For so long a command may be here before the Job that it is for."""
+"""For so long a command may wait for its Job: watches of two kinds may show the command first."""
 
 
 def commands_for(view: View, key: Key, uid: str) -> list[Document]:
@@ -21,7 +22,10 @@ def commands_for(view: View, key: Key, uid: str) -> list[Document]:
 
 
 def with_strays(view: View, key: Key, uid: str, result: Result) -> Result:
-    """Add to a result that commands for a Job that is not here go after a while: the next one of that name is another one."""
+    """Add to a result the deletion of stray commands, those whose Job is not here, after a while.
+
+    They must not wait for ever: they would act on the next Job of that name.
+    """
     strays = [command for command, target in _naming(view, key) if not uid or target.uid not in (None, "", uid)]
     gone = [write for command in strays if _due(command) <= view.now for write in _in_vain(command, key)]
     moments = [moment for moment in (result.again, *map(_due, strays)) if moment is not None and moment > view.now]
@@ -31,7 +35,7 @@ def with_strays(view: View, key: Key, uid: str, result: Result) -> Result:
 def _naming(view: View, key: Key) -> Iterator[tuple[Document, CommandTarget]]:
     for command in view.within(COMMAND, key.namespace):
         try:
-            target = msgspec.convert(command, CommandRead).target
+            target = msgspec.convert(command, reader_of(Command)).target
         except msgspec.ValidationError:
             continue
         if target is not None and (target.kind, target.name) == (JOB.kind, key.name):

@@ -1,4 +1,4 @@
-"""A Volcano Job as the controller sees it: what was written, with what is implied where nothing was written."""
+"""A Volcano Job as the controller sees it: its spec with the defaults filled in, and its state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ MEMORY = "phalanx.dev/volcano-job"
 """Annotation of a Job: what the controller has to remember about it."""
 
 
-class Phase(StrEnum):
-    """Where a Job stands."""
+class JobPhase(StrEnum):
+    """The phases of a Job."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -34,13 +34,17 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
-OVER = (Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED)
+OVER = (JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMINATED)
 """For good; a Job that was aborted may be resumed."""
-END_BY_PHASE = {Phase.ABORTING: Phase.ABORTED, Phase.COMPLETING: Phase.COMPLETED, Phase.TERMINATING: Phase.TERMINATED}
-AT_WORK = (Phase.PENDING, Phase.RUNNING)
+END_BY_PHASE = {
+    JobPhase.ABORTING: JobPhase.ABORTED,
+    JobPhase.COMPLETING: JobPhase.COMPLETED,
+    JobPhase.TERMINATING: JobPhase.TERMINATED,
+}
+AT_WORK = (JobPhase.PENDING, JobPhase.RUNNING)
 
 
-class Action(StrEnum):
+class JobAction(StrEnum):
     """What a policy or a command may ask for."""
 
     ABORT = "AbortJob"
@@ -55,7 +59,7 @@ class Action(StrEnum):
     ENQUEUE = "EnqueueJob"
 
 
-class Event(StrEnum):
+class JobEvent(StrEnum):
     """What a policy may wait for."""
 
     ANY = "*"
@@ -72,17 +76,17 @@ class Event(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class JobPolicy:
     """What to do about an event, or about an exit code."""
 
-    action: Action
-    events: tuple[Event, ...] = ()
+    action: JobAction
+    events: tuple[JobEvent, ...] = ()
     exit_code: int | None = None
     timeout_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class JobPartition:
     """The parts of a task that are placed together."""
 
     size: int
@@ -91,7 +95,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ParsedTask:
     """Pods that are alike."""
 
     name: str
@@ -100,14 +104,14 @@ class Task:
     template: Mapping[str, Any]
     request: Resources
     """What one of its pods asks for."""
-    policies: tuple[Policy, ...] = ()
+    policies: tuple[JobPolicy, ...] = ()
     depends_on: tuple[str, ...] = ()
     is_one_enough: bool = False
     """One of the tasks it depends on is enough; else it waits for all."""
     most_retries: int = 3
     """Restarts of containers after which the task counts as failed; -1: never."""
     topology_policy: str = ""
-    partition: Partition | None = None
+    partition: JobPartition | None = None
 
     @property
     def pod_spec(self) -> Mapping[str, Any]:
@@ -117,7 +121,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class ParsedVolume:
     """A volume claim that every pod mounts."""
 
     path: str
@@ -127,10 +131,10 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What the status says."""
+class VolcanoJobState:
+    """What the controller reads from the status."""
 
-    phase: Phase = Phase.PENDING
+    phase: JobPhase = JobPhase.PENDING
     version: int = 0
     retries: int = 0
     since: float = 0.0
@@ -138,20 +142,20 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A Job with everything that is implied."""
+class ParsedJob:
+    """A Job with the defaults filled in."""
 
     document: Document
     meta: Meta
-    tasks: tuple[Task, ...]
+    tasks: tuple[ParsedTask, ...]
     min_available: int
     queue: str
     scheduler: str
     most_retries: int
-    policies: tuple[Policy, ...]
+    policies: tuple[JobPolicy, ...]
     plugins: Mapping[str, Sequence[str]]
-    volumes: tuple[Volume, ...]
-    standing: Standing
+    volumes: tuple[ParsedVolume, ...]
+    state: VolcanoJobState
     min_success: int | None = None
     priority_class: str = ""
     ttl_seconds: int | None = None
@@ -187,15 +191,15 @@ class Job:
         """Tell whether the minima of its tasks hold: they do where the Job as a whole does not ask for less."""
         return self.min_available >= sum(task.minimum for task in self.tasks)
 
-    def task(self, name: str) -> Task | None:
+    def task(self, name: str) -> ParsedTask | None:
         """Return a task by its name."""
         return next((task for task in self.tasks if task.name == name), None)
 
-    def pod_name(self, task: Task, index: int) -> str:
+    def pod_name(self, task: ParsedTask, index: int) -> str:
         """Return the name of a pod."""
         return f"{self.name}-{task.name}-{index}"
 
-    def hosts(self, task: Task) -> list[str]:
+    def hosts(self, task: ParsedTask) -> list[str]:
         """Return the names under which the pods of a task find each other; a host name in the template is the only one."""
         subdomain, own = task.pod_spec.get("subdomain") or self.name, task.pod_spec.get("hostname")
         names: Iterable[str] = [own] if own else (self.pod_name(task, index) for index in range(task.replicas))

@@ -1,22 +1,26 @@
-"""What has happened to a Job, found from its objects alone, and what its policies say about that."""
+"""Events of a Job, found from its objects alone, and the action that its policies ask for.
+
+No event is received from anywhere: each reconciliation derives all of them from the pods that are there and from the memory of
+those that were, so none is lost in a crash or a gap of a watch.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from phalanx.controllers.volcano_job.bookkeeping import Memory
-from phalanx.controllers.volcano_job.job import Action, Event, Job, Policy, Task
-from phalanx.controllers.volcano_job.members import FAILED, PENDING, RUNNING, SUCCEEDED, Member
+from phalanx.controllers.volcano_job.bookkeeping import JobMemory
+from phalanx.controllers.volcano_job.job import JobAction, JobEvent, JobPolicy, ParsedJob, ParsedTask
+from phalanx.controllers.volcano_job.observed_pods import FAILED, PENDING, RUNNING, SUCCEEDED, JobPod
 
-NOT_ANY = (Event.POD_PENDING, Event.POD_RUNNING)
+NOT_ANY = (JobEvent.POD_PENDING, JobEvent.POD_RUNNING)
 """Every pod of a healthy Job waits and runs; a policy for any event does not mean these."""
-EVENT_BY_PHASE = {PENDING: Event.POD_PENDING, RUNNING: Event.POD_RUNNING, FAILED: Event.POD_FAILED}
+EVENT_BY_PHASE = {PENDING: JobEvent.POD_PENDING, RUNNING: JobEvent.POD_RUNNING, FAILED: JobEvent.POD_FAILED}
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """Something that a policy may be about."""
+class Occurrence:
+    """An event that a policy may name, with the pod or task it concerns."""
 
-    event: Event
+    event: JobEvent
     task: str = ""
     place: tuple[str, int] | None = None
     """The pod, if it is about one."""
@@ -27,83 +31,83 @@ class Happening:
 
     @property
     def key(self) -> str:
-        """How it is remembered."""
+        """Under which its time is remembered."""
         number = f"-{self.place[1]}" if self.place else ""
         return " ".join(part for part in (self.event, f"{self.task}{number}", self.uid) if part)
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What has to be done now, because of what; and what has to be done later."""
+class DueAction:
+    """The action that the policies ask for now and its cause, or when one will be due."""
 
-    action: Action | None = None
-    cause: Happening | None = None
+    action: JobAction | None = None
+    cause: Occurrence | None = None
     since: Mapping[str, float] = field(default_factory=dict)
-    """When things happened whose time has not come."""
+    """When events happened whose timeout has not passed."""
     next_time: float | None = None
 
 
-def happenings(job: Job, members: Sequence[Member], memory: Memory, group_phase: str) -> Iterator[Happening]:
-    """Yield what has happened: to pods, then to tasks, then to the whole."""
-    current = {member.place: member for member in members if member.version == job.standing.version}
+def occurrences(job: ParsedJob, pods: Sequence[JobPod], memory: JobMemory, group_phase: str) -> Iterator[Occurrence]:
+    """Yield the events of pods, then of tasks, then of the Job."""
+    current = {pod.place: pod for pod in pods if pod.version == job.state.version}
     yield from _losses(job, current, memory)
-    for member in current.values():
-        event = EVENT_BY_PHASE.get(member.phase)
-        if event is not None and not member.is_leaving and member.uid not in memory.doomed:
-            since = member.created if event is Event.POD_PENDING else None
-            yield Happening(event, member.task, member.place, member.uid, member.exit_code, since)
+    for pod in current.values():
+        event = EVENT_BY_PHASE.get(pod.phase)
+        if event is not None and not pod.is_leaving and pod.uid not in memory.doomed:
+            since = pod.created if event is JobEvent.POD_PENDING else None
+            yield Occurrence(event, pod.task, pod.place, pod.uid, pod.exit_code, since)
     for task in job.tasks:
-        yield from _ends(task, [member for member in current.values() if member.task == task.name])
+        yield from _ends(task, [pod for pod in current.values() if pod.task == task.name])
     if group_phase == "Unknown":
-        yield Happening(Event.UNKNOWN)
+        yield Occurrence(JobEvent.UNKNOWN)
 
 
-def _losses(job: Job, current: Mapping[tuple[str, int], Member], memory: Memory) -> Iterator[Happening]:
-    """Yield the pods that were there, are wanted, and are gone or leaving though nobody here has told them to."""
+def _losses(job: ParsedJob, current: Mapping[tuple[str, int], JobPod], memory: JobMemory) -> Iterator[Occurrence]:
+    """Yield the wanted pods that are gone or leaving though this controller did not delete them."""
     for place in sorted(memory.seen):
-        task, member = job.task(place[0]), current.get(place)
+        task, pod = job.task(place[0]), current.get(place)
         is_wanted = task is not None and place[1] < task.replicas
-        if is_wanted and (member is None or (member.is_leaving and member.uid not in memory.doomed)):
-            yield Happening(Event.POD_EVICTED, place[0], place)
+        if is_wanted and (pod is None or (pod.is_leaving and pod.uid not in memory.doomed)):
+            yield Occurrence(JobEvent.POD_EVICTED, place[0], place)
 
 
-def _ends(task: Task, members: Sequence[Member]) -> Iterator[Happening]:
-    if task.replicas and sum(member.phase == SUCCEEDED for member in members) >= task.replicas:
-        yield Happening(Event.TASK_COMPLETED, task.name)
-    restarts = sum(member.restarts for member in members if member.is_alive)
+def _ends(task: ParsedTask, pods: Sequence[JobPod]) -> Iterator[Occurrence]:
+    if task.replicas and sum(pod.phase == SUCCEEDED for pod in pods) >= task.replicas:
+        yield Occurrence(JobEvent.TASK_COMPLETED, task.name)
+    restarts = sum(pod.restarts for pod in pods if pod.is_alive)
     if 0 < task.most_retries <= restarts:
-        yield Happening(Event.TASK_FAILED, task.name)
+        yield Occurrence(JobEvent.TASK_FAILED, task.name)
 
 
-def demand(job: Job, happened: Sequence[Happening], memory: Memory, now: float) -> Demand:
-    """Return what the policies of tasks, then those of the Job, want done about the first thing whose time has come."""
+def due_action(job: ParsedJob, occurred: Sequence[Occurrence], memory: JobMemory, now: float) -> DueAction:
+    """Return the action for the first event whose timeout has passed; policies of its task come before those of the Job."""
     since: dict[str, float] = {}
     times: list[float] = []
-    for happening in happened:
-        policy = _policy_for(job, happening)
-        if policy is None or policy.action is Action.RESUME:
+    for occurrence in occurred:
+        policy = _policy_for(job, occurrence)
+        if policy is None or policy.action is JobAction.RESUME:
             continue
-        moment = happening.since if happening.since is not None else memory.since.get(happening.key, now)
+        moment = occurrence.since if occurrence.since is not None else memory.since.get(occurrence.key, now)
         if moment + policy.timeout_seconds <= now:
-            return Demand(policy.action, happening)
+            return DueAction(policy.action, occurrence)
         times.append(moment + policy.timeout_seconds)
-        if happening.since is None:
-            since[happening.key] = moment
-    return Demand(since=since, next_time=min(times, default=None))
+        if occurrence.since is None:
+            since[occurrence.key] = moment
+    return DueAction(since=since, next_time=min(times, default=None))
 
 
-def has_policy(job: Job, happening: Happening) -> bool:
-    """Tell whether anybody wants something done about it."""
-    return _policy_for(job, happening) is not None
+def has_policy(job: ParsedJob, occurrence: Occurrence) -> bool:
+    """Tell whether some policy names the event."""
+    return _policy_for(job, occurrence) is not None
 
 
-def _policy_for(job: Job, happening: Happening) -> Policy | None:
-    task = job.task(happening.task)
+def _policy_for(job: ParsedJob, occurrence: Occurrence) -> JobPolicy | None:
+    task = job.task(occurrence.task)
     policies = (*(task.policies if task else ()), *job.policies)
-    return next((policy for policy in policies if _is_about(policy, happening)), None)
+    return next((policy for policy in policies if _is_about(policy, occurrence)), None)
 
 
-def _is_about(policy: Policy, happening: Happening) -> bool:
+def _is_about(policy: JobPolicy, occurrence: Occurrence) -> bool:
     if policy.exit_code is not None:
-        return happening.event is Event.POD_FAILED and happening.exit_code == policy.exit_code
-    return happening.event in policy.events or (Event.ANY in policy.events and happening.event not in NOT_ANY)
+        return occurrence.event is JobEvent.POD_FAILED and occurrence.exit_code == policy.exit_code
+    return occurrence.event in policy.events or (JobEvent.ANY in policy.events and occurrence.event not in NOT_ANY)

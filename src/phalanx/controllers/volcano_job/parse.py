@@ -7,29 +7,29 @@ from typing import Any, TypeVar
 import msgspec
 
 from phalanx.controllers.volcano_job.job import (
-    Action,
-    Event,
-    Job,
-    Partition,
-    Phase,
-    Policy,
-    Standing,
-    Task,
-    Volume,
+    JobAction,
+    JobEvent,
+    JobPartition,
+    JobPhase,
+    JobPolicy,
+    ParsedJob,
+    ParsedTask,
+    ParsedVolume,
+    VolcanoJobState,
 )
 from phalanx.controllers.volcano_job.plugins import IMPLIED, check_plugins
-from phalanx.controllers.volcano_job.schema import (
-    JobRead,
-    JobSpecRead,
-    JobStatusRead,
-    PartitionRead,
-    PolicyRead,
-    StateRead,
-    TaskRead,
-    VolumeRead,
-)
 from phalanx.dialects.cluster import readable
 from phalanx.dialects.fields import seconds
+from phalanx.dialects.kinds.reader import blank, reader_of
+from phalanx.dialects.kinds.volcano_jobs import (
+    JobState,
+    JobStatus,
+    JobTask,
+    JobVolume,
+    LifecyclePolicy,
+    PartitionPolicy,
+    VolcanoJob,
+)
 from phalanx.dialects.pods import pod_request, with_implied_requests
 from phalanx.dialects.schema import ShapeSpec
 from phalanx.errors import SnapshotError
@@ -38,45 +38,45 @@ from phalanx.model.kinds import Document
 from phalanx.model.resources import Resources
 
 DEFAULT_QUEUE, DEFAULT_SCHEDULER, DEFAULT_RETRIES = "default", "volcano", 3
-INTERNAL_EVENTS = (Event.OUT_OF_SYNC, Event.COMMAND_ISSUED, Event.JOB_UPDATED)
-INTERNAL_ACTIONS = (Action.SYNC, Action.ENQUEUE)
+INTERNAL_EVENTS = (JobEvent.OUT_OF_SYNC, JobEvent.COMMAND_ISSUED, JobEvent.JOB_UPDATED)
+INTERNAL_ACTIONS = (JobAction.SYNC, JobAction.ENQUEUE)
 ITERATIONS = ("", "any", "all")
 Word = TypeVar("Word", bound=StrEnum)
 
 
-def read_job(document: Document) -> Job:
+def read_job(document: Document) -> ParsedJob:
     """Return a Job; one that cannot be run is refused."""
     try:
-        read = msgspec.convert(document, JobRead)
+        read = msgspec.convert(document, reader_of(VolcanoJob))
     except msgspec.ValidationError as problem:
         raise SnapshotError(readable(problem)) from problem
-    spec = read.spec or JobSpecRead()
-    job = _job(document, read, spec)
+    job = _job(document, read)
     _check_tasks(job)
     _check_order(job)
     check_plugins(job.plugins)
     return job
 
 
-def _job(document: Document, read: JobRead, spec: JobSpecRead) -> Job:
-    tasks = tuple(_task(task, number) for number, task in enumerate(spec.tasks or ()))
-    return Job(
+def _job(document: Document, read: VolcanoJob) -> ParsedJob:
+    spec = read.spec
+    tasks = tuple(_task(task, number) for number, task in enumerate(spec.tasks))
+    return ParsedJob(
         document=document, meta=read.metadata, tasks=tasks,
         min_available=spec.min_available or sum(task.minimum for task in tasks),
         queue=spec.queue or DEFAULT_QUEUE, scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
-        most_retries=DEFAULT_RETRIES if not spec.max_retry else spec.max_retry,
+        most_retries=spec.max_retry or DEFAULT_RETRIES,
         policies=_policies(spec.policies, "spec"), plugins=_plugins(spec.plugins or {}),
         volumes=tuple(_volume(read.metadata.name, volume, number) for number, volume in enumerate(spec.volumes or ())),
-        standing=_standing(read.status or JobStatusRead()), min_success=spec.min_success,
+        state=_state_of(read.status or blank(JobStatus)), min_success=spec.min_success,
         priority_class=spec.priority_class_name or "", ttl_seconds=spec.ttl_seconds_after_finished, topology=spec.network_topology,
     )  # fmt: skip
 
 
-def _standing(status: JobStatusRead) -> Standing:
-    state = status.state or StateRead()
-    phase = _one_of(Phase, state.phase or Phase.PENDING, "status.state.phase")
+def _state_of(status: JobStatus) -> VolcanoJobState:
+    state = status.state or blank(JobState)
+    phase = _one_of(JobPhase, state.phase or JobPhase.PENDING, "status.state.phase")
     since = seconds(state.last_transition_time, where="status.state.lastTransitionTime")
-    return Standing(phase, status.version or 0, status.retry_count or 0, since)
+    return VolcanoJobState(phase, status.version or 0, status.retry_count or 0, since)
 
 
 def _plugins(plugins: Mapping[str, Sequence[str] | None]) -> dict[str, Sequence[str]]:
@@ -88,20 +88,20 @@ def _plugins(plugins: Mapping[str, Sequence[str] | None]) -> dict[str, Sequence[
 # --- tasks ---------------------------------------------------------------------------------------------------------------
 
 
-def _task(read: TaskRead, number: int) -> Task:
+def _task(read: JobTask, number: int) -> ParsedTask:
     where, replicas = f"spec.tasks[{number}]", 1 if read.replicas is None else read.replicas
     partition = None if read.partition_policy is None else _partition(read.partition_policy, replicas, f"{where}.partitionPolicy")
     implied = replicas if partition is None else partition.minimum * partition.size
     after = read.depends_on
     if after is not None and (after.iteration or "") not in ITERATIONS:
         raise SnapshotError(f"{where}.dependsOn.iteration: {after.iteration!r} is unknown; write 'any' or 'all'")
-    return Task(
+    return ParsedTask(
         name=read.name or f"default{number}", replicas=replicas,
         minimum=implied if read.min_available is None else read.min_available,
         template=read.template or {}, request=_request(read.template or {}, f"{where}.template"),
         policies=_policies(read.policies, where), depends_on=tuple((after and after.name) or ()),
         is_one_enough=after is not None and after.iteration == "any", topology_policy=read.topology_policy or "",
-        most_retries=DEFAULT_RETRIES if not read.max_retry else read.max_retry, partition=partition,
+        most_retries=read.max_retry or DEFAULT_RETRIES, partition=partition,
     )  # fmt: skip
 
 
@@ -115,26 +115,26 @@ def _request(template: Document, where: str) -> Resources:
         raise SnapshotError(f"{where}.spec.{text}") from problem
 
 
-def _partition(read: PartitionRead, replicas: int, where: str) -> Partition:
+def _partition(read: PartitionPolicy, replicas: int, where: str) -> JobPartition:
     if read.partition_size < 1 or read.total_partitions * read.partition_size != replicas:
         raise SnapshotError(
             f"{where}: {read.total_partitions} partitions of {read.partition_size} pods are not the task's {replicas} replicas;"
             " write totalPartitions and partitionSize whose product is replicas"
         )
     minimum = read.total_partitions if read.min_partitions is None else read.min_partitions
-    return Partition(read.partition_size, minimum, read.network_topology)
+    return JobPartition(read.partition_size, minimum, read.network_topology)
 
 
-def _volume(job: str, read: VolumeRead, number: int) -> Volume:
+def _volume(job: str, read: JobVolume, number: int) -> ParsedVolume:
     where = f"spec.volumes[{number}]"
     if not read.mount_path:
         raise SnapshotError(f"{where}.mountPath: missing; write the path at which pods see the volume, such as '/data'")
     if not read.volume_claim_name and read.volume_claim is None:
         raise SnapshotError(f"{where}: names no claim; write volumeClaimName, or volumeClaim with the spec of a new one")
-    return Volume(read.mount_path, read.volume_claim_name or f"{job}-volume-{number}", read.volume_claim)
+    return ParsedVolume(read.mount_path, read.volume_claim_name or f"{job}-volume-{number}", read.volume_claim)
 
 
-def _check_tasks(job: Job) -> None:
+def _check_tasks(job: ParsedJob) -> None:
     if not job.tasks:
         raise SnapshotError("spec.tasks: empty; write at least one task with replicas and a template")
     for number, task in enumerate(job.tasks):
@@ -151,7 +151,7 @@ def _check_tasks(job: Job) -> None:
         raise SnapshotError(f"spec.minSuccess: {job.min_success} is not possible; write a number from 1 to {job.replicas}")
 
 
-def _problems_of(job: Job, task: Task) -> Iterator[str]:
+def _problems_of(job: ParsedJob, task: ParsedTask) -> Iterator[str]:
     if sum(other.name == task.name for other in job.tasks) > 1:
         yield f"name: {task.name!r} stands twice; give every task a name of its own"
     if task.replicas < 0:
@@ -162,7 +162,7 @@ def _problems_of(job: Job, task: Task) -> Iterator[str]:
         yield "template.spec.containers: empty; write at least one container"
 
 
-def _check_order(job: Job) -> None:
+def _check_order(job: ParsedJob) -> None:
     """Refuse tasks that depend on unknown ones, on themselves, or on each other in a circle."""
     names, done = {task.name for task in job.tasks}, set[str]()
     for number, task in enumerate(job.tasks):
@@ -183,24 +183,24 @@ def _check_order(job: Job) -> None:
 # --- policies ------------------------------------------------------------------------------------------------------------
 
 
-def _policies(reads: Sequence[PolicyRead] | None, where: str) -> tuple[Policy, ...]:
+def _policies(reads: Sequence[LifecyclePolicy] | None, where: str) -> tuple[JobPolicy, ...]:
     return tuple(_policy(read, f"{where}.policies[{number}]") for number, read in enumerate(reads or ()))
 
 
-def _policy(read: PolicyRead, where: str) -> Policy:
+def _policy(read: LifecyclePolicy, where: str) -> JobPolicy:
     names = [*([read.event] if read.event else ()), *(read.events or ())]
     if bool(names) == (read.exit_code is not None):
         raise SnapshotError(f"{where}: needs either an event or an exitCode; write one of them, such as event: PodFailed")
     if read.exit_code == 0:
         raise SnapshotError(f"{where}.exitCode: 0 is no failure; write another number, or event: TaskCompleted")
-    events = tuple(_one_of(Event, name, f"{where}.event", INTERNAL_EVENTS) for name in names)
-    action = _one_of(Action, read.action, f"{where}.action", INTERNAL_ACTIONS)
+    events = tuple(_one_of(JobEvent, name, f"{where}.event", INTERNAL_EVENTS) for name in names)
+    action = _one_of(JobAction, read.action, f"{where}.action", INTERNAL_ACTIONS)
     timeout = 0.0 if read.timeout is None else seconds_of(read.timeout)
     if timeout is None:
         raise SnapshotError(f"{where}.timeout: {read.timeout!r} is not a duration; write for example '10m'")
-    if Event.POD_PENDING in events and not timeout:
+    if JobEvent.POD_PENDING in events and not timeout:
         raise SnapshotError(f"{where}.timeout: missing; every pod is pending at first, so write how long it may be, such as '10m'")
-    return Policy(action, events, read.exit_code, timeout)
+    return JobPolicy(action, events, read.exit_code, timeout)
 
 
 def _one_of(words: type[Word], text: str, where: str, internal: Sequence[Word] = ()) -> Word:

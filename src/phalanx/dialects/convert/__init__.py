@@ -1,4 +1,4 @@
-"""Gangs from one dialect to another, through the one model: what the other has no word for is said, not dropped in silence."""
+"""Converts gangs from one dialect to another through the model, and reports what the other dialect has no field for."""
 
 from phalanx.dialects.convert.convert import DIALECTS, Converted, converted
 from phalanx.dialects.convert.groups import Lost

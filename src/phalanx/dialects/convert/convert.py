@@ -1,13 +1,13 @@
-"""Objects in one dialect or several to objects in another: gangs are read into the model and written from it; the rest stays."""
+"""Convert objects to another dialect: gangs are read into the model and written from it; all other objects stay as they are."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.dialects.cluster import describe
-from phalanx.dialects.convert.groups import Group, Lost, sort_out
+from phalanx.dialects.convert.groups import Lost, NeutralGang, sort_out
 from phalanx.dialects.convert.jobs import written_out
-from phalanx.dialects.convert.pod_marks import SAID, bare, dialect_of, kept, lost_marks, marked
+from phalanx.dialects.convert.pods import MODELLED, bare, dialect_of, kept, lost_metadata, patched
 from phalanx.dialects.convert.writers import (
     LEVELS,
     MIN_RESOURCES,
@@ -20,7 +20,7 @@ from phalanx.dialects.convert.writers import (
     SUBGROUPS,
     TIERS,
     WRITERS,
-    Writer,
+    GroupWriter,
 )
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import Document
@@ -40,7 +40,7 @@ CARRIED = {
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What came out, and what did not."""
+    """The converted objects, and what was lost."""
 
     objects: list[dict[str, Any]]
     lost: list[Lost]
@@ -55,10 +55,10 @@ def converted(documents: Iterable[Document], dialect: str) -> Converted:
     for group in parts.groups:
         objects += [*writer.objects(group), *_pods(group, writer)]
         lost += [
-            *_wordless(group, writer),
+            *_unsupported(group, writer),
             *_priority(group, writer),
-            *writer.cannot(group),
-            *lost_marks(group, dialect),
+            *writer.unsupported(group),
+            *lost_metadata(group, dialect),
             *_annotations(group, dialect),
         ]
     for item in parts.objects:
@@ -69,21 +69,21 @@ def converted(documents: Iterable[Document], dialect: str) -> Converted:
     return Converted(objects, list(dict.fromkeys(lost)))
 
 
-def _pods(group: Group, writer: Writer, *, are_left_out: bool = False) -> Iterator[dict[str, Any]]:
+def _pods(group: NeutralGang, writer: GroupWriter, *, are_left_out: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the pods of the gang, or those that are left out; where they alone make it, each gets what its group object said."""
     moved = kept(group, writer.dialect) if group.has_object and not writer.has_object else {}
     for member in (member for member in writer.ordered(group) if writer.leaves_out(group, member) == are_left_out):
-        marks = writer.marks(group, member)
-        marks = replace(marks, annotations={**moved, **marks.annotations})
-        yield marked(bare(member.document, writer.dialect), marks, group, writer.dialect)
+        patch = writer.pod_patch(group, member)
+        patch = replace(patch, annotations={**moved, **patch.annotations})
+        yield patched(bare(member.document, writer.dialect), patch, group, writer.dialect)
 
 
 def _is_group(document: Document) -> bool:
     return str(document["kind"]) == "PodGroup"
 
 
-def _wordless(group: Group, writer: Writer) -> Iterator[Lost]:
-    """Yield what a gang says and the dialect has no word for."""
+def _unsupported(group: NeutralGang, writer: GroupWriter) -> Iterator[Lost]:
+    """Yield what a gang has and the dialect has no field for."""
     where, topology = f"{writer.dialect} has no word for it", group.topology
     has_tiers = topology is not None and bool(topology.highest_tier is not None or topology.highest_tier_name)
     has_levels = topology is not None and bool(topology.required_level or topology.preferred_level)
@@ -93,32 +93,32 @@ def _wordless(group: Group, writer: Writer) -> Iterator[Lost]:
         QUEUE: ("queue", group.queue != "default"), MIN_RESOURCES: ("minResources", group.min_resources is not None),
         PREEMPTIBILITY: ("preemptability", group.is_preemptable is not None),
     }  # fmt: skip
-    if group.min_member < 1 and writer.dialect != "volcano":
+    if group.min_member < writer.least_minimum:
         yield group.lost("minMember", f"{group.min_member}; {writer.dialect} needs at least one pod")
     if group.several_quotas:
         yield group.lost("queue", "its pods use several quotas")
     for feature, (field, is_said) in features.items():
-        if is_said and feature not in writer.says:
+        if is_said and feature not in writer.supports:
             yield group.lost(field, where)
 
 
-def _priority(group: Group, writer: Writer) -> Iterator[Lost]:
-    """Yield that a gang is not as important as it was, where its pods say something else than it does, or not all the same."""
+def _priority(group: NeutralGang, writer: GroupWriter) -> Iterator[Lost]:
+    """Yield that the priority of a gang changes, where its pods have other classes than the gang, or not all the same."""
     if group.dialect == writer.dialect or group.classes <= {group.priority_class}:
         return
     named = ", ".join(sorted(name or "none" for name in group.classes))
-    if writer.priority_is == OF_ONE_POD or (writer.priority_is == OF_GROUP and group.follows_pods and writer.dialect != "native"):
+    if writer.priority_is == OF_ONE_POD or (writer.priority_is == OF_GROUP and group.follows_pods and not writer.can_follow_pods):
         yield group.lost("priorityClassName", f"its pods name {named}, and {writer.dialect} takes one for the gang")
-    elif not group.follows_pods and (writer.priority_is == OF_PODS or (writer.dialect == "native" and not group.priority_class)):
+    elif not group.follows_pods and (writer.priority_is == OF_PODS or (writer.can_follow_pods and not group.priority_class)):
         yield group.lost("priorityClassName", f"{writer.dialect} takes that of the pods, and they name {named}")
 
 
-def _annotations(group: Group, dialect: str) -> Iterator[Lost]:
+def _annotations(group: NeutralGang, dialect: str) -> Iterator[Lost]:
     """Yield the annotations of a group object that mean something in its own dialect alone."""
     if not group.has_object:
         return
     for key in group.annotations:
-        if key not in (*SAID, PREEMPTABLE) and dialect_of(key) not in ("", dialect):
+        if key not in (*MODELLED, PREEMPTABLE) and dialect_of(key) not in ("", dialect):
             yield group.lost(f"metadata.annotations[{key!r}]", f"only {dialect_of(key)} knows it")
 
 

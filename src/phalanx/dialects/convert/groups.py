@@ -1,8 +1,8 @@
-"""Gangs as they are converted: what the model says of each, and its pods.
+"""Gangs independent of any dialect, as they are converted: what the model says of each, and its pods.
 
-What dialects say in different ways is one thing here. Sub-groups that have a minimum and nothing else are roles. A role that every
-pod plays is none: the minimum of the gang is at least as large. Groups of a bundle in one namespace are the roles of one gang.
-Where pods say how important a gang is, or which quota it uses, what all of them say is what the gang says.
+What dialects write in different ways has one form here. Sub-groups with a minimum and nothing else are roles. A role that every pod
+has is left out, because the minimum of the gang is at least as large. The groups of a gang group in one namespace are the roles of
+one gang. Where pods have the priority class or the quota, the gang has them if all of its pods agree.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,14 +19,14 @@ from phalanx.model.resources import Resources
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.state.snapshot import Snapshot
 
-BUNDLE = "phalanx.dev/bundle"
-"""Annotation of groups of a bundle that was one gang elsewhere: its name."""
+GANG_GROUP_NAME = "phalanx.dev/bundle"
+"""Annotation of the PodGroups of a gang group that was one gang in another dialect: the name of that gang."""
 QUOTA = "quota.scheduling.koordinator.sh/name"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lost:
-    """Something that the other dialect cannot say."""
+    """Something that the other dialect has no field for."""
 
     object: str
     field: str
@@ -34,16 +34,16 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A pod of a gang and the part that it plays."""
+class GangPod:
+    """A pod of a gang and its role."""
 
     document: Document
     role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """A gang and its pods."""
+class NeutralGang:
+    """A gang and its pods, independent of any dialect."""
 
     namespace: str
     name: str
@@ -57,7 +57,7 @@ class Group:
     min_resources: Resources | None = None
     is_preemptable: bool | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
-    members: tuple[Member, ...] = ()
+    members: tuple[GangPod, ...] = ()
     has_object: bool = True
     """A group object said this; otherwise its pods did."""
     follows_pods: bool = False
@@ -81,17 +81,17 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class SortedObjects:
     """Objects by what becomes of them."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[NeutralGang, ...]
     others: tuple[Document, ...]
     """Neither groups nor members: they stay as they are."""
     objects: tuple[Document, ...]
     """Group objects that were read."""
 
 
-def sort_out(documents: Iterable[Document]) -> Sorted:
+def sort_out(documents: Iterable[Document]) -> SortedObjects:
     """Read objects and tell gangs from the rest; an object that cannot be read raises."""
     found, cluster, known = list(documents), ObjectCluster(), []
     for document in found:
@@ -101,7 +101,7 @@ def sort_out(documents: Iterable[Document]) -> Sorted:
     pods = {object_key(document): document for document in found if document["kind"] == "Pod"}
     groups = tuple(group for gang in snapshot.gangs.values() for group in _groups(gang, list(_members(snapshot, gang, pods))))
     inside = {id(member.document) for group in groups for member in group.members} | {id(item) for item in known}
-    return Sorted(groups, tuple(item for item in found if id(item) not in inside), tuple(known))
+    return SortedObjects(groups, tuple(item for item in found if id(item) not in inside), tuple(known))
 
 
 def _members(snapshot: Snapshot, gang: Gang, pods: Mapping[str, Document]) -> Iterator[tuple[Task, Document]]:
@@ -111,11 +111,11 @@ def _members(snapshot: Snapshot, gang: Gang, pods: Mapping[str, Document]) -> It
     yield from sorted(found, key=lambda member: not comes_first(member[0]))
 
 
-def _groups(gang: Gang, members: list[tuple[Task, Document]]) -> Iterator[Group]:
-    """Yield the one group that a gang is; of a bundle over several namespaces those of which it consists."""
+def _groups(gang: Gang, members: list[tuple[Task, Document]]) -> Iterator[NeutralGang]:
+    """Yield a gang as one; a gang group over several namespaces as the gangs that it consists of."""
     if not gang.pieces:
         yield _group(gang, members)
-    elif len({name.partition("/")[0] for name in gang.bundle}) == 1:
+    elif len({name.partition("/")[0] for name in gang.gang_group}) == 1:
         yield _group(*_as_roles(gang, members))
     else:
         for piece in gang.pieces:
@@ -123,15 +123,15 @@ def _groups(gang: Gang, members: list[tuple[Task, Document]]) -> Iterator[Group]
 
 
 def _as_roles(gang: Gang, members: list[tuple[Task, Document]]) -> tuple[Gang, list[tuple[Task, Document]]]:
-    """Return a bundle as a gang with roles; their names are what is left of those of the groups without that of the gang."""
-    names = {key: key.partition("/")[2] for key in gang.bundle}
-    whole = gang.annotations.get(BUNDLE) or _beginning(names.values())
+    """Return a gang group as a gang with roles, named as its groups are but without the name of the gang."""
+    names = {key: key.partition("/")[2] for key in gang.gang_group}
+    whole = gang.annotations.get(GANG_GROUP_NAME) or _beginning(names.values())
     if whole and all(name.startswith(f"{whole}-") and name != f"{whole}-" for name in names.values()):
         names = {key: name.removeprefix(f"{whole}-") for key, name in names.items()}
     else:
         whole = gang.name
     minima = {names[key]: minimum for key, minimum in gang.role_minima.items()}
-    annotations = {key: text for key, text in gang.annotations.items() if key not in (BUNDLE, GROUPS)}
+    annotations = {key: text for key, text in gang.annotations.items() if key not in (GANG_GROUP_NAME, GROUPS)}
     found = replace(gang, key=GangKey(f"{gang.namespace}/{whole}"), role_minima=minima, annotations=annotations)
     return found, [(replace(task, role=names[task.role]), pod) for task, pod in members]
 
@@ -142,7 +142,7 @@ def _beginning(names: Iterable[str]) -> str:
     return "-".join(column[0] for column in words)
 
 
-def _group(gang: Gang, members: list[tuple[Task, Document]]) -> Group:
+def _group(gang: Gang, members: list[tuple[Task, Document]]) -> NeutralGang:
     roles, subgroups = _parts(gang)
     names = [task.shape.labels.get(SUBGROUP, "") if gang.subgroups and roles else task.role for task, _ in members]
     minimum = sum(roles.values()) if roles and gang.subgroups else gang.min_member
@@ -152,13 +152,13 @@ def _group(gang: Gang, members: list[tuple[Task, Document]]) -> Group:
     name = gang.name if "@" not in gang.key else f"{gang.name}-{gang.dialect}"
     quotas = {task.shape.labels.get(QUOTA) or "default" for task, _ in members} if gang.dialect == "koordinator" else set()
     classes = {task.priority_class for task, _ in members} if gang.follows_pods else set()
-    return Group(
+    return NeutralGang(
         namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,
         min_member=minimum, roles=roles, subgroups=subgroups, topology=gang.topology,
         priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.written_minimum,
         is_preemptable=gang.is_preemptable, annotations=gang.annotations, has_object=gang.has_object,
         follows_pods=gang.follows_pods, several_quotas=len(quotas) > 1,
-        members=tuple(Member(document, role) for (_, document), role in zip(members, names, strict=True)),
+        members=tuple(GangPod(document, role) for (_, document), role in zip(members, names, strict=True)),
     )  # fmt: skip
 
 

@@ -8,8 +8,9 @@ import msgspec
 from phalanx.dialects.cluster import describe, readable
 from phalanx.dialects.convert.groups import Lost
 from phalanx.dialects.group_references import GROUP
+from phalanx.dialects.kinds.reader import reader_of
+from phalanx.dialects.kinds.volcano_jobs import JobTask, VolcanoJob
 from phalanx.dialects.pods import ROLE
-from phalanx.dialects.schema import Int32, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 
@@ -17,28 +18,6 @@ JOB = ("batch.volcano.sh", "Job")
 CARRIED = frozenset({"minAvailable", "tasks", "queue", "priorityClassName", "networkTopology", "schedulerName"})
 CARRIED_OF_A_TASK = frozenset({"name", "replicas", "minAvailable", "template"})
 WHY = "it is work of the Job controller; the pods are written out as they are at the start"
-
-
-class TaskRead(Read):
-    """A kind of pods of a Job."""
-
-    name: str = ""
-    replicas: Int32 = 1
-    min_available: Int32 | None = None
-    template: dict[str, Any] = msgspec.field(default_factory=dict)
-
-
-class JobSpecRead(Read):
-    """What a Job is made of."""
-
-    tasks: list[TaskRead] = msgspec.field(default_factory=list)
-    min_available: Int32 | None = None
-
-
-class JobRead(Read):
-    """A Job."""
-
-    spec: JobSpecRead
 
 
 def written_out(documents: Iterable[Document]) -> tuple[list[Document], list[Lost]]:
@@ -55,8 +34,8 @@ def written_out(documents: Iterable[Document]) -> tuple[list[Document], list[Los
 
 
 def _objects(job: Document) -> Iterator[Document]:
-    meta, spec, tasks = job["metadata"], job["spec"], _tasks(job)
-    minima = {name: task.replicas if task.min_available is None else task.min_available for name, task in tasks.items()}
+    tasks, meta, spec = _tasks(job), job["metadata"], job["spec"]
+    minima = {name: _replicas(task) if task.min_available is None else task.min_available for name, task in tasks.items()}
     own = {key: spec[key] for key in ("queue", "priorityClassName", "networkTopology") if spec.get(key)}
     yield {
         "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
@@ -70,8 +49,12 @@ def _objects(job: Document) -> Iterator[Document]:
         },
     }  # fmt: skip
     for name, task in tasks.items():
-        for number in range(task.replicas):
-            yield _pod(job, name, task.template, number)
+        for number in range(_replicas(task)):
+            yield _pod(job, name, task.template or {}, number)
+
+
+def _replicas(task: JobTask) -> int:
+    return 1 if task.replicas is None else task.replicas
 
 
 def _pod(job: Document, task: str, template: Mapping[str, Any], number: int) -> Document:
@@ -87,10 +70,10 @@ def _pod(job: Document, task: str, template: Mapping[str, Any], number: int) -> 
     }  # fmt: skip
 
 
-def _tasks(job: Document) -> dict[str, TaskRead]:
+def _tasks(job: Document) -> dict[str, JobTask]:
     """Return the tasks by name; one without a name is called default and its number, as in Volcano."""
     try:
-        tasks = msgspec.convert(job, JobRead).spec.tasks
+        tasks = msgspec.convert(job, reader_of(VolcanoJob)).spec.tasks
     except msgspec.ValidationError as problem:
         raise SnapshotError(f"{describe(job)}: {readable(problem)}") from problem
     if not tasks:

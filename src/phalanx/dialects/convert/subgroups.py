@@ -1,4 +1,4 @@
-"""Sub-groups and topologies in the words of Volcano and of KAI.
+"""Sub-groups and topologies as Volcano and KAI write them.
 
 Volcano makes one sub-group for each distinct value of some labels; KAI names each of its own. So templates are written out for
 KAI, and KAI's sub-groups become templates that match one value each.
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from phalanx.dialects.convert.groups import Group, Member
+from phalanx.dialects.convert.groups import GangPod, NeutralGang
 from phalanx.dialects.kai import SUBGROUP
 from phalanx.model.gang import SubGroup, TopologyConstraint
 from phalanx.model.selectors import LabelSelector
@@ -23,7 +23,7 @@ def volcano_topology(found: TopologyConstraint | None) -> dict[str, Any]:
     return {"networkTopology": {"mode": "hard" if found.is_hard else "soft", **tier, **name}}
 
 
-def volcano_parts(group: Group) -> dict[str, Any]:
+def volcano_parts(group: NeutralGang) -> dict[str, Any]:
     """Return the sub-groups of a gang as templates; those that only hold others are left out."""
     parents = {part.parent for part in group.subgroups}
     entries = [_template(part) for part in group.subgroups if part.name not in parents]
@@ -53,12 +53,12 @@ def kai_topology(found: TopologyConstraint | None) -> dict[str, Any]:
     """Return a constraint on levels of node labels; nothing for one on tiers."""
     if found is None or not (found.required_level or found.preferred_level):
         return {}
-    words = {
+    fields = {
         "topology": found.topology,
         "requiredTopologyLevel": found.required_level,
         "preferredTopologyLevel": found.preferred_level,
     }
-    return {"topologyConstraint": {key: text for key, text in words.items() if text}}
+    return {"topologyConstraint": {key: text for key, text in fields.items() if text}}
 
 
 @dataclass(slots=True)
@@ -70,13 +70,13 @@ class KaiParts:
     lost: list[tuple[str, str]] = field(default_factory=list)
     """Fields, and why each cannot be said."""
 
-    def part_of(self, member: Member) -> str:
+    def part_of(self, member: GangPod) -> str:
         """Return the sub-group of a pod; empty if it is in none."""
         return self.part_by_pod.get(_name(member), "")
 
 
-def kai_parts(group: Group) -> KaiParts:
-    """Return roles and sub-groups as KAI says them."""
+def kai_parts(group: NeutralGang) -> KaiParts:
+    """Return roles and sub-groups as KAI writes them."""
     found = KaiParts()
     for role, minimum in group.roles.items():
         found.entries.append({"name": role, "minMember": minimum})
@@ -92,13 +92,13 @@ def kai_parts(group: Group) -> KaiParts:
     return found
 
 
-def _add_named(found: KaiParts, group: Group, part: SubGroup) -> None:
+def _add_named(found: KaiParts, group: NeutralGang, part: SubGroup) -> None:
     parent = {"parent": part.parent} if part.parent else {}
     found.entries.append({"name": part.name, "minMember": part.min_member, **parent, **kai_topology(part.topology)})
     found.part_by_pod |= {_name(member): part.name for member in group.members if _labels(member).get(SUBGROUP) == part.name}
 
 
-def _add_written_out(found: KaiParts, group: Group, part: SubGroup) -> None:
+def _add_written_out(found: KaiParts, group: NeutralGang, part: SubGroup) -> None:
     """Add a sub-group for each that a template makes of the pods."""
     place, names = f"subGroupPolicy[{part.name}]", dict[str, None]()
     for member in group.members:
@@ -115,9 +115,9 @@ def _add_written_out(found: KaiParts, group: Group, part: SubGroup) -> None:
         found.lost.append((f"{place}.networkTopology", "KAI counts levels of node labels, not tiers of HyperNodes"))
 
 
-def _labels(member: Member) -> Mapping[str, str]:
+def _labels(member: GangPod) -> Mapping[str, str]:
     return member.document["metadata"].get("labels") or {}
 
 
-def _name(member: Member) -> str:
+def _name(member: GangPod) -> str:
     return str(member.document["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""How each dialect says a gang: the objects that it makes, what it puts on pods, and what it has no word for."""
+"""How a gang is written in each dialect: its group objects, what its pods carry, and what the dialect has no field for."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import msgspec
 
 from phalanx.dialects import gates, kai, koordinator, kueue, native, schema, yunikorn
-from phalanx.dialects import group_references as links
-from phalanx.dialects.convert.groups import BUNDLE, QUOTA, Group, Lost, Member
-from phalanx.dialects.convert.pod_marks import Marks, bare, dialect_of, kept
+from phalanx.dialects import group_references as references
+from phalanx.dialects.convert.groups import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang
+from phalanx.dialects.convert.pods import PodPatch, bare, dialect_of, kept
 from phalanx.dialects.convert.subgroups import kai_parts, kai_topology, volcano_parts, volcano_topology
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request
 from phalanx.dialects.volcano import PREEMPTABLE
@@ -20,42 +20,46 @@ Objects = list[dict[str, Any]]
 ROLES, SUBGROUPS, TIERS, LEVELS = "roles", "sub-groups", "tiers", "levels"
 QUEUE, MIN_RESOURCES, PREEMPTIBILITY = "queue", "minResources", "preemptability"
 OF_GROUP, OF_ONE_POD, OF_PODS = "group", "one pod", "pods"
-"""Who says how important a gang is: the group object, the pod that describes the gang, or the most important pod."""
+"""Who has the priority class of a gang: the group object, the pod that describes the gang, or its highest pod."""
 
 
-class Writer:
-    """Says gangs in one dialect."""
+class GroupWriter:
+    """Writes gangs in one dialect."""
 
     dialect: ClassVar[str]
-    says: ClassVar[frozenset[str]] = frozenset()
-    """What it has words for, besides a name and a minimum."""
+    supports: ClassVar[frozenset[str]] = frozenset()
+    """What it has fields for, besides a name and a minimum."""
     has_object: ClassVar[bool] = True
     """There is a group object; otherwise pods alone make the gang."""
     priority_is: ClassVar[str] = OF_PODS
-    """Where it says how important a gang is."""
+    """Who has the priority class of a gang."""
+    can_follow_pods: ClassVar[bool] = False
+    """A group object without a priority class takes that of its pods."""
+    least_minimum: ClassVar[int] = 1
+    """The smallest minimum that can be written."""
 
-    def objects(self, group: Group) -> Objects:
+    def objects(self, group: NeutralGang) -> Objects:
         """Return the group objects."""
         return []
 
-    def marks(self, group: Group, member: Member) -> Marks:
-        """Return what goes on a pod."""
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
+        """Return what a pod carries in this dialect."""
         raise NotImplementedError
 
-    def ordered(self, group: Group) -> Iterable[Member]:
+    def ordered(self, group: NeutralGang) -> Iterable[GangPod]:
         """Return the members of a gang in the order in which they are written."""
         return group.members
 
-    def leaves_out(self, group: Group, member: Member) -> bool:
+    def leaves_out(self, group: NeutralGang, member: GangPod) -> bool:
         """Tell whether a pod cannot be in the gang."""
         return False
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
-        """Yield what it cannot say of this gang although it has words for the like."""
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
+        """Yield what is lost of this gang although the dialect has fields for the like."""
         return iter(())
 
 
-def _object(writer: Writer, api: str, group: Group, spec: dict[str, Any], **more: str) -> dict[str, Any]:
+def _object(writer: GroupWriter, api: str, group: NeutralGang, spec: dict[str, Any], **more: str) -> dict[str, Any]:
     """Return a group object; `more` are further annotations, besides those that the gang had before."""
     own = {key: text for key, text in kept(group, writer.dialect).items() if group.has_object or _is_of_gangs(key)}
     meta: dict[str, Any] = {"name": group.name, "namespace": group.namespace}
@@ -65,7 +69,7 @@ def _object(writer: Writer, api: str, group: Group, spec: dict[str, Any], **more
 
 def _is_of_gangs(key: str) -> bool:
     """Tell whether an annotation of a pod is about the gang that it makes, and does not only name it."""
-    return bool(dialect_of(key)) and key not in {mark.key for mark in links.MARKS}
+    return bool(dialect_of(key)) and key not in {field.key for field in references.REFERENCE_FIELDS}
 
 
 def _amounts(resources: Resources | None) -> dict[str, Any]:
@@ -74,21 +78,22 @@ def _amounts(resources: Resources | None) -> dict[str, Any]:
     return {"minResources": {name: quantity_text(name, amount) for name, amount in resources.items()}}
 
 
-def _unsaid_minimum(group: Group) -> Iterator[Lost]:
+def _lost_minimum(group: NeutralGang) -> Iterator[Lost]:
     """Yield that a minimum above the sum of the roles is lost, where only roles have one."""
     total = sum(group.roles.values())
     if group.roles and total != group.min_member:
         yield group.lost("minMember", f"{group.min_member} pods are needed; only the minima of roles can be said, together {total}")
 
 
-class VolcanoWriter(Writer):
+class VolcanoWriter(GroupWriter):
     """Volcano's PodGroup."""
 
     dialect = "volcano"
     priority_is = OF_GROUP
-    says = frozenset({ROLES, SUBGROUPS, TIERS, QUEUE, MIN_RESOURCES, PREEMPTIBILITY})
+    least_minimum = 0
+    supports = frozenset({ROLES, SUBGROUPS, TIERS, QUEUE, MIN_RESOURCES, PREEMPTIBILITY})
 
-    def objects(self, group: Group) -> Objects:
+    def objects(self, group: NeutralGang) -> Objects:
         spec: dict[str, Any] = {"minMember": group.min_member, "queue": group.queue, **_amounts(group.min_resources)}
         spec |= {"minTaskMember": dict(group.roles)} if group.roles else {}
         spec |= {"priorityClassName": group.priority_class} if group.priority_class else {}
@@ -96,12 +101,12 @@ class VolcanoWriter(Writer):
         preemptable = {} if group.is_preemptable is None else {PREEMPTABLE: str(group.is_preemptable).lower()}
         return [_object(self, "scheduling.volcano.sh/v1beta1", group, spec, **preemptable)]
 
-    def marks(self, group: Group, member: Member) -> Marks:
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
         labels = member.document["metadata"].get("labels") or {}
         own = {kai.SUBGROUP: labels[kai.SUBGROUP]} if group.subgroups and kai.SUBGROUP in labels else {}
-        return Marks(own, {links.GROUP: group.name, **({ROLE: member.role} if member.role else {})})
+        return PodPatch(own, {references.GROUP: group.name, **({ROLE: member.role} if member.role else {})})
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         for part in group.subgroups:
             place = f"subGroups[{part.name}]"
             if part.parent:
@@ -110,91 +115,95 @@ class VolcanoWriter(Writer):
                 yield group.lost(f"{place}.topologyConstraint", "Volcano counts tiers of HyperNodes, not levels of node labels")
 
 
-class KaiWriter(Writer):
+class KaiWriter(GroupWriter):
     """KAI's PodGroup."""
 
     dialect = "kai"
     priority_is = OF_GROUP
-    says = frozenset({ROLES, SUBGROUPS, LEVELS, QUEUE, PREEMPTIBILITY})
+    supports = frozenset({ROLES, SUBGROUPS, LEVELS, QUEUE, PREEMPTIBILITY})
 
-    def objects(self, group: Group) -> Objects:
+    def objects(self, group: NeutralGang) -> Objects:
         parts = kai_parts(group)
         minimum = sum(group.roles.values()) or max(group.min_member, 1)
         spec: dict[str, Any] = {"minMember": minimum, "queue": group.queue}
         spec |= {"priorityClassName": group.priority_class} if group.priority_class else {}
-        words = {True: "preemptible", False: "non-preemptible"}
-        spec |= {} if group.is_preemptable is None else {"preemptibility": words[group.is_preemptable]}
+        values = {True: "preemptible", False: "non-preemptible"}
+        spec |= {} if group.is_preemptable is None else {"preemptibility": values[group.is_preemptable]}
         spec |= kai_topology(group.topology) | ({"subGroups": parts.entries} if parts.entries else {})
         return [_object(self, "scheduling.run.ai/v2alpha2", group, spec)]
 
-    def marks(self, group: Group, member: Member) -> Marks:
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
         part = kai_parts(group).part_of(member)
-        return Marks({kai.SUBGROUP: part} if part else {}, {links.KAI_GROUP: group.name})
+        return PodPatch({kai.SUBGROUP: part} if part else {}, {references.KAI_GROUP: group.name})
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
-        yield from _unsaid_minimum(group)
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
+        yield from _lost_minimum(group)
         yield from (group.lost(place, why) for place, why in kai_parts(group).lost)
 
 
-class CoschedulingWriter(Writer):
+class CoschedulingWriter(GroupWriter):
     """The PodGroup of the Coscheduling plugin."""
 
     dialect = "coscheduling"
-    says = frozenset({MIN_RESOURCES})
+    supports = frozenset({MIN_RESOURCES})
 
-    def objects(self, group: Group) -> Objects:
+    def objects(self, group: NeutralGang) -> Objects:
         spec = {"minMember": max(group.min_member, 1), **_amounts(group.min_resources)}
         return [_object(self, "scheduling.x-k8s.io/v1alpha1", group, spec)]
 
-    def marks(self, group: Group, member: Member) -> Marks:
-        return Marks({links.COSCHEDULING_GROUP: group.name})
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
+        return PodPatch({references.COSCHEDULING_GROUP: group.name})
 
 
-class KoordinatorWriter(Writer):
-    """Koordinator's PodGroup; a gang with roles is a bundle of gangs, one for each."""
+class KoordinatorWriter(GroupWriter):
+    """Koordinator's PodGroup; a gang with roles becomes a gang group, with a PodGroup for each role."""
 
     dialect = "koordinator"
-    says = frozenset({ROLES, QUEUE})
+    supports = frozenset({ROLES, QUEUE})
 
-    def objects(self, group: Group) -> Objects:
+    def objects(self, group: NeutralGang) -> Objects:
         api = "scheduling.sigs.k8s.io/v1alpha1"
         if len(group.roles) < 2:
             return [_object(self, api, group, {"minMember": sum(group.roles.values()) or max(group.min_member, 1)})]
         names = {role: self._name(group, role) for role in sorted(group.roles)}
-        more = {koordinator.GROUPS: json.dumps([f"{group.namespace}/{name}" for name in names.values()]), BUNDLE: group.name}
+        more = {
+            koordinator.GROUPS: json.dumps([f"{group.namespace}/{name}" for name in names.values()]),
+            GANG_GROUP_NAME: group.name,
+        }
         return [
             _object(self, api, replace(group, name=name), {"minMember": group.roles[role]}, **more) for role, name in names.items()
         ]  # fmt: skip
 
-    def _name(self, group: Group, role: str) -> str:
+    def _name(self, group: NeutralGang, role: str) -> str:
         return f"{group.name}-{role}" if len(group.roles) > 1 else group.name
 
-    def marks(self, group: Group, member: Member) -> Marks:
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
         queue = {QUOTA: group.queue} if group.queue != "default" else {}
         if self.leaves_out(group, member):
-            return Marks(queue)
-        return Marks({links.SIGS_GROUP: self._name(group, member.role), **queue})
+            return PodPatch(queue)
+        return PodPatch({references.SIGS_GROUP: self._name(group, member.role), **queue})
 
-    def leaves_out(self, group: Group, member: Member) -> bool:
+    def leaves_out(self, group: NeutralGang, member: GangPod) -> bool:
         return bool(group.roles) and member.role not in group.roles
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
-        yield from _unsaid_minimum(group)
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
+        yield from _lost_minimum(group)
         if len(group.roles) == 1:
-            yield group.lost("minTaskMember", "a bundle has two gangs or more; here only the pods of the role are the gang")
+            yield group.lost("minTaskMember", "a gang group has two gangs or more; here only the pods of the role are the gang")
         strangers = [member for member in group.members if self.leaves_out(group, member)]
         if strangers:
             yield group.lost("members", f"{len(strangers)} pods play no role that has a minimum; they start for themselves")
 
 
-class NativeWriter(Writer):
+class NativeWriter(GroupWriter):
     """The PodGroup of Kubernetes 1.36."""
 
     dialect = "native"
     priority_is = OF_GROUP
-    says = frozenset({LEVELS, QUEUE})
+    can_follow_pods = True
+    supports = frozenset({LEVELS, QUEUE})
 
-    def objects(self, group: Group) -> Objects:
+    def objects(self, group: NeutralGang) -> Objects:
         spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": max(group.min_member, 1)}}}
         if group.topology is not None and group.topology.required_level:
             spec["schedulingConstraints"] = {"topology": [{"key": group.topology.required_level}]}
@@ -202,52 +211,52 @@ class NativeWriter(Writer):
         queue = {native.QUEUE: group.queue} if group.queue != "default" else {}
         return [_object(self, "scheduling.k8s.io/v1alpha2", group, spec, **queue)]
 
-    def marks(self, group: Group, member: Member) -> Marks:
-        return Marks(spec={"schedulingGroup": {"podGroupName": group.name}})
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
+        return PodPatch(spec={"schedulingGroup": {"podGroupName": group.name}})
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         if group.topology is not None and group.topology.preferred_level:
             yield group.lost("topologyConstraint.preferredTopologyLevel", "a topology is required there, or not said")
         if group.topology is not None and group.topology.required_level and group.topology.topology:
             yield group.lost("topologyConstraint.topology", "node labels are named there without the tree that they are levels of")
 
 
-class YuniKornWriter(Writer):
+class YuniKornWriter(GroupWriter):
     """YuniKorn's application with task groups, which the first pod that is in one of them describes."""
 
     dialect = "yunikorn"
     priority_is = OF_ONE_POD
-    says = frozenset({ROLES, QUEUE})
+    supports = frozenset({ROLES, QUEUE})
     has_object = False
 
-    def marks(self, group: Group, member: Member) -> Marks:
-        labels = {links.YUNIKORN_APP: group.name, yunikorn.QUEUE: f"{yunikorn.ROOT}{group.queue}"}
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
+        labels = {references.YUNIKORN_APP: group.name, yunikorn.QUEUE: f"{yunikorn.ROOT}{group.queue}"}
         if group.min_member <= 1 and not group.roles:
-            return Marks(labels)
+            return PodPatch(labels)
         role = member.role if group.roles else group.name
         annotations = {TASK_GROUP: role} if role else {}
         if member is self._originator(group):
             annotations[yunikorn.TASK_GROUPS] = json.dumps(list(self._task_groups(group)))
-        return Marks(labels, annotations)
+        return PodPatch(labels, annotations)
 
-    def ordered(self, group: Group) -> Iterable[Member]:
+    def ordered(self, group: NeutralGang) -> Iterable[GangPod]:
         return sorted(group.members, key=lambda member: member is not self._originator(group))
 
-    def _originator(self, group: Group) -> Member:
+    def _originator(self, group: NeutralGang) -> GangPod:
         return next((member for member in group.members if member.role in group.roles), group.members[0])
 
-    def _task_groups(self, group: Group) -> Iterator[dict[str, Any]]:
+    def _task_groups(self, group: NeutralGang) -> Iterator[dict[str, Any]]:
         for role, minimum in (group.roles or {group.name: group.min_member}).items():
             members = [member for member in group.members if not group.roles or member.role == role]
             yield {"name": role, "minMember": minimum, "minResource": _largest(members)}
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
-        yield from _unsaid_minimum(group)
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
+        yield from _lost_minimum(group)
         if not group.members:
             yield group.lost("metadata.name", "pods alone make an application, and this gang has none")
 
 
-def _largest(members: list[Member]) -> dict[str, str]:
+def _largest(members: list[GangPod]) -> dict[str, str]:
     """Return what the largest of some pods asks for."""
     found: dict[str, int] = {}
     for member in members:
@@ -256,30 +265,30 @@ def _largest(members: list[Member]) -> dict[str, str]:
     return {name: quantity_text(name, amount) for name, amount in sorted(found.items())}
 
 
-class KueueWriter(Writer):
+class KueueWriter(GroupWriter):
     """Kueue's plain pod group."""
 
     dialect = "kueue"
     priority_is = OF_ONE_POD
-    says = frozenset({LEVELS, QUEUE})
+    supports = frozenset({LEVELS, QUEUE})
     has_object = False
 
-    def marks(self, group: Group, member: Member) -> Marks:
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
         queue = {kueue.QUEUE: group.queue} if group.queue != "default" else {}
         count = {kueue.TOTAL_COUNT: str(self._count(group)), **self._topology(group)}
-        return Marks({links.KUEUE_GROUP: group.name, **queue}, count)
+        return PodPatch({references.KUEUE_GROUP: group.name, **queue}, count)
 
-    def _count(self, group: Group) -> int:
+    def _count(self, group: NeutralGang) -> int:
         return max(group.min_member, len(group.members))
 
-    def _topology(self, group: Group) -> dict[str, str]:
+    def _topology(self, group: NeutralGang) -> dict[str, str]:
         found = group.topology
         if found is not None and found.required_level:
             return {"kueue.x-k8s.io/podset-required-topology": found.required_level}
         level = found.preferred_level if found is not None else ""
         return {"kueue.x-k8s.io/podset-preferred-topology": level} if level else {}
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         count = self._count(group)
         if count > group.min_member:
             yield group.lost(
@@ -289,23 +298,23 @@ class KueueWriter(Writer):
             yield group.lost("metadata.name", "pods alone make a group, and this gang has none")
 
 
-class GatesWriter(Writer):
+class GatesWriter(GroupWriter):
     """Pods behind a scheduling gate of Phalanx's."""
 
     dialect = "gates"
     has_object = False
 
-    def marks(self, group: Group, member: Member) -> Marks:
+    def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
         others = bare(member.document, self.dialect)["spec"].get("schedulingGates") or ()
         spec = {"schedulingGates": [*others, {"name": gates.GATE}]}
-        return Marks({gates.GATE: group.name}, {gates.MIN_MEMBER: str(max(group.min_member, 1))}, spec)
+        return PodPatch({gates.GATE: group.name}, {gates.MIN_MEMBER: str(max(group.min_member, 1))}, spec)
 
-    def cannot(self, group: Group) -> Iterator[Lost]:
+    def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         if not group.members:
             yield group.lost("metadata.name", "pods alone make a gang, and this one has none")
 
 
-WRITERS: dict[str, Writer] = {
+WRITERS: dict[str, GroupWriter] = {
     writer.dialect: writer
     for writer in (
         VolcanoWriter(), KaiWriter(), CoschedulingWriter(), KoordinatorWriter(), NativeWriter(), YuniKornWriter(), KueueWriter(),

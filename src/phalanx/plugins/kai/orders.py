@@ -71,6 +71,6 @@ class SubGroupOrderPlugin(PlainPlugin):
 
 
 class DynamicResourcesPlugin(PlainPlugin):
-    """Claims on devices are checked and promised by the filters."""
+    """Claims on devices are checked and reserved by the filters."""
 
     name = "dynamicresources"

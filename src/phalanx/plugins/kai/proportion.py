@@ -1,43 +1,10 @@
-"""Fair shares of a tree of queues: quotas, what is over them by weight, limits; the arithmetic is in `phalanx.kai`."""
+"""Fair shares of a tree of queues; how they are divided is in `kai/fair_shares.py`."""
 
-import re
-from collections.abc import Mapping
-
-import numpy as np
-
-from phalanx.kai.amounts import NAMES, ZERO, Figures, plus
-from phalanx.kai.capacity import capacity_verdict, quota_verdict
-from phalanx.kai.podsets import is_preemptible, next_tasks
-from phalanx.kai.shares import (
-    QueueShare,
-    QueueTree,
-    add_pending,
-    add_running,
-    build_tree,
-    divide_fairly,
-    hold,
-    release,
-    with_parents,
-)
-from phalanx.kai.usage_window import UsageWindow, read_window, usage_by_queue
-from phalanx.model.queue import Queue
-from phalanx.model.resources import GPU
-from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB, Shape
-from phalanx.model.status import HOLDING, Status
-from phalanx.model.task import Task
-from phalanx.placement import Mask
+from phalanx.kai.fair_shares import FairShares
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.shards import GPU_WORKER
-from phalanx.session.statement import Kind, Operation
-from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import YES, Verdict
-
-SCHEDULER = "kai-scheduler"
-HELPERS = ("kai-resource-reservation", "scaling-pod")
-"""Label `app` of pods that KAI starts itself: what they hold is held for a pod of a queue."""
-_MIG = re.compile(r"nvidia\.com/mig-(\d+)g\..*")
+from phalanx.session.statement import Operation
 
 
 class ProportionPlugin:
@@ -49,150 +16,15 @@ class ProportionPlugin:
         """Read the settings."""
         settings = Arguments(self.name, policy.arguments)
         self._k_value = settings.at_least("kValue", 1.0, 0.0)
-        self.multiplier = settings.at_least("relcaimerSaturationMultiplier", 1.0, 1.0)
+        self._multiplier = settings.at_least("relcaimerSaturationMultiplier", 1.0, 1.0)
         settings.done()
-        self.tree: QueueTree = build_tree([])
-        self.total: Figures = ZERO
 
     def open(self, session: Session) -> None:
-        """Count what every queue has and asks for, and divide the cluster."""
-        self.total = _cluster(session)
-        usage = self._usage(session)
-        self.tree = build_tree(_share(queue, usage) for queue in session.queues.values() if queue.bounds is not None)
-        for gang in session.gangs.values():
-            leaf = self.tree.leaf(gang.gang.queue)
-            for task in gang.tasks if leaf is not None else ():
-                self._count(session, leaf, task)
-        divide_fairly(self.tree.roots, self.total, k_value=self._k_value)
-        for name, share in self.tree.by_name.items():
-            figures = {"deserved": share.deserved, "fair_share": share.fair_share, "allocated": share.allocated}
-            session.decisions.queues[name] = {kind: dict(zip(NAMES, each, strict=True)) for kind, each in figures.items()}
-
-    def _count(self, session: Session, leaf: QueueShare | None, task: TaskState) -> None:
-        assert leaf is not None
-        if task.status in HOLDING:
-            add_running(leaf, self.amounts(session, task.task.shape, task.node), is_preemptible=is_preemptible(task.gang))
-        elif task.status is Status.PENDING and not task.task.is_gated:
-            add_pending(leaf, self.amounts(session, task.task.shape, -1))
-
-    def _usage(self, session: Session) -> Mapping[str, Figures]:
-        """Return what queues used lately, as parts of the cluster; a queue that was not measured used what those below it did."""
-        options = session.policy.options.get("usage")
-        window = read_window(options, "options.usage") if isinstance(options, Mapping) else UsageWindow()
-        capacity = dict(zip(NAMES, (self.total[0] / 1000, *self.total[1:]), strict=True))
-        measured = usage_by_queue(session.snapshot.surroundings.queue_history, window, session.now, capacity)
-        parents = {queue.name: queue.parent for queue in session.queues.values()}
-        return with_parents({name: _by_name(used) for name, used in measured.items()}, parents)
-
-    def amounts(self, session: Session, shape: Shape, node: int) -> Figures:
-        """Return what a task takes from its queue; a part of a GPU depends on the node, -1 before it has one."""
-        cpu, memory = float(shape.request.get("cpu", 0)), float(shape.request.get("memory", 0))
-        return cpu, memory, self._gpus(session, shape, node)
-
-    def _gpus(self, session: Session, shape: Shape, node: int) -> float:
-        share = shape.gpu_share
-        if share is not None:
-            memory = session.snapshot.nodes.nodes[node].gpu_memory_mib if node >= 0 else UNKNOWN_GPU_MEMORY_MIB
-            return round(share.portion_of(memory), 2) * share.devices
-        whole = sum(amount / 1000 * _devices(name) for name, amount in shape.request.items() if _devices(name))
-        return whole + self._claimed(session, shape)
-
-    def _claimed(self, session: Session, shape: Shape) -> float:
-        claims = session.snapshot.surroundings.resource_claims
-        named = (claims.get(f"{shape.namespace}/{use.claim}") for use in shape.resource_claims)
-        wanted = (request for claim in named if claim is not None for request in claim.requests)
-        return float(sum(request.count for request in wanted if "gpu" in request.device_class.lower()))
-
-    def chunk(self, session: Session, tasks: list[TaskState]) -> Figures:
-        """Return what some tasks together take."""
-        total = ZERO
-        for task in tasks:
-            total = plus(total, self.amounts(session, task.task.shape, -1))
-        return total
-
-    def next_chunk(self, session: Session, gang: GangState, *, counts_evicted: bool = False) -> Figures:
-        """Return what the next attempt of a job takes."""
-        return self.chunk(session, next_tasks(session, gang, counts_evicted=counts_evicted))
-
-    def capacity(self, session: Session, gang: GangState, tasks: list[TaskState]) -> Verdict:
-        """Refuse tasks that would lift a queue over its limit, or over its quota if they cannot be preempted."""
-        leaf = self.tree.leaf(gang.gang.queue)
-        if leaf is None:
-            return YES
-        return capacity_verdict(leaf, self.chunk(session, tasks), is_preemptible=is_preemptible(gang))
-
-    def within_quota(self, session: Session, gang: GangState, tasks: list[TaskState]) -> bool:
-        """Tell whether tasks that cannot be preempted stay within the quotas; others need not."""
-        leaf = self.tree.leaf(gang.gang.queue)
-        return leaf is None or is_preemptible(gang) or quota_verdict(leaf, self.chunk(session, tasks)).ok
+        """Divide the cluster, and leave the shares for the actions."""
+        self._shares = FairShares(session, k_value=self._k_value, multiplier=self._multiplier)
+        session.write_state(self._shares)
+        session.decisions.queues |= self._shares.figures()
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
-        """Follow what queues hold, promises included."""
-        leaf = self.tree.leaf(operation.gang.gang.queue)
-        if leaf is None:
-            return
-        move = release if (operation.kind is Kind.EVICT) != undone else hold
-        for node in operation.nodes:
-            move(leaf, self.amounts(session, operation.shape, node), is_preemptible=is_preemptible(operation.gang))
-
-
-def _devices(name: str) -> int:
-    """Return how many GPUs one of a resource stands for."""
-    match = _MIG.fullmatch(name)
-    return 1 if name == GPU else (int(match[1]) if match else 0)
-
-
-def _cluster(session: Session) -> Figures:
-    """Return what queues divide: all that ready nodes have, less what pods of other schedulers hold."""
-    nodes = session.snapshot.nodes
-    ready = np.array([node.is_ready for node in nodes.nodes], dtype=np.bool_)
-    with_gpus = ready & nodes.label(GPU_WORKER).present if session.policy.options.get("restrictNodeScheduling") else ready
-    foreign = _foreign(session)
-    cpu, memory = (float(session.ledger.allocatable[row][ready].sum()) - foreign[row] for row in (0, 1))
-    return cpu, memory, _gpus_on(session, with_gpus) - foreign[2]
-
-
-def _gpus_on(session: Session, mask: Mask) -> float:
-    rows, slices = session.snapshot.space.row_by_name, session.snapshot.surroundings.resource_slices.values()
-    amounts = session.ledger.allocatable
-    whole = sum(float(amounts[row][mask].sum()) / 1000 * _devices(name) for name, row in rows.items() if _devices(name))
-    names = {session.node_name(int(number)) for number in np.flatnonzero(mask)}
-    return whole + sum(
-        len(part.devices) for part in slices if "gpu" in part.driver.lower() and (not part.node or part.node in names)
-    )
-
-
-def _foreign(session: Session) -> Figures:
-    """Return what pods of other schedulers hold on ready nodes; KAI's own helpers are not among them."""
-    total = ZERO
-    for name, tasks in session.snapshot.on_node.items():
-        number = session.snapshot.nodes.number_by_name.get(name)
-        if number is not None and session.snapshot.nodes.nodes[number].is_ready:
-            for task in filter(_is_foreign, tasks.values()):
-                request = task.shape.request
-                gpus = sum(amount / 1000 * _devices(resource) for resource, amount in request.items() if _devices(resource))
-                total = plus(total, (float(request.get("cpu", 0)), float(request.get("memory", 0)), gpus))
-    return total
-
-
-def _is_foreign(task: Task) -> bool:
-    return task.gang is None and task.scheduler != SCHEDULER and task.shape.labels.get("app") not in HELPERS
-
-
-def _by_name(usage: Mapping[str, float]) -> Figures:
-    cpu, memory, gpu = (usage.get(name, 0.0) for name in NAMES)
-    return cpu, memory, gpu
-
-
-def _share(queue: Queue, usage: Mapping[str, Figures]) -> QueueShare:
-    assert queue.bounds is not None
-    quota, limit, weight = (_figures(part) for part in (queue.bounds.quota, queue.bounds.limit, queue.bounds.weight))
-    return QueueShare(
-        queue.name, queue.parent, created=queue.created, priority=queue.priority, deserved=quota, limit=limit, weight=weight,
-        usage=usage.get(queue.name, ZERO),
-    )  # fmt: skip
-
-
-def _figures(values: tuple[float, ...]) -> Figures:
-    cpu, memory, gpu = values
-    return cpu, memory, gpu
+        """Follow what queues hold."""
+        self._shares.follow(operation, undone)

@@ -17,7 +17,7 @@ MOST_PACKED = 9.0
 
 
 class NodeAvailabilityPlugin(PlainPlugin):
-    """Room that is free now before room that is promised."""
+    """Room that is free now before room that is being released."""
 
     name = "nodeavailability"
 
@@ -61,7 +61,7 @@ class GpuSharingOrderPlugin(PlainPlugin):
 
 
 class NominatedNodePlugin(PlainPlugin):
-    """The node that a task was promised before."""
+    """The nominated node of a task before others."""
 
     name = "nominatednode"
 

@@ -13,39 +13,39 @@ from typing import NamedTuple, Protocol
 
 from phalanx.errors import ConfigError, TraceError
 from phalanx.sim.traces import acme, helios, openb, pai, philly, spot_gpu, tiresias
-from phalanx.sim.traces.draft import Trace
-from phalanx.sim.traces.trace_files import Files, Kind, Paths
+from phalanx.sim.traces.draft import RecordedTrace
+from phalanx.sim.traces.trace_files import FileKind, Paths, TraceFiles
 
-__all__ = ["FORMATS", "Trace", "guess", "read_trace"]
+__all__ = ["FORMATS", "RecordedTrace", "detect_format", "read_trace"]
 
 
-class Reader(Protocol):
+class TraceReader(Protocol):
     """Reads one format."""
 
-    def __call__(self, paths: Paths, *, nodes: int | None = None) -> Trace:
-        """Read a trace; of so many nodes if it names no machines."""
+    def __call__(self, paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
+        """Read a trace; `nodes` is the number of nodes if the trace names no machines."""
 
 
-class Format(NamedTuple):
+class TraceFormat(NamedTuple):
     """A format: what its file with the jobs holds, and how it is read."""
 
-    jobs: Kind
-    read: Reader
+    jobs: FileKind
+    read: TraceReader
 
 
-FORMATS: Mapping[str, Format] = {
-    "acme": Format(acme.JOBS, acme.read),
-    "helios": Format(helios.JOBS, helios.read),
-    "openb": Format(openb.JOBS, openb.read),
-    "pai": Format(pai.JOBS, pai.read),
-    "philly": Format(philly.JOBS, philly.read),
-    "spot-gpu": Format(spot_gpu.JOBS, spot_gpu.read),
-    "tiresias": Format(tiresias.JOBS, tiresias.read),
+FORMATS: Mapping[str, TraceFormat] = {
+    "acme": TraceFormat(acme.JOBS, acme.read),
+    "helios": TraceFormat(helios.JOBS, helios.read),
+    "openb": TraceFormat(openb.JOBS, openb.read),
+    "pai": TraceFormat(pai.JOBS, pai.read),
+    "philly": TraceFormat(philly.JOBS, philly.read),
+    "spot-gpu": TraceFormat(spot_gpu.JOBS, spot_gpu.read),
+    "tiresias": TraceFormat(tiresias.JOBS, tiresias.read),
 }
 
 
-def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Trace:
-    """Read files, or the files of a folder, in the format of this name; a cluster that must be made up has so many nodes."""
+def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
+    """Read files, or the files of a folder, in the format of this name; `nodes` is the size of a cluster that is made up."""
     if name not in FORMATS:
         raise ConfigError(f"trace format {name!r}: unknown; write one of: {', '.join(FORMATS)}")
     if nodes is not None and nodes < 1:
@@ -53,9 +53,9 @@ def read_trace(name: str, paths: Paths, *, nodes: int | None = None) -> Trace:
     return FORMATS[name].read(paths, nodes=nodes)
 
 
-def guess(paths: Paths) -> str:
-    """Return the name of the format that these files have, told by their columns."""
-    files = Files(paths)
+def detect_format(paths: Paths) -> str:
+    """Return the name of the format of these files, which their columns show."""
+    files = TraceFiles(paths)
     found = next((name for name, known in FORMATS.items() if files.holds(known.jobs)), None)
     if found is None:
         raise TraceError(f"{files}: no trace that we know; expected jobs in one of the formats: {', '.join(FORMATS)}")

@@ -5,19 +5,19 @@ evenly and rounded up to a thousandth. The virtual cluster is the queue. If the 
 cluster on its best day are the weight of its queue, and the best day of all, with 8 GPUs to a node, says how many nodes.
 """
 
-from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.rows import Row
+from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
+from phalanx.sim.traces.rows import TraceRow
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
-from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Gang
+from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles
+from phalanx.sim.workload import WorkloadGang
 
-JOBS = Table(("job_id", "vc", "gpu_num", "cpu_num", "node_num", "submit_time", "start_time", "duration"))
-GPUS = Table(("date", "total"))
+JOBS = CsvTable(("job_id", "vc", "gpu_num", "cpu_num", "node_num", "submit_time", "start_time", "duration"))
+GPUS = CsvTable(("date", "total"))
 
 
-def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read the trace of one cluster."""
-    files, draft = Files(paths), Draft(queue="vc")
+    files, draft = TraceFiles(paths), TraceDraft(queue="vc")
     gangs = draft.each(files.rows(JOBS, is_needed=True), lambda row: gang_of_nodes(row, draft, queue="vc"))
     most = _gpus_by_cluster(draft.each(files.rows(GPUS), _gpus_of_day))
     total = most.pop("total", 0)
@@ -25,7 +25,7 @@ def read(paths: Paths, *, nodes: int | None = None) -> Trace:
     return draft.trace(gangs, nodes=nodes or -(-total // GPUS_PER_NODE) or None, weight_by_queue=weights)
 
 
-def gang_of_nodes(row: Row, draft: Draft, *, queue: str, memory_mib: int = 0) -> Gang | None:
+def gang_of_nodes(row: TraceRow, draft: TraceDraft, *, queue: str, memory_mib: int = 0) -> WorkloadGang | None:
     """Return the job of a row, or nothing if it never ran; Acme has the same columns."""
     if not row.has("start_time") or not row.has("duration"):
         return None
@@ -36,10 +36,10 @@ def gang_of_nodes(row: Row, draft: Draft, *, queue: str, memory_mib: int = 0) ->
     if not duration:
         return None
     name = draft.gang_names.fresh(row.text("job_id"))
-    return Gang(name, row.moment("submit_time"), duration, parts, draft.queues.same(row.text(queue)))
+    return WorkloadGang(name, row.moment("submit_time"), duration, parts, draft.queues.same(row.text(queue)))
 
 
-def _gpus_of_day(row: Row) -> dict[str, int]:
+def _gpus_of_day(row: TraceRow) -> dict[str, int]:
     return {name: row.count(name) for name in row.columns() if name != "date"}
 
 

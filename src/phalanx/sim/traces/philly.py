@@ -15,14 +15,13 @@ import msgspec
 
 from phalanx.dialects.cluster import readable
 from phalanx.errors import TraceError
-from phalanx.sim.machine_types import machine
-from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.rows import NOTHING, Row, moment
+from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
+from phalanx.sim.traces.rows import NOTHING, TraceRow, moment
 from phalanx.sim.traces.tasks import workers
-from phalanx.sim.traces.trace_files import Files, Paths, Table, beginning
-from phalanx.sim.workload import Gang, Machine
+from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles, beginning
+from phalanx.sim.workload import Machine, WorkloadGang, machine
 
-NODES = Table(("machineId", "number of GPUs"))
+NODES = CsvTable(("machineId", "number of GPUs"))
 
 
 class _Place(msgspec.Struct):
@@ -31,7 +30,7 @@ class _Place(msgspec.Struct):
     gpus: list[str]
 
 
-class _Attempt(msgspec.Struct):
+class _JobAttempt(msgspec.Struct):
     start_time: str | None = None
     end_time: str | None = None
     detail: list[_Place] = []
@@ -41,7 +40,7 @@ class _Job(msgspec.Struct):
     jobid: str
     vc: str
     submitted_time: str
-    attempts: list[_Attempt] = []
+    attempts: list[_JobAttempt] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +54,20 @@ class _Log:
         text = beginning(path).lstrip()
         return text.startswith("[") and '"attempts"' in text
 
-    def entries(self, path: Path) -> Iterator["_Entry"]:
+    def entries(self, path: Path) -> Iterator["_LogEntry"]:
         """Yield the jobs, not yet understood."""
         try:
             found = msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw])
         except msgspec.MsgspecError as problem:
             raise TraceError(f"{path.name}: {problem}; expected {self.title}") from problem
-        return (_Entry(f"{path.name}, job {number}", raw) for number, raw in enumerate(found, start=1))
+        return (_LogEntry(f"{path.name}, job {number}", raw) for number, raw in enumerate(found, start=1))
 
 
 JOBS = _Log()
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _LogEntry:
     """A job of the log with its place in it."""
 
     place: str
@@ -81,7 +80,7 @@ class _Entry:
         except msgspec.ValidationError as problem:
             raise TraceError(f"{self.place}: {readable(problem)}") from problem
 
-    def seconds(self, attempt: _Attempt) -> float:
+    def seconds(self, attempt: _JobAttempt) -> float:
         """Return how long an attempt ran; 0 if its start or end was not recorded."""
         start, end = attempt.start_time or "", attempt.end_time or ""
         if start.lower() in NOTHING or end.lower() in NOTHING:
@@ -92,27 +91,27 @@ class _Entry:
         return seconds
 
 
-def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a log of jobs."""
-    files, draft = Files(paths), Draft(queue="vc")
+    files, draft = TraceFiles(paths), TraceDraft(queue="vc")
     gangs = draft.each(JOBS.entries(files.need(JOBS)), lambda entry: _gang(entry, draft))
     machines = draft.each(files.rows(NODES), lambda row: _machine(row, draft))
     return draft.trace(gangs, machines, nodes=nodes)
 
 
-def _gang(entry: _Entry, draft: Draft) -> Gang | None:
+def _gang(entry: _LogEntry, draft: TraceDraft) -> WorkloadGang | None:
     job = entry.job()
     duration = sum(entry.seconds(attempt) for attempt in job.attempts)
     tasks_by_gpus = Counter(_gpus_by_machine(job.attempts))
     if not duration or not tasks_by_gpus:
         return None
     submitted = moment(job.submitted_time, f"{entry.place}: submitted_time")
-    return Gang(draft.gang_names.fresh(job.jobid), submitted, duration, workers(tasks_by_gpus), draft.queues.same(job.vc))
+    return WorkloadGang(draft.gang_names.fresh(job.jobid), submitted, duration, workers(tasks_by_gpus), draft.queues.same(job.vc))
 
 
-def _gpus_by_machine(attempts: Sequence[_Attempt]) -> list[int]:
+def _gpus_by_machine(attempts: Sequence[_JobAttempt]) -> list[int]:
     return next(([len(place.gpus) for place in attempt.detail] for attempt in attempts if attempt.detail), [])
 
 
-def _machine(row: Row, draft: Draft) -> Machine:
+def _machine(row: TraceRow, draft: TraceDraft) -> Machine:
     return machine(draft.machine_names.fresh(row.text("machineId")), gpus=row.count("number of GPUs"))

@@ -7,7 +7,7 @@ from math import ceil, isfinite
 from phalanx.errors import TraceError
 
 NOTHING = frozenset({"", "none", "nan", "nat", "null", "na", "n/a", "\\n"})
-"""What stands in a cell that holds nothing, in lower case."""
+"""The contents of empty cells, in lower case."""
 LARGEST_COUNT = 10**6
 LARGEST_AMOUNT = 10**9
 """No machine has more thousandths of a CPU or MiB of memory."""
@@ -16,7 +16,7 @@ LARGEST_TIME = 10**10
 """In seconds, three hundred years."""
 
 
-class Row:
+class TraceRow:
     """The cells of one line; a cell that cannot be read raises a TraceError like "jobs.csv, line 17: gpu_num: ..."."""
 
     __slots__ = ("_cells", "_file", "_line")
@@ -42,7 +42,7 @@ class Row:
         return int(number)
 
     def amount(self, column: str, *, parts: float = 1) -> int:
-        """Return an amount in parts of its unit, so many of which make one, rounded up; an empty cell is 0."""
+        """Return an amount in fractions of its unit, `parts` of which make one, rounded up; an empty cell is 0."""
         if not self.has(column):
             return 0
         amount = self._number(column) * parts

@@ -6,41 +6,39 @@ CPUs to a thousandth. A worker with more GPUs than any node of its model becomes
 """
 
 from phalanx.model.resources import GPU
-from phalanx.sim.machine_types import GPU_MODEL, machine
-from phalanx.sim.priorities import HIGH, LOW, NORMAL
-from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.rows import LARGEST_COUNT, Row
+from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
+from phalanx.sim.traces.rows import LARGEST_COUNT, TraceRow
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
-from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Gang, Machine, Part
+from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles
+from phalanx.sim.workload import GPU_MODEL, HIGH, LOW, NORMAL, Machine, WorkloadGang, WorkloadPart, machine
 
-JOBS = Table(
+JOBS = CsvTable(
     ("job_name", "organization", "gpu_model", "cpu_request", "gpu_request", "worker_num", "submit_time", "duration", "job_type")
 )
-NODES = Table(("gpu_model", "gpu_capacity_num", "cpu_num", "node_name"))
+NODES = CsvTable(("gpu_model", "gpu_capacity_num", "cpu_num", "node_name"))
 PRIORITY_BY_TYPE = {"hp": HIGH, "spot": LOW}
 
 
-def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a list of jobs."""
-    files, draft = Files(paths), Draft(queue="organization")
+    files, draft = TraceFiles(paths), TraceDraft(queue="organization")
     machines = draft.each(files.rows(NODES), lambda row: _machine(row, draft))
     gpus_by_model = _gpus_by_model(machines)
     gangs = draft.each(files.rows(JOBS, is_needed=True), lambda row: _gang(row, draft, gpus_by_model))
     return draft.trace(gangs, machines, nodes=nodes)
 
 
-def _gang(row: Row, draft: Draft, gpus_by_model: dict[str, int]) -> Gang | None:
+def _gang(row: TraceRow, draft: TraceDraft, gpus_by_model: dict[str, int]) -> WorkloadGang | None:
     duration = row.seconds("duration") if row.has("duration") else 0
     if not duration:
         return None
     name = draft.gang_names.fresh(row.text("job_name"))
     priority = PRIORITY_BY_TYPE.get(row.text("job_type").lower(), NORMAL)
     queue = draft.queues.same(row.text("organization"))
-    return Gang(name, row.moment("submit_time"), duration, _parts(row, gpus_by_model), queue, priority)
+    return WorkloadGang(name, row.moment("submit_time"), duration, _parts(row, gpus_by_model), queue, priority)
 
 
-def _parts(row: Row, gpus_by_model: dict[str, int]) -> tuple[Part, ...]:
+def _parts(row: TraceRow, gpus_by_model: dict[str, int]) -> tuple[WorkloadPart, ...]:
     model = row.text("gpu_model") if row.has("gpu_model") else ""
     of_worker = spread(row.amount("gpu_request"), gpus_per_node=gpus_by_model.get(model, GPUS_PER_NODE))
     tasks_by_gpus = {gpus: tasks * row.count("worker_num", least=1) for gpus, tasks in of_worker.items()}
@@ -50,7 +48,7 @@ def _parts(row: Row, gpus_by_model: dict[str, int]) -> tuple[Part, ...]:
     return workers(tasks_by_gpus, cpu_milli=cpu_milli, node_labels={GPU_MODEL: model} if model else {})
 
 
-def _machine(row: Row, draft: Draft) -> Machine:
+def _machine(row: TraceRow, draft: TraceDraft) -> Machine:
     return machine(
         draft.machine_names.fresh(row.text("node_name")), labels={GPU_MODEL: row.text("gpu_model")},
         gpus=row.count("gpu_capacity_num", least=1), cpu_milli=row.amount("cpu_num", parts=1000),

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from phalanx.sim.machine_types import quantities
-from phalanx.sim.workload import Part
+from phalanx.sim.workload import WorkloadPart, quantities
 
 GPUS_PER_NODE = 8
 """Where a trace does not say it: so it was in Philly, Helios and Acme."""
@@ -18,10 +17,10 @@ def spread(gpus: int, *, nodes: int = 1, gpus_per_node: int = GPUS_PER_NODE) -> 
 
 def workers(
     tasks_by_gpus: Mapping[int, int], *, cpu_milli: int = 0, memory_mib: int = 0, node_labels: dict[str, str] | None = None
-) -> tuple[Part, ...]:
-    """Return so many tasks with so many GPUs, as parts; CPU and memory are of one task."""
+) -> tuple[WorkloadPart, ...]:
+    """Return tasks by their number of GPUs as the parts of a gang; CPU and memory are of one task."""
     return tuple(
-        Part(
+        WorkloadPart(
             tasks,
             quantities(gpus=gpus, cpu_milli=cpu_milli, memory_mib=memory_mib),
             "worker" if len(tasks_by_gpus) == 1 else f"worker-{gpus}gpu",

@@ -4,35 +4,36 @@ A job asks for `num_gpu` GPUs, in tasks of at most a node each, as even as can b
 The nodes of a switch have a label that names it. Memory (`mem_p_node`) is read as GiB.
 """
 
-from phalanx.sim.machine_types import MIB_PER_GIB, machine
-from phalanx.sim.traces.draft import Draft, Trace
-from phalanx.sim.traces.rows import LARGEST_COUNT, Row
+from phalanx.sim.traces.draft import RecordedTrace, TraceDraft
+from phalanx.sim.traces.rows import LARGEST_COUNT, TraceRow
 from phalanx.sim.traces.tasks import GPUS_PER_NODE, spread, workers
-from phalanx.sim.traces.trace_files import Files, Paths, Table
-from phalanx.sim.workload import Gang, Machine
+from phalanx.sim.traces.trace_files import CsvTable, Paths, TraceFiles
+from phalanx.sim.workload import MIB_PER_GIB, Machine, WorkloadGang, machine
 
-JOBS = Table(("job_id", "num_gpu", "submit_time", "duration"))
-CLUSTER = Table(("num_switch", "num_node_p_switch", "num_gpu_p_node"))
+JOBS = CsvTable(("job_id", "num_gpu", "submit_time", "duration"))
+CLUSTER = CsvTable(("num_switch", "num_node_p_switch", "num_gpu_p_node"))
 SWITCH = "phalanx.dev/switch"
 """The label of a node that names its switch."""
 
 
-def read(paths: Paths, *, nodes: int | None = None) -> Trace:
+def read(paths: Paths, *, nodes: int | None = None) -> RecordedTrace:
     """Read a list of jobs."""
-    files, draft = Files(paths), Draft()
+    files, draft = TraceFiles(paths), TraceDraft()
     clusters = draft.each(files.rows(CLUSTER), _cluster)
     gpus_per_node = max((gpus for gpus, _ in clusters), default=GPUS_PER_NODE)
     gangs = draft.each(files.rows(JOBS, is_needed=True), lambda row: _gang(row, draft, gpus_per_node))
     return draft.trace(gangs, [node for _, cluster in clusters for node in cluster], nodes=nodes)
 
 
-def _gang(row: Row, draft: Draft, gpus_per_node: int) -> Gang | None:
+def _gang(row: TraceRow, draft: TraceDraft, gpus_per_node: int) -> WorkloadGang | None:
     parts = workers(spread(row.count("num_gpu"), gpus_per_node=gpus_per_node))
     duration = row.seconds("duration") if row.has("duration") else 0
-    return Gang(draft.gang_names.fresh(row.text("job_id")), row.moment("submit_time"), duration, parts) if duration else None
+    return (
+        WorkloadGang(draft.gang_names.fresh(row.text("job_id")), row.moment("submit_time"), duration, parts) if duration else None
+    )
 
 
-def _cluster(row: Row) -> tuple[int, list[Machine]]:
+def _cluster(row: TraceRow) -> tuple[int, list[Machine]]:
     gpus, switches, nodes = (
         row.count("num_gpu_p_node", least=1),
         row.count("num_switch", least=1),

@@ -16,9 +16,8 @@ from functools import lru_cache
 from math import ceil
 
 from phalanx.model.resources import CPU, GPU, MEMORY, PODS, Resources, amount_of, scale_of
-from phalanx.sim.machine_types import MIB_PER_GIB, machine
 from phalanx.sim.traces.tasks import GPUS_PER_NODE
-from phalanx.sim.workload import Gang, Machine, Part
+from phalanx.sim.workload import MIB_PER_GIB, Machine, WorkloadGang, WorkloadPart, machine
 
 CPU_MILLI = 128_000
 MEMORY_MIB = 1024 * MIB_PER_GIB
@@ -26,7 +25,7 @@ AVERAGE_LOAD = 0.9
 BYTES_PER_MIB = 1 << 20
 
 
-def made_cluster(gangs: Sequence[Gang], nodes: int | None = None) -> tuple[Machine, ...]:
+def made_cluster(gangs: Sequence[WorkloadGang], nodes: int | None = None) -> tuple[Machine, ...]:
     """Return machines for gangs in the order of their arrival; as many as asked for, or as the rule says."""
     model = _machine(gangs)
     offers = {name: _amount(name, quantity) for name, quantity in model.offers.items()}
@@ -34,18 +33,18 @@ def made_cluster(gangs: Sequence[Gang], nodes: int | None = None) -> tuple[Machi
     return tuple(replace(model, name=f"node-{number:05}") for number in range(count))
 
 
-def _machine(gangs: Sequence[Gang]) -> Machine:
+def _machine(gangs: Sequence[WorkloadGang]) -> Machine:
     gpus, memory_mib = ceil(_most(gangs, GPU) / scale_of(GPU)), ceil(_most(gangs, MEMORY) / BYTES_PER_MIB)
     return machine(
         "", gpus=max(GPUS_PER_NODE, gpus), cpu_milli=max(CPU_MILLI, _most(gangs, CPU)), memory_mib=max(MEMORY_MIB, memory_mib)
     )
 
 
-def _most(gangs: Sequence[Gang], name: str) -> int:
+def _most(gangs: Sequence[WorkloadGang], name: str) -> int:
     return max(_amount(name, part.request.get(name, "0")) for gang in gangs for part in gang.parts)
 
 
-def _for_the_load(gangs: Sequence[Gang], offers: Resources) -> int:
+def _for_the_load(gangs: Sequence[WorkloadGang], offers: Resources) -> int:
     span = gangs[-1].submitted or max(gang.duration for gang in gangs)
     work: Counter[str] = Counter()
     for gang in gangs:
@@ -56,11 +55,11 @@ def _for_the_load(gangs: Sequence[Gang], offers: Resources) -> int:
     return max((ceil(amount / span / AVERAGE_LOAD / offers[name]) for name, amount in work.items()), default=1)
 
 
-def _for_the_gang(gang: Gang, offers: Resources) -> int:
+def _for_the_gang(gang: WorkloadGang, offers: Resources) -> int:
     return sum(-(-part.tasks // _tasks_per_node(part, offers)) for part in gang.parts)
 
 
-def _tasks_per_node(part: Part, offers: Resources) -> int:
+def _tasks_per_node(part: WorkloadPart, offers: Resources) -> int:
     return min([offers[PODS], *(offers[name] // _amount(name, quantity) for name, quantity in part.request.items())])
 
 

@@ -1,4 +1,4 @@
-"""The files of a trace: which one holds what is told by its columns, not by its name."""
+"""The files of a trace: what a file holds is found by its columns, not by its name."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Protocol, TextIO, TypeAlias
 
 from phalanx.errors import TraceError
-from phalanx.sim.traces.rows import Row
+from phalanx.sim.traces.rows import TraceRow
 
 Paths: TypeAlias = Iterable[str | Path]
 HEADER = ".header"
 """Ends the name of a file that holds only the columns of another."""
 BEGINNING = 4096
-"""So many characters tell what a file holds."""
+"""So many characters suffice to find out what a file holds."""
 
 
-class Kind(Protocol):
+class FileKind(Protocol):
     """What a file may hold."""
 
     @property
@@ -28,7 +28,7 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CsvTable:
     """Comma-separated values with at least these columns."""
 
     columns: tuple[str, ...]
@@ -46,12 +46,12 @@ class Table:
         is_bare = self.bare_name and path.name.startswith(self.bare_name) and len(first) == len(self.columns)
         return path.suffix != HEADER and (self._is_named(_stripped(first)) or bool(is_bare))
 
-    def rows(self, path: Path) -> Iterator[Row]:
+    def rows(self, path: Path) -> Iterator[TraceRow]:
         """Yield the rows; empty lines are none."""
         with _open(path) as file:
             yield from self._rows(path.name, file)
 
-    def _rows(self, name: str, file: TextIO) -> Iterator[Row]:
+    def _rows(self, name: str, file: TextIO) -> Iterator[TraceRow]:
         lines = csv.reader(file)
         columns: Sequence[str] = self.columns
         try:
@@ -59,7 +59,7 @@ class Table:
                 if number == 0 and self._is_named(_stripped(cells)):
                     columns = _stripped(cells)
                 else:
-                    yield Row(name, lines.line_num, dict(zip(columns, cells, strict=False)))
+                    yield TraceRow(name, lines.line_num, dict(zip(columns, cells, strict=False)))
         except csv.Error as problem:
             raise TraceError(f"{name}, line {lines.line_num}: {problem}; expected comma-separated values") from problem
 
@@ -67,7 +67,7 @@ class Table:
         return set(self.columns) <= set(cells)
 
 
-class Files:
+class TraceFiles:
     """The files that a trace is read from; a folder stands for the files in it."""
 
     def __init__(self, paths: Paths) -> None:
@@ -76,25 +76,25 @@ class Files:
     def __str__(self) -> str:
         return _several(self._paths) or "no files"
 
-    def holds(self, kind: Kind) -> bool:
+    def holds(self, kind: FileKind) -> bool:
         """Tell whether some file is of this kind."""
         return any(kind.is_in(path) for path in self._paths)
 
-    def find(self, kind: Kind) -> Path | None:
-        """Return the file of this kind, if there is one; two are an error, for nothing tells which is meant."""
+    def find(self, kind: FileKind) -> Path | None:
+        """Return the file of this kind, if there is one; two are an error, since it is unclear which is meant."""
         found = [path for path in self._paths if kind.is_in(path)]
         if len(found) > 1:
             raise TraceError(f"{found[0].parent}: {_several(found)} are each {kind.title}; name one of them")
         return found[0] if found else None
 
-    def need(self, kind: Kind) -> Path:
+    def need(self, kind: FileKind) -> Path:
         """Return the file of this kind."""
         found = self.find(kind)
         if found is None:
             raise TraceError(f"{self}: no jobs in there; expected {kind.title}")
         return found
 
-    def rows(self, table: Table, *, is_needed: bool = False) -> Iterator[Row]:
+    def rows(self, table: CsvTable, *, is_needed: bool = False) -> Iterator[TraceRow]:
         """Yield the rows of the file with this table; none where there is no such file and it is not needed."""
         path = self.need(table) if is_needed else self.find(table)
         return iter(()) if path is None else table.rows(path)

@@ -1,11 +1,15 @@
 """A client of the Kubernetes API: a few verbs, answers as plain documents, refusals as errors of our own tree.
 
-Commands use it for the embedded cluster; a real API server speaks the same language and asks besides who we are.
+It serves for embedded clusters and real API servers; the latter need credentials.
+
+Two things are checked at the last moment before a request is sent. The credential is asked for each time, since tokens expire. And
+requests that change something are fenced: a scheduler whose lease has run out while it waited for a connection, or was stopped by
+the machine, must not write any more, since another one may lead by then.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 from typing import Any, Self, TypeVar
@@ -18,41 +22,26 @@ from yarl import URL
 from phalanx.errors import Unreachable
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_at, kind_of
 from phalanx.store import patches
+from phalanx.store.api_client import Change, Listing
 from phalanx.store.kube import fields_read as needed
-from phalanx.store.kube.credentials import Credential, Credentials, Fixed
-from phalanx.store.paths import Target
+from phalanx.store.kube.credentials import Credential, Credentials, FixedCredentials
+from phalanx.store.paths import ResourcePath
 from phalanx.store.status_errors import problem_of
 
 PAGE = 500
 GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 SILENCE_SECONDS = 150.0
-"""After which a watch is taken for dead; a server sends a bookmark every minute, and now and then leaves one out."""
+"""A watch that is silent for so long is taken for dead; a server sends a bookmark every minute, and may leave one out."""
 UNAUTHORIZED = 401
 FREE = frozenset({EVENT, kind_at("coordination.k8s.io", "leases")})
-"""Kinds that are written whether or not we lead: a lease has to be taken first, and events only tell what has happened."""
+"""Kinds that are written whether or not we lead: the lease is how a leader is elected, and an event changes nothing."""
 NOT_SENT = "not sent: another scheduler may have taken over"
 LONGEST_LINE = 4 << 20
 """A watch sends one object per line; etcd takes none above 1.5 MB."""
 BRIEF = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
 T = TypeVar("T")
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Objects, and the version from which to watch on."""
-
-    items: list[dict[str, Any]]
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One event of a watch."""
-
-    type: str
-    object: dict[str, Any]
 
 
 class Client:
@@ -63,16 +52,16 @@ class Client:
     ) -> None:
         """Name the server by its URL, who asks, and the name in the server's certificate if it is not that of the URL.
 
-        A frugal client reads of objects what the scheduler and its controllers need, and no more.
+        A frugal client decodes only the fields of objects that the scheduler and its controllers need.
         """
         self.server, self._is_frugal = server.rstrip("/"), is_frugal
-        self.credentials = credentials or Fixed()
+        self.credentials = credentials or FixedCredentials()
         self._server_name = server_name or None
         self._session: aiohttp.ClientSession | None = None
         self.served: Mapping[Kind, Kind] = {}
-        """Kinds that are served in another version than the one we name, or whose status is written in another way."""
+        """Kinds that are served in another version than that of `model.kinds`, or without a status subresource."""
         self.may_write: Callable[[], bool] = lambda: True
-        """Asked at the last moment before a request goes out that changes something; if not, it is not sent."""
+        """Asked at the last moment before a request is sent that changes something; False refuses it."""
         self._date = ""
 
     @property
@@ -97,10 +86,10 @@ class Client:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Document:
         """Return one object."""
-        return await self._ask("GET", Target(kind, namespace, name))
+        return await self._ask("GET", ResourcePath(kind, namespace, name))
 
     async def list(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", page: int = PAGE) -> Listing:
-        """Return the objects of a kind, in one namespace or in all; asked for in parts of so many."""
+        """Return the objects of a kind, in one namespace or in all; requested in pages of this size."""
         query = {"labelSelector": labels, "fieldSelector": fields, "limit": str(page)}
         items: list[dict[str, Any]] = []
         while True:
@@ -111,8 +100,8 @@ class Client:
             if not query["continue"]:
                 return Listing(items, found.metadata.get("resourceVersion", ""))
 
-    async def _page(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> "needed.Page[dict[str, Any]]":
-        body = await self._send("GET", self._path(Target(kind, namespace)), query)
+    async def _page(self, kind: Kind, namespace: str, query: Mapping[str, str]) -> "needed.ListAnswer[dict[str, Any]]":
+        body = await self._send("GET", self._path(ResourcePath(kind, namespace)), query)
         return self._read(lambda: needed.read_page(kind if self._is_frugal else None, body))
 
     async def watch(
@@ -126,7 +115,7 @@ class Client:
             "labelSelector": labels,
             "fieldSelector": fields,
         }
-        async with aclosing(self._changes(Target(kind, namespace), query)) as found:
+        async with aclosing(self._changes(ResourcePath(kind, namespace), query)) as found:
             async for changes in found:
                 for change in changes:
                     yield change
@@ -136,14 +125,14 @@ class Client:
     ) -> AsyncGenerator[Sequence[Change], None]:
         """Yield changes after a version, as many at once as have come, until the server ends the watch after some seconds.
 
-        None at all come first, as soon as the server listens to us.
+        The first batch is empty, and comes as soon as the server has accepted the watch.
         """
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": since, "timeoutSeconds": str(seconds)}
-        async with aclosing(self._changes(Target(kind, namespace), {**query, "fieldSelector": fields})) as found:
+        async with aclosing(self._changes(ResourcePath(kind, namespace), {**query, "fieldSelector": fields})) as found:
             async for changes in found:
                 yield changes
 
-    async def _changes(self, target: Target, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
+    async def _changes(self, target: ResourcePath, query: Mapping[str, str]) -> AsyncGenerator[Sequence[Change], None]:
         async with self._open("GET", self._path(target), query, timeout=ENDLESS) as answer:
             await self._refuse(answer)
             yield ()
@@ -163,35 +152,37 @@ class Client:
         return self._read(lambda: needed.read_object(None, body))
 
     async def gangs(self) -> Sequence[Document]:
-        """Return the gangs as an embedded cluster tells them; a plain API server has none."""
+        """Return the gangs as an embedded cluster lists them; a real API server has no such resource."""
         answer = await self.document(GANGS)
         return tuple(answer["items"])
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     async def create(self, document: Document, *, is_trial: bool = False) -> Document:
-        """Add an object; a trial says what would come of it."""
+        """Add an object; a dry run only returns what it would become."""
         return await self._ask("POST", _list_of(document), document, query=_trial(is_trial))
 
     async def replace(self, document: Document, *, is_status: bool = False) -> Document:
         """Write an object anew, or its status."""
         place = _list_of(document)
-        target = Target(place.kind, place.namespace, document["metadata"]["name"], "status" if is_status else "")
+        target = ResourcePath(place.kind, place.namespace, document["metadata"]["name"], "status" if is_status else "")
         return await self._ask("PUT", target, document)
 
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: Any, *, form: str = patches.MERGE, is_status: bool = False
     ) -> Document:
-        """Change parts of an object, or of its status; where there is no subresource for that, it is a part like others."""
+        """Change parts of an object, or of its status; a kind without a status subresource has the status written with the rest."""
         has_place = self.served.get(kind, kind).has_status
-        target = Target(kind, namespace, name, "status" if is_status and has_place else "")
+        target = ResourcePath(kind, namespace, name, "status" if is_status and has_place else "")
         return await self._ask("PATCH", target, patch, form=form)
 
     async def delete(
-        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", spread: str = "Background"
+        self, kind: Kind, namespace: str, name: str, *, grace: int | None = None, uid: str = "", propagation: str = "Background"
     ) -> Document:
-        """Remove an object; what it owns follows as `spread` says."""
-        return await self._ask("DELETE", Target(kind, namespace, name), {"propagationPolicy": spread, **_leaving(grace, uid)})
+        """Remove an object; what it owns follows as `propagation` says."""
+        return await self._ask(
+            "DELETE", ResourcePath(kind, namespace, name), {"propagationPolicy": propagation, **_leaving(grace, uid)}
+        )
 
     async def bind(
         self, namespace: str, name: str, node: str, *, uid: str = "", annotations: Mapping[str, str] | None = None
@@ -206,20 +197,20 @@ class Client:
             "metadata": meta,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._post(Target(POD, namespace, name, "binding"), body)
+        await self._post(ResourcePath(POD, namespace, name, "binding"), body)
 
     async def evict(self, namespace: str, name: str, *, uid: str = "", grace: int | None = None) -> None:
         """Delete a pod as far as disruption budgets allow."""
         meta = {"name": name, "namespace": namespace}
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": _leaving(grace, uid)}
-        await self._post(Target(POD, namespace, name, "eviction"), body)
+        await self._post(ResourcePath(POD, namespace, name, "eviction"), body)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
     async def _ask(
         self,
         method: str,
-        target: Target,
+        target: ResourcePath,
         body: Any = None,
         *,
         query: Mapping[str, str] | None = None,
@@ -228,13 +219,13 @@ class Client:
         answer = await self._send(method, self._path(target), query or {}, body, form, is_fenced=target.kind not in FREE)
         return self._read(lambda: needed.read_object(target.kind if self._is_frugal else None, answer))
 
-    async def _post(self, target: Target, body: Any) -> None:
-        """Send something to which the server answers yes or no."""
+    async def _post(self, target: ResourcePath, body: Any) -> None:
+        """Send a request whose answer has no object to read."""
         async with self._open("POST", self._path(target), {}, body) as answer:
             await self._refuse(answer)
             await answer.read()
 
-    def _path(self, target: Target) -> str:
+    def _path(self, target: ResourcePath) -> str:
         kind = self.served.get(target.kind)
         return target.path if kind is None else replace(target, kind=kind).path
 
@@ -249,7 +240,7 @@ class Client:
     def _open(
         self, method: str, path: str, query: Mapping[str, str], body: Any = None, form: str = "application/json",
         timeout: aiohttp.ClientTimeout = BRIEF, *, is_fenced: bool = True,
-    ) -> "_Answer":  # fmt: skip
+    ) -> "_PendingAnswer":  # fmt: skip
         session = self._session
         assert session is not None, "use the client in 'async with'"
         data = None if body is None else msgspec.json.encode(body)
@@ -265,25 +256,25 @@ class Client:
                 trace_request_ctx=is_fenced and method != "GET",
             )  # fmt: skip
 
-        return _Answer(self, request)
+        return _PendingAnswer(self, request)
 
     def _fence(self) -> aiohttp.TraceConfig:
-        """Ask whether we may write when a connection is there and the next step puts the request on it.
+        """Return a hook that refuses fenced requests unless we may write, called when the connection is there.
 
-        Waiting for a credential or a connection may take long, and a process may be stopped at any point of it; requests that the
-        HTTP library repeats by itself come by here too.
+        Checking earlier would not do: waiting for a credential or a connection may take long, and a process may be stopped at any
+        point of it. Requests that the HTTP library repeats by itself pass here too.
         """
 
-        async def look(session: object, context: SimpleNamespace, request: object) -> None:
+        async def check(session: object, context: SimpleNamespace, request: object) -> None:
             if context.trace_request_ctx and not self.may_write():
                 raise Unreachable(NOT_SENT)
 
         fence = aiohttp.TraceConfig()
-        fence.on_request_headers_sent.append(look)
+        fence.on_request_headers_sent.append(check)
         return fence
 
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
-        """Raise what the server says is wrong; note its clock."""
+        """Raise the error that the server answered; note its clock."""
         self._date = answer.headers.get("Date", self._date)
         if answer.status >= 400:
             body = await answer.read()
@@ -301,15 +292,18 @@ class Client:
             raise Unreachable(text) from problem
 
 
-class _Answer:
-    """An answer of the server in ``async with``; nobody there is an error of our own."""
+class _PendingAnswer:
+    """A request that is sent on entering ``async with``; network errors become Unreachable."""
 
     def __init__(self, client: Client, request: Callable[[Credential], Any]) -> None:  # Any: as above
         self._client, self._request = client, request
         self._asked: Any = None
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
-        """Ask; if the server does not believe who we are, ask once more with a new credential."""
+        """Send the request; if the credential is refused, once more with a new one.
+
+        Once only: a second refusal means that the user is not known, and a plugin that logs in would be run for ever.
+        """
         credentials = self._client.credentials
         credential = await credentials.current()
         answer = await self._answer(credential)
@@ -339,7 +333,7 @@ class _Answer:
 
 def _change(kind: Kind | None, line: bytes, code: int) -> Change:
     try:
-        event = needed.read_told(line)
+        event = needed.read_watch_event(line)
         found = needed.read_object(None if event.type == "ERROR" else kind, event.object)
     except msgspec.DecodeError as problem:
         raise Unreachable(f"an event cannot be read: {problem}") from problem
@@ -348,9 +342,9 @@ def _change(kind: Kind | None, line: bytes, code: int) -> Change:
     return Change(event.type, found)
 
 
-def _list_of(document: Document) -> Target:
+def _list_of(document: Document) -> ResourcePath:
     kind = kind_of(document)
-    return Target(kind, str(document.get("metadata", {}).get("namespace") or "default") if kind.is_namespaced else "")
+    return ResourcePath(kind, str(document.get("metadata", {}).get("namespace") or "default") if kind.is_namespaced else "")
 
 
 def _trial(is_trial: bool) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How a cluster is reached: from a kubeconfig, or from inside one of its pods, to a client."""
+"""How to connect to a cluster: by a kubeconfig, or by the service account of the pod that we run in."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from phalanx.errors import ConfigError
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.credentials import Credentials, Fixed, TokenFile, basic, bearer
-from phalanx.store.kube.exec_credentials import ExecCredentials, Order
-from phalanx.store.kube.kubeconfig import Choice, User, choose
+from phalanx.store.kube.credentials import Credentials, FixedCredentials, TokenFileCredentials, basic, bearer
+from phalanx.store.kube.exec_credentials import ExecCredentials, ExecPlugin
+from phalanx.store.kube.kubeconfig import ChosenContext, KubeconfigUser, choose
 from phalanx.store.kube.tls import Trust, pem
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -19,24 +19,24 @@ Environment = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """Where an API server is and how to be let in."""
+class ClusterAccess:
+    """The address of an API server and the credentials for it."""
 
     server: str
     place: str
-    """Where that was said, for messages."""
+    """Where this was configured, for messages."""
     credentials: Credentials
     server_name: str = ""
     """The name in the server's certificate, where it is not that of its address."""
     namespace: str = "default"
-    """The namespace to look in when nobody names one."""
+    """The default namespace."""
 
     def client(self, *, is_frugal: bool = False) -> Client:
         """Return a client of the server; use it in ``async with``."""
         return Client(self.server, credentials=self.credentials, server_name=self.server_name, is_frugal=is_frugal)
 
 
-def access(kubeconfig: str = "", context: str = "", environment: Environment = os.environ) -> Access:
+def access(kubeconfig: str = "", context: str = "", environment: Environment = os.environ) -> ClusterAccess:
     """Reach a cluster by the files that were named or those that are usual, or else the cluster that we run in."""
     paths = kubeconfig_paths(kubeconfig, environment)
     if kubeconfig or context or any(path.exists() for path in paths):
@@ -58,17 +58,17 @@ def kubeconfig_paths(named: str = "", environment: Environment = os.environ) -> 
 # --- kubeconfig ----------------------------------------------------------------------------------------------------------
 
 
-def by_kubeconfig(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) -> Access:
+def by_kubeconfig(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) -> ClusterAccess:
     """Reach the cluster of a context, or of the current one."""
     choice = choose(paths, context, may_miss=may_miss)
     cluster, place = choice.cluster, choice.place
     _refuse(choice)
     authority = pem(cluster.certificate_authority_data, cluster.certificate_authority, f"{place}: certificate-authority")
     trust = Trust(authority, cluster.insecure_skip_tls_verify, place)
-    return Access(cluster.server, place, _credentials(choice, trust), cluster.tls_server_name, choice.namespace)
+    return ClusterAccess(cluster.server, place, _credentials(choice, trust), cluster.tls_server_name, choice.namespace)
 
 
-def _refuse(choice: Choice) -> None:
+def _refuse(choice: ChosenContext) -> None:
     """Refuse what we cannot do, before a request goes somewhere else or is made by somebody else than was meant."""
     cluster, user, place = choice.cluster, choice.user, choice.place
     if not cluster.server.startswith(("http://", "https://")):
@@ -87,21 +87,21 @@ def _refuse(choice: Choice) -> None:
         )
 
 
-def _credentials(choice: Choice, trust: Trust) -> Credentials:
+def _credentials(choice: ChosenContext, trust: Trust) -> Credentials:
     """Return how the user proves who he is: a token file, a token, a password, a command, or a certificate alone."""
     user, place = choice.user, choice.place
     if user.exec is not None and not (user.token or user.token_file or user.username):
-        return ExecCredentials(Order(user.exec, choice.cluster, trust, place))
+        return ExecCredentials(ExecPlugin(user.exec, choice.cluster, trust, place))
     is_safe = choice.cluster.server.startswith("https://")
     tls = trust.context(*_certificate(user, place)) if is_safe else None
     if user.token_file:
-        return TokenFile(Path(user.token_file), tls, place=f"{place}: tokenFile: ")
+        return TokenFileCredentials(Path(user.token_file), tls, place=f"{place}: tokenFile: ")
     if user.token:
-        return Fixed(bearer(user.token), tls)
-    return Fixed(basic(user.username, user.password) if user.username else {}, tls)
+        return FixedCredentials(bearer(user.token), tls)
+    return FixedCredentials(basic(user.username, user.password) if user.username else {}, tls)
 
 
-def _certificate(user: User, place: str) -> tuple[str, str]:
+def _certificate(user: KubeconfigUser, place: str) -> tuple[str, str]:
     certificate = pem(user.client_certificate_data, user.client_certificate, f"{place}: client-certificate")
     return certificate, pem(user.client_key_data, user.client_key, f"{place}: client-key")
 
@@ -109,7 +109,7 @@ def _certificate(user: User, place: str) -> tuple[str, str]:
 # --- inside a cluster ----------------------------------------------------------------------------------------------------
 
 
-def in_cluster(environment: Environment = os.environ, folder: Path | None = None) -> Access:
+def in_cluster(environment: Environment = os.environ, folder: Path | None = None) -> ClusterAccess:
     """Reach the cluster that this pod runs in, as its service account."""
     folder = folder or ACCOUNT
     place, host = f"service account at {folder}", environment.get(HOST, "")
@@ -117,7 +117,7 @@ def in_cluster(environment: Environment = os.environ, folder: Path | None = None
         raise ConfigError(f"{place}: ${HOST} is not set; this works inside a pod only, outside name a file with --kubeconfig")
     trust = Trust(pem("", str(folder / "ca.crt"), place), place=place)
     address = f"[{host}]" if ":" in host else host
-    tokens = TokenFile(folder / "token", trust.context(), place=f"{place}: ")
+    tokens = TokenFileCredentials(folder / "token", trust.context(), place=f"{place}: ")
     namespace = folder / "namespace"
     own = namespace.read_text().strip() if namespace.exists() else ""
-    return Access(f"https://{address}:{environment.get(PORT, '443')}", place, tokens, namespace=own or "default")
+    return ClusterAccess(f"https://{address}:{environment.get(PORT, '443')}", place, tokens, namespace=own or "default")

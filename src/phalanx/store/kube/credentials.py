@@ -1,4 +1,4 @@
-"""Who asks: what goes with every request to an API server, renewed when it runs out or is no longer believed."""
+"""Credentials: what proves who sends a request, renewed when it expires or is refused."""
 
 import base64
 import ssl
@@ -24,18 +24,18 @@ class Credential:
 
 
 class Credentials(Protocol):
-    """Where a client gets its credential, for each request anew."""
+    """Where a client gets its credential, for each request."""
 
     async def current(self) -> Credential:
         """Return the one that holds now."""
         ...
 
     async def renew(self, refused: Credential) -> bool:
-        """Hear that the server does not believe one (401); tell whether another one is there now."""
+        """Renew a credential that the server refused (401); return whether there is another one now."""
         ...
 
 
-class Fixed:
+class FixedCredentials:
     """A credential that stays: a token, a name and a password, a certificate, or nothing at all."""
 
     def __init__(self, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None) -> None:
@@ -51,8 +51,8 @@ class Fixed:
         return False
 
 
-class TokenFile:
-    """A token in a file that somebody renews, as kubelets do for service accounts."""
+class TokenFileCredentials:
+    """A token in a file that is renewed from outside, as kubelets do for service accounts."""
 
     def __init__(self, path: Path, tls: ssl.SSLContext | None = None, *, place: str = "", clock: Clock = time.monotonic) -> None:
         """Name the file; `place` is what a message says about where it was named."""
@@ -61,7 +61,7 @@ class TokenFile:
         self._credential = Credential()
 
     async def current(self) -> Credential:
-        """Return the token as the file says it, or said it a minute ago."""
+        """Return the token in the file, as it was at most a minute ago."""
         if not self._token or self._clock() - self._read_at >= TOKEN_SECONDS:
             self._read()
         return self._credential

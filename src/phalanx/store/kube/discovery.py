@@ -6,25 +6,25 @@ from dataclasses import dataclass, replace
 
 from phalanx.errors import Busy, ClusterError, Missing, ServerError, Unreachable
 from phalanx.model.kinds import KINDS, WORKLOADS, Document, Kind
-from phalanx.store.kube.client import Client
+from phalanx.store.api_client import ApiClient
 
 GROUP_SECONDS = 5.0
 """For so long one group is waited for: the server asks others for some, such as metrics, and those may hang."""
 Answer = frozenset[str] | ClusterError
-"""The resources of one version of a group by their plurals, or why nobody told them."""
+"""The resources of one version of a group by their plurals, or why they are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a server said of the kinds that it was asked about."""
+    """Which of the requested kinds a server serves."""
 
     kinds: frozenset[Kind]
     """Those that it serves, each in a version that it serves and we read."""
     unanswered: Mapping[Kind, ClusterError]
-    """Those of whose group nobody could tell, and why: that is no word on whether they are served."""
+    """Kinds whose group did not answer, and why; they may or may not be served."""
 
 
-async def served_kinds(client: Client, among: Iterable[Kind] = KINDS) -> frozenset[Kind]:
+async def served_kinds(client: ApiClient, among: Iterable[Kind] = KINDS) -> frozenset[Kind]:
     """Return those kinds that the server serves, each in a version that it serves and we read.
 
     Where that is not the version of ``model.kinds``, or the status is written in another way, the kind that comes back is no longer
@@ -34,8 +34,8 @@ async def served_kinds(client: Client, among: Iterable[Kind] = KINDS) -> frozens
     return (await discover(client, among)).kinds
 
 
-async def discover(client: Client, among: Iterable[Kind] = KINDS) -> Discovery:
-    """Return which kinds the server serves, and of which it could not tell; see `served_kinds`."""
+async def discover(client: ApiClient, among: Iterable[Kind] = KINDS) -> Discovery:
+    """Return which kinds the server serves, and which groups did not answer; see `served_kinds`."""
     kinds = list(among)
     groups = await client.document("/apis")
     listed = {str(group["name"]): [str(item["version"]) for item in group["versions"]] for group in groups.get("groups") or ()}
@@ -45,7 +45,7 @@ async def discover(client: Client, among: Iterable[Kind] = KINDS) -> Discovery:
     answers = dict(zip(wanted, await asyncio.gather(*(_resources(client, *one) for one in wanted)), strict=True))
     asked = {kind: {version: answers[kind.group, version] for version in versions[kind]} for kind in kinds}
     served = frozenset(found for kind in kinds if (found := _served(kind, asked[kind])) is not None)
-    return Discovery(served, {kind: silence for kind in kinds if (silence := _silence(kind, asked[kind])) is not None})
+    return Discovery(served, {kind: problem for kind in kinds if (problem := _unanswered_of(kind, asked[kind])) is not None})
 
 
 def _readable(kind: Kind, listed: Sequence[str]) -> list[str]:
@@ -54,7 +54,7 @@ def _readable(kind: Kind, listed: Sequence[str]) -> list[str]:
     return [version for version in dict.fromkeys(known) if version in listed]
 
 
-async def _resources(client: Client, group: str, version: str) -> Answer:
+async def _resources(client: ApiClient, group: str, version: str) -> Answer:
     """Return the resources of one version of a group; none where the server says that there is no such version."""
     try:
         async with asyncio.timeout(GROUP_SECONDS if group else None):
@@ -72,7 +72,7 @@ async def _resources(client: Client, group: str, version: str) -> Answer:
     return frozenset(str(resource["name"]) for resource in answer.get("resources") or ())
 
 
-async def _unanswered(client: Client, problem: ClusterError) -> ClusterError:
+async def _unanswered(client: ApiClient, problem: ClusterError) -> ClusterError:
     await client.version()  # if the server is gone, and not the group alone, this says so
     return problem
 
@@ -85,8 +85,8 @@ def _served(kind: Kind, answers: Mapping[str, Answer]) -> Kind | None:
     return None
 
 
-def _silence(kind: Kind, answers: Mapping[str, Answer]) -> ClusterError | None:
-    """Return why nobody can tell whether the kind is served, or in which version; None if it is known."""
+def _unanswered_of(kind: Kind, answers: Mapping[str, Answer]) -> ClusterError | None:
+    """Return why it is unknown whether the kind is served, or in which version; None if it is known."""
     for answer in answers.values():
         if isinstance(answer, ClusterError):
             return answer

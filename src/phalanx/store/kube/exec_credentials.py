@@ -1,6 +1,6 @@
 """Credentials that a command prints: how clouds and identity providers log people in (client.authentication.k8s.io).
 
-The command runs when the first request is made, shortly before what it printed ends, and when the server no longer believes it.
+The command runs for the first request, shortly before the printed credential expires, and when the server refuses it.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ import msgspec
 from phalanx.dialects.cluster import readable
 from phalanx.errors import ConfigError
 from phalanx.store.kube.credentials import Clock, Credential, bearer
-from phalanx.store.kube.kubeconfig import Cluster, Exec
+from phalanx.store.kube.kubeconfig import ExecConfig, KubeconfigCluster
 from phalanx.store.kube.tls import Trust
 
 GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 MODES = ("Never", "IfAvailable", "Always")
 PATIENCE_SECONDS = 60.0
-"""How long a command may take that nobody types into."""
+"""How long a command may take that is not interactive."""
 BEFORE_END_SECONDS = 30.0
 """So long before its end a credential is renewed; one that holds for less than a minute, at half its time."""
 
 
-class Printed(msgspec.Struct, rename="camel"):
+class ExecCredentialStatus(msgspec.Struct, rename="camel"):
     """The status of what a command prints."""
 
     token: str = ""
@@ -44,15 +44,15 @@ class ExecCredential(msgspec.Struct, rename="camel"):
 
     kind: str
     api_version: str
-    status: Printed
+    status: ExecCredentialStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A command, for which cluster it is, and where it was named."""
+class ExecPlugin:
+    """A command that prints credentials, the cluster that they are for, and where it was configured."""
 
-    spec: Exec
-    cluster: Cluster
+    spec: ExecConfig
+    cluster: KubeconfigCluster
     trust: Trust
     place: str
 
@@ -60,15 +60,15 @@ class Order:
 class ExecCredentials:
     """Runs a command and remembers what it printed for as long as that holds."""
 
-    def __init__(self, order: Order, *, clock: Clock = time.time, is_terminal: bool | None = None) -> None:
-        """Check the command; it does not run yet. On a terminal it may ask questions, unless it was told not to."""
-        self._order, self._clock = order, clock
+    def __init__(self, plugin: ExecPlugin, *, clock: Clock = time.time, is_terminal: bool | None = None) -> None:
+        """Check the command; it does not run yet. On a terminal it may ask questions, unless its configuration forbids it."""
+        self._plugin, self._clock = plugin, clock
         terminal = sys.stdin is not None and sys.stdin.isatty() if is_terminal is None else is_terminal
-        self._may_ask = terminal and order.spec.interactive_mode != "Never"
+        self._may_ask = terminal and plugin.spec.interactive_mode != "Never"
         self._credential: Credential | None = None
         self._due = float("inf")
         self._running = asyncio.Lock()
-        _check(order)
+        _check(plugin)
 
     async def current(self) -> Credential:
         """Return what the command printed, run anew when it ends soon."""
@@ -85,15 +85,15 @@ class ExecCredentials:
         return True
 
     async def _made(self) -> Credential:
-        printed, order = self._understood(await self._output()), self._order
+        printed, plugin = self._understood(await self._output()), self._plugin
         now, end = self._clock(), self._end(printed.expiration_timestamp)
         self._due = end - min(BEFORE_END_SECONDS, max(end - now, 0.0) / 2)
-        is_safe = order.cluster.server.startswith("https://")
-        tls = order.trust.context(printed.client_certificate_data, printed.client_key_data) if is_safe else None
+        is_safe = plugin.cluster.server.startswith("https://")
+        tls = plugin.trust.context(printed.client_certificate_data, printed.client_key_data) if is_safe else None
         return Credential(bearer(printed.token) if printed.token else {}, tls)
 
     async def _output(self) -> bytes:
-        spec = self._order.spec
+        spec = self._plugin.spec
         if spec.interactive_mode == "Always" and not self._may_ask:
             raise self._problem("asks questions (interactiveMode: Always) and there is no terminal; log in another way here")
         variables = {item.name: item.value for item in spec.env or ()}
@@ -126,18 +126,18 @@ class ExecCredentials:
 
     def _question(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"interactive": self._may_ask}
-        if self._order.spec.provide_cluster_info:
-            spec["cluster"] = _told(self._order)
-        return {"apiVersion": self._order.spec.api_version, "kind": "ExecCredential", "spec": spec}
+        if self._plugin.spec.provide_cluster_info:
+            spec["cluster"] = _cluster_info(self._plugin)
+        return {"apiVersion": self._plugin.spec.api_version, "kind": "ExecCredential", "spec": spec}
 
-    def _understood(self, output: bytes) -> Printed:
+    def _understood(self, output: bytes) -> ExecCredentialStatus:
         try:
             read = msgspec.json.decode(output, type=ExecCredential)
         except msgspec.ValidationError as problem:
             raise self._problem(f"printed an ExecCredential of another shape: {readable(problem)}") from problem
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
             raise self._problem("printed no JSON; it has to print an ExecCredential") from problem
-        asked, printed = self._order.spec.api_version, read.status
+        asked, printed = self._plugin.spec.api_version, read.status
         if (read.kind, read.api_version) != ("ExecCredential", asked):
             raise self._problem(f"printed {read.kind} of {read.api_version}; it was asked for ExecCredential of {asked}")
         if not printed.token and not (printed.client_certificate_data and printed.client_key_data):
@@ -153,25 +153,25 @@ class ExecCredentials:
             ) from problem
 
     def _problem(self, what: str) -> ConfigError:
-        return ConfigError(f"{self._order.place}: exec command {self._order.spec.command!r} {what}")
+        return ConfigError(f"{self._plugin.place}: exec command {self._plugin.spec.command!r} {what}")
 
 
-def _check(order: Order) -> None:
-    spec = order.spec
+def _check(plugin: ExecPlugin) -> None:
+    spec = plugin.spec
     if spec.api_version not in VERSIONS:
-        raise ConfigError(f"{order.place}: exec.apiVersion: {spec.api_version!r} is not known; write {' or '.join(VERSIONS)}")
+        raise ConfigError(f"{plugin.place}: exec.apiVersion: {spec.api_version!r} is not known; write {' or '.join(VERSIONS)}")
     if spec.interactive_mode not in MODES:
-        raise ConfigError(f"{order.place}: exec.interactiveMode: {spec.interactive_mode!r} is not one of {', '.join(MODES)}")
+        raise ConfigError(f"{plugin.place}: exec.interactiveMode: {spec.interactive_mode!r} is not one of {', '.join(MODES)}")
 
 
-def _told(order: Order) -> dict[str, Any]:
-    """Return what a command is told about its cluster."""
-    cluster = order.cluster
-    said = {
+def _cluster_info(plugin: ExecPlugin) -> dict[str, Any]:
+    """Return the description of the cluster that a plugin gets."""
+    cluster = plugin.cluster
+    info = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-        "certificate-authority-data": base64.b64encode(order.trust.authority.encode()).decode(),
+        "certificate-authority-data": base64.b64encode(plugin.trust.authority.encode()).decode(),
         "config": next((item.extension for item in cluster.extensions or () if item.name == f"{GROUP}/exec"), None),
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in info.items() if value}

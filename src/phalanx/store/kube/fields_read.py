@@ -1,5 +1,5 @@
-"""What is read of the objects that a server sends: of pods and nodes the fields that somebody looks at, of all others everything
-but the record of who has written which field, which is often half of an object.
+"""What is decoded of the objects that a server sends: of pods and nodes the fields that the scheduler reads, of all others
+everything but managedFields, the record of who has written which field, which is often half of an object.
 
 The rest is skipped on the wire, and costs neither time nor memory. Objects that were read so must not be written back as a whole.
 """
@@ -16,8 +16,8 @@ RECORD = "managedFields"
 T = TypeVar("T")
 
 
-class Meta(TypedDict, total=False):
-    """What is read of everybody's metadata."""
+class MetaParts(TypedDict, total=False):
+    """What is read of metadata."""
 
     name: Any
     namespace: Any
@@ -90,7 +90,7 @@ class PodParts(TypedDict, total=False):
 
     apiVersion: Any
     kind: Any
-    metadata: Meta
+    metadata: MetaParts
     spec: PodSpecParts | None
     status: PodStatusParts | None
 
@@ -109,39 +109,39 @@ class NodeParts(TypedDict, total=False):
 
     apiVersion: Any
     kind: Any
-    metadata: Meta
+    metadata: MetaParts
     spec: Any
     status: NodeStatusParts | None
 
 
-class Page(msgspec.Struct, Generic[T]):
+class ListAnswer(msgspec.Struct, Generic[T]):
     """A part of a list."""
 
     metadata: dict[str, Any]
     items: list[T] | None = None
 
 
-class Told(msgspec.Struct):
-    """An event of a watch, whose object is read when it is known what it is."""
+class RawWatchEvent(msgspec.Struct):
+    """An event of a watch, whose object is decoded later, when its type is known."""
 
     type: str
     object: msgspec.Raw
 
 
-_TOLD = msgspec.json.Decoder(Told)
-_WHOLE_PAGE, _WHOLE = msgspec.json.Decoder(Page[dict[str, Any]]), msgspec.json.Decoder(dict[str, Any])
+_WATCH_EVENT = msgspec.json.Decoder(RawWatchEvent)
+_WHOLE_PAGE, _WHOLE = msgspec.json.Decoder(ListAnswer[dict[str, Any]]), msgspec.json.Decoder(dict[str, Any])
 _PAGES: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
-    {POD: msgspec.json.Decoder(Page[PodParts]), NODE: msgspec.json.Decoder(Page[NodeParts])}
+    {POD: msgspec.json.Decoder(ListAnswer[PodParts]), NODE: msgspec.json.Decoder(ListAnswer[NodeParts])}
 )
 _OBJECTS: Mapping[Kind | None, msgspec.json.Decoder[Any]] = MappingProxyType(
     {POD: msgspec.json.Decoder(PodParts), NODE: msgspec.json.Decoder(NodeParts)}
 )
 
 
-def read_page(kind: Kind | None, body: bytes) -> Page[dict[str, Any]]:
+def read_page(kind: Kind | None, body: bytes) -> ListAnswer[dict[str, Any]]:
     """Return a part of a list; without a kind everything is read."""
     if kind in _PAGES:
-        found: Page[dict[str, Any]] = _PAGES[kind].decode(body)
+        found: ListAnswer[dict[str, Any]] = _PAGES[kind].decode(body)
         return found
     page = _WHOLE_PAGE.decode(body)
     for item in () if kind is None else page.items or ():
@@ -149,9 +149,9 @@ def read_page(kind: Kind | None, body: bytes) -> Page[dict[str, Any]]:
     return page
 
 
-def read_told(line: bytes) -> Told:
+def read_watch_event(line: bytes) -> RawWatchEvent:
     """Return an event of a watch."""
-    return _TOLD.decode(line)
+    return _WATCH_EVENT.decode(line)
 
 
 def read_object(kind: Kind | None, body: bytes | msgspec.Raw) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Kubeconfig files: which cluster and which user a context names.
 
 Several files count as one: of two entries with the same name the first one is taken. Only the entries of the chosen context are
-read closely, so that a fault elsewhere in a file disturbs nobody. Paths in a file are relative to its folder.
+read closely, so that a fault elsewhere in a file does no harm. Paths in a file are relative to its folder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class NamedValue(msgspec.Struct):
     value: str
 
 
-class Exec(msgspec.Struct, rename="camel"):
+class ExecConfig(msgspec.Struct, rename="camel"):
     """A command that prints credentials."""
 
     command: str
@@ -46,8 +46,8 @@ class Extension(msgspec.Struct):
     extension: Any = None  # Any: passed on to that program unread
 
 
-class Cluster(msgspec.Struct, rename="kebab"):
-    """Where an API server is and whom to trust."""
+class KubeconfigCluster(msgspec.Struct, rename="kebab"):
+    """The address of an API server and its certificate authority."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -58,7 +58,7 @@ class Cluster(msgspec.Struct, rename="kebab"):
     extensions: list[Extension] | None = None
 
 
-class User(msgspec.Struct, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, rename="kebab"):
     """Who asks, and how that is proved."""
 
     client_certificate: str = ""
@@ -69,14 +69,14 @@ class User(msgspec.Struct, rename="kebab"):
     token_file: str = msgspec.field(name="tokenFile", default="")
     username: str = ""
     password: str = ""
-    exec: Exec | None = None
+    exec: ExecConfig | None = None
     auth_provider: Any = None  # Any: refused, whatever it says
     act_as: str = msgspec.field(name="as", default="")
     as_groups: list[str] | None = None
     as_uid: str = ""
 
 
-class Context(msgspec.Struct):
+class KubeconfigContext(msgspec.Struct):
     """Which user asks which cluster, and in which namespace if a command names none."""
 
     cluster: str = ""
@@ -85,16 +85,16 @@ class Context(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What a context stands for; `place` names it in messages."""
+class ChosenContext:
+    """The cluster and user of a context; `place` names it in messages."""
 
     place: str
-    cluster: Cluster
-    user: User
+    cluster: KubeconfigCluster
+    user: KubeconfigUser
     namespace: str
 
 
-def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) -> Choice:
+def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) -> ChosenContext:
     """Return what a context of some files says, or the current one; `may_miss` passes over files that are not there."""
     files = [_File(path, _read(path)) for path in paths if not may_miss or path.exists()]
     where = " and ".join(map(str, paths))
@@ -104,19 +104,19 @@ def choose(paths: Sequence[Path], context: str = "", *, may_miss: bool = False) 
         raise ConfigError(f"{where}: no current-context; name a context with --context (known: {known})")
     file, entry = _find(files, "contexts", name, where)
     place = f"{file.path}: context {name!r}"
-    chosen = _read_as(entry, Context, place)
-    return Choice(place, *_sides(files, chosen, place), chosen.namespace or "default")
+    chosen = _read_as(entry, KubeconfigContext, place)
+    return ChosenContext(place, *_sides(files, chosen, place), chosen.namespace or "default")
 
 
-def _sides(files: Sequence["_File"], context: Context, place: str) -> tuple[Cluster, User]:
+def _sides(files: Sequence["_File"], context: KubeconfigContext, place: str) -> tuple[KubeconfigCluster, KubeconfigUser]:
     if not context.cluster:
         raise ConfigError(f"{place}: cluster: missing; name one of {', '.join(_names(files, 'clusters')) or 'the clusters'}")
     file, entry = _find(files, "clusters", context.cluster, place)
-    cluster = _at_home(_read_as(entry, Cluster, f"{file.path}: cluster {context.cluster!r}"), file.path)
+    cluster = _with_absolute_paths(_read_as(entry, KubeconfigCluster, f"{file.path}: cluster {context.cluster!r}"), file.path)
     if not context.user:
-        return cluster, User()
+        return cluster, KubeconfigUser()
     file, entry = _find(files, "users", context.user, place)
-    return cluster, _at_home(_read_as(entry, User, f"{file.path}: user {context.user!r}"), file.path)
+    return cluster, _with_absolute_paths(_read_as(entry, KubeconfigUser, f"{file.path}: user {context.user!r}"), file.path)
 
 
 # --- files ---------------------------------------------------------------------------------------------------------------
@@ -170,22 +170,22 @@ def _find(files: Sequence[_File], section: str, name: str, place: str) -> tuple[
 def _read_as(entry: object, kind: type[Struct], place: str) -> Struct:
     """Read an entry."""
     try:
-        return msgspec.convert(_said(entry), kind)
+        return msgspec.convert(_without_nulls(entry), kind)
     except msgspec.ValidationError as problem:
         raise ConfigError(f"{place}: {readable(problem)}") from problem
 
 
-def _said(entry: object) -> object:
-    """Return an entry without the fields that say null, which say nothing."""
+def _without_nulls(entry: object) -> object:
+    """Return an entry without the fields that are null, which count as absent."""
     if not isinstance(entry, Mapping):
         return entry
-    return {key: _said(value) for key, value in entry.items() if value is not None}
+    return {key: _without_nulls(value) for key, value in entry.items() if value is not None}
 
 
-def _at_home(read: Struct, file: Path) -> Struct:
+def _with_absolute_paths(read: Struct, file: Path) -> Struct:
     """Return an entry whose paths no longer depend on where the file is."""
     fields = ("certificate_authority", "client_certificate", "client_key", "token_file")
     found: dict[str, object] = {field: str(file.parent / path) for field in fields if (path := getattr(read, field, ""))}
-    if isinstance(read, User) and read.exec is not None and "/" in read.exec.command:
+    if isinstance(read, KubeconfigUser) and read.exec is not None and "/" in read.exec.command:
         found["exec"] = msgspec.structs.replace(read.exec, command=str(file.parent / read.exec.command))
     return msgspec.structs.replace(read, **found)

@@ -1,7 +1,9 @@
-"""The objects of an API server as its watches tell them: what controllers and sessions look at.
+"""The local copy of the API server's objects that controllers and sessions read, filled by reflectors.
 
-Nothing is asked of the server here. An answer to a write of our own may be entered before the watch tells the same; whoever is
-older loses, so that nobody sees an object go back in time.
+Objects come from three sources in no fixed order: watches, new lists, and the answers to our own writes. Of two versions of an
+object the older one always loses, so that no reader sees an object go back in time: a bind that we have written must not look
+unwritten because an event from before it comes in later. Versions of one kind are compared as
+numbers.
 """
 
 import math
@@ -10,19 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from phalanx.model.kinds import BIND_REQUEST, Document, Kind
-from phalanx.store.watch_history import ADDED, DELETED, MODIFIED, Event
+from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 
 Place = tuple[str, str]
-Listener = Callable[[Event], None]
+Listener = Callable[[WatchEvent], None]
 MOST_GONE = 4096
-"""So many objects that have gone are remembered: an answer to a write that was under way may still speak of one."""
+"""So many deleted objects are remembered: the answer to a write that was under way may still bring one of them."""
 
 
 class Mirror:
     """Objects by kind, namespace and name, with their owners."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Begin with nothing; the clock tells seconds since 1970."""
+        """Begin with nothing; the clock returns seconds since 1970."""
         self._clock = clock
         self._objects: dict[Kind, dict[Place, Document]] = {}
         self._names: dict[Kind, dict[str, list[str]]] = {}
@@ -32,10 +34,10 @@ class Mirror:
         """The uids of objects that have gone lately, the latest last."""
         self._listeners: list[Listener] = []
         self.hidden: set[Kind] = set()
-        """Kinds that nobody lets us look at."""
+        """Kinds that we are not allowed to read."""
 
     def listen(self, listener: Listener) -> None:
-        """Tell someone of every change from now on."""
+        """Call a listener with every change from now on."""
         self._listeners.append(listener)
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -61,7 +63,7 @@ class Mirror:
         return [objects[place] for place in sorted(self._owned.get((uid, kind), ()))]
 
     def is_hidden(self, kind: Kind) -> bool:
-        """Tell whether nobody lets us look at a kind, so that its objects may well be there."""
+        """Tell whether we are not allowed to read a kind, so that its objects may well exist."""
         return kind in self.hidden
 
     def everything(self) -> Iterable[Document]:
@@ -76,31 +78,35 @@ class Mirror:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def put(self, kind: Kind, document: dict[str, Any]) -> None:
-        """Enter an object as it is now, unless a newer one is known, or that it has gone."""
+        """Enter an object, unless a newer version of it is known, or that it was deleted."""
         meta = document["metadata"]
-        if kind is not BIND_REQUEST:  # whose times are read from them
+        if kind is not BIND_REQUEST:  # the times of BindRequests are read from them
             meta.pop("managedFields", None)
         place = _place(kind, document)
         before = self._objects.setdefault(kind, {}).get(place)
         if meta.get("uid") in self._gone or (before is not None and _is_newer(before, document)):
             return
+        # Another object of the same name: its deletion was missed, or is still to come. Listeners must see the old one go.
         if before is not None and before["metadata"].get("uid") != meta.get("uid"):
             self.remove(kind, before)
             before = None
         self._enter(kind, place, document, before)
-        self._tell(ADDED if before is None else MODIFIED, kind, document, before)
+        self._notify(ADDED if before is None else MODIFIED, kind, document, before)
 
     def remove(self, kind: Kind, document: Document) -> None:
-        """Take an object away, unless another one of its name is there meanwhile."""
+        """Remove an object, unless another one of its name is there by now."""
         place = _place(kind, document)
         before = self._objects.get(kind, {}).get(place)
         if before is None or before["metadata"].get("uid") != document["metadata"].get("uid"):
             return
         self._leave(kind, place, before)
-        self._tell(DELETED, kind, document, before)
+        self._notify(DELETED, kind, document, before)
 
     def replace(self, kind: Kind, documents: Iterable[dict[str, Any]], *, version: str = "") -> None:
-        """Enter all objects of a kind; those that are not among them are gone, unless they are newer than the list."""
+        """Enter a complete list of a kind; objects that are not in it are gone, unless they are newer than the list.
+
+        Those come from answers to our own writes that overtook the list; the watch that follows it will bring them again.
+        """
         seen = set()
         for document in documents:
             seen.add(_place(kind, document))
@@ -111,7 +117,7 @@ class Mirror:
             self.remove(kind, before)
 
     def replace_one(self, kind: Kind, place: Place, documents: Iterable[dict[str, Any]]) -> None:
-        """Enter the one object of a place; if there is none, it is gone."""
+        """Enter the list of a single object; if the list is empty, it is gone."""
         found = list(documents)
         for document in found:
             self._put_listed(kind, document)
@@ -120,7 +126,7 @@ class Mirror:
             self.remove(kind, before)
 
     def _put_listed(self, kind: Kind, document: dict[str, Any]) -> None:
-        """Enter an object of a list: it is there, also if its kind was not served for a while and it went with that."""
+        """Enter an object of a list: it exists, even if it was taken for deleted because its kind was not served for a while."""
         self._gone.pop(document["metadata"].get("uid", ""), None)
         self.put(kind, document)
 
@@ -155,8 +161,8 @@ class Mirror:
             if not places:
                 del self._owned[uid, kind]
 
-    def _tell(self, type_: str, kind: Kind, document: Document, before: Document | None) -> None:
-        event = Event(_version(document), type_, kind, document, before)
+    def _notify(self, type_: str, kind: Kind, document: Document, before: Document | None) -> None:
+        event = WatchEvent(_version(document), type_, kind, document, before)
         for listener in self._listeners:
             listener(event)
 
@@ -172,7 +178,7 @@ def _place(kind: Kind, document: Document) -> Place:
 
 
 def _is_newer(before: Document, document: Document) -> bool:
-    """Tell whether what is known is not older; measurements have no versions, and the last one counts."""
+    """Tell whether the known version is not older; objects without versions, such as metrics, are always replaced."""
     return 0 < _version(document) <= _version(before)
 
 

@@ -1,38 +1,43 @@
-"""Keeps a mirror in line with an API server: one list, then a watch; a new list when the server has forgotten where we were."""
+"""Keeps the mirror of one kind up to date: a list, then a watch from the version of the list.
+
+A watch resumes where the last one ended. When the server has forgotten that version (410 Gone, after a compaction of etcd or a long
+outage) everything is listed anew; the mirror finds out what was created, changed and deleted in between. A watch can also be open
+and silent for ever, behind a proxy that lost its other side: so bookmarks, which a server sends every minute, are used as
+heartbeats, and whoever doubts what the mirror shows can ask for a list (`refresh`).
+"""
 
 import asyncio
 import random
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from time import monotonic
 
 from phalanx.errors import ClusterError, Forbidden, Gone, Missing, Unreachable
 from phalanx.model.kinds import Kind
-from phalanx.store.kube.client import Change, Client
+from phalanx.model.watch_event import BOOKMARK, DELETED
+from phalanx.store.api_client import ApiClient, Change
 from phalanx.store.kube.mirror import Mirror, Place
-from phalanx.store.watch_history import BOOKMARK, DELETED
 
 SHORTEST_WATCH_SECONDS = 300
 TOO_SHORT_SECONDS = 1.0
-"""A watch that ends sooner and told nothing is taken for a fault, so that nobody asks for one after the other."""
+"""A watch that ends sooner and without any event is taken for a fault, so that it is retried with a growing delay."""
 BETWEEN_BOOKMARKS_SECONDS = 90.0
-"""A watch that has told a bookmark and then nothing for so long is taken for dead, and replaced: a server sends one every minute.
+"""A watch that has sent a bookmark and then nothing for so long is taken for dead and replaced: a server sends one every minute.
 
 Before the first one two minutes may pass, and of some quiet kinds none ever comes: there the client waits longer.
 """
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
 HIDDEN_SECONDS = 60.0
-"""After so long we try again whether somebody lets us look."""
+"""After so long a kind that we were not allowed to read is tried again."""
 POLLED, BETWEEN_POLLS_SECONDS = "metrics.k8s.io", 15.0
-"""A group whose objects nobody can watch."""
+"""An API group without watches: its objects are listed every so often."""
 
 
 class Reflector:
-    """Follows one kind."""
+    """Follows one kind of objects."""
 
     def __init__(
         self,
-        client: Client,
+        client: ApiClient,
         mirror: Mirror,
         kind: Kind,
         *,
@@ -40,33 +45,32 @@ class Reflector:
         may_be_hidden: bool = False,
         only: Place | None = None,
     ) -> None:
-        """Follow nothing yet; `report` is told what goes wrong.
+        """Follow nothing yet; `report` is called with what goes wrong.
 
-        A kind that may be hidden holds nobody up when it is forbidden. With `only`, one object is followed, and others are left
-        as they are.
+        A kind that may be hidden counts as synced when it is forbidden. With `only`, a single object is followed.
         """
         self._client, self._mirror, self.kind, self._report = client, mirror, kind, report
         self._may_be_hidden, self._only = may_be_hidden, only
         self.is_synced = asyncio.Event()
         self.is_following = False
-        """While we hear what the server tells."""
-        self.returned: Callable[[], None] = lambda: None
-        """Told when we hear the server again, after it was gone for us."""
-        self.failed: Callable[[ClusterError, str], None] = lambda problem, then: report(
+        """True from the first answer of a watch or poll until an error."""
+        self.on_return: Callable[[], None] = lambda: None
+        """Called when a watch is open again after the server could not be reached."""
+        self.on_failure: Callable[[ClusterError, str], None] = lambda problem, then: report(
             f"watch of {kind.resource}: {problem}; {then}"
         )
-        """Told what went wrong, and what is done about it."""
-        self.missed: Callable[[], None] = lambda: None
-        """Told when the server does not know the kind any more."""
+        """Called with what went wrong, and what is done about it."""
+        self.on_missing: Callable[[], None] = lambda: None
+        """Called when the server does not serve the kind any more."""
         self._hurry = asyncio.Event()
         self.lists = 0
         """How often everything was listed."""
-        self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
-        """Told of the kind and type of every event."""
+        self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
+        """Called with the kind and type of every event."""
         self._version = ""
         self._wait = FIRST_WAIT
         self._listed_at, self._wanted_since = float("-inf"), float("-inf")
-        """When the last list that came through was asked for, and the moment after which one is wanted."""
+        """When the latest successful list was requested, and since when a newer one is wanted."""
         self._listening: asyncio.Timeout | None = None
 
     async def run(self) -> None:
@@ -74,23 +78,23 @@ class Reflector:
         while True:
             try:
                 await self._step()
-            except Gone:
+            except Gone:  # no fault and no delay: the next step lists
                 self._version = ""
                 self.is_following = False
             except Missing:
                 self._version, self.is_following = "", False
-                self.missed()
+                self.on_missing()
                 await self._rest(self._wait)
             except ClusterError as problem:
                 self.is_following = False
                 if self._may_be_hidden and isinstance(problem, Forbidden):
                     await self._hide(problem)
                     continue
-                self.failed(problem, f"tried again in {self._wait:.1f} s")
+                self.on_failure(problem, f"tried again in {self._wait:.1f} s")
                 await self._rest(self._wait * random.uniform(0.5, 1.5))
 
     async def _hide(self, problem: Forbidden) -> None:
-        """Go on without the kind, and say so once."""
+        """Go on without the kind, and report it once."""
         if not self._mirror.is_hidden(self.kind):
             self._mirror.hidden.add(self.kind)
             self._report(f"{self.kind.resource} are left out: {problem}; allow get, list and watch of them")
@@ -99,7 +103,7 @@ class Reflector:
         await asyncio.sleep(HIDDEN_SECONDS)
 
     async def _rest(self, seconds: float) -> None:
-        """Wait, longer the next time, unless somebody knows that the server is back."""
+        """Wait, longer the next time, or until `hurry` says that the server is back."""
         self._wait = min(self._wait * 2, LONGEST_WAIT)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -108,24 +112,24 @@ class Reflector:
         self._hurry.clear()
 
     def is_fresh(self, since: float) -> bool:
-        """Tell whether we know what was so at a moment of the monotonic clock."""
+        """Tell whether the latest list was requested at or after a moment of the monotonic clock."""
         return self._listed_at >= since
 
     def refresh(self, since: float) -> None:
-        """List anew unless that was done since a moment: a watch can be open and tell nothing, and nobody can see that it does."""
+        """List anew unless that was done since a moment: a watch can be open and silent, which nothing shows from outside."""
         self._wanted_since = max(self._wanted_since, since)
         if self._listening is not None and not self._listening.expired() and not self.is_fresh(since):
             self._listening.reschedule(asyncio.get_running_loop().time())
 
     def hurry(self) -> None:
-        """Try again at once, if we wait: the server is back."""
+        """Retry at once if a retry is waiting: the server is back."""
         if not self.is_following:
             self._hurry.set()
 
     def _note_contact(self) -> None:
         if not self.is_following:
             self.is_following = True
-            self.returned()
+            self.on_return()
 
     async def _step(self) -> None:
         while not self._version or not self.is_fresh(self._wanted_since):
@@ -146,7 +150,7 @@ class Reflector:
         return "" if self._only is None else f"metadata.name={self._only[1]}"
 
     async def _list(self) -> None:
-        begun = monotonic()
+        begun = asyncio.get_running_loop().time()  # not after the answer: a list need not show what happened while it was under way
         listing = await self._client.list(self.kind, self._namespace, fields=self._fields)
         self._mirror.hidden.discard(self.kind)
         if self._only is None:
@@ -160,28 +164,29 @@ class Reflector:
     async def _watch(self) -> None:
         clock = asyncio.get_running_loop().time
         begun, before, has_bookmarks = clock(), self._version, False
+        # Random, so that the watches of all kinds and replicas do not end, and begin anew, at the same time.
         seconds = SHORTEST_WATCH_SECONDS + random.randrange(SHORTEST_WATCH_SECONDS)
         watch = self._client.changes(self.kind, self._namespace, since=self._version, seconds=seconds, fields=self._fields)
         try:
-            async with asyncio.timeout(None) as self._listening, aclosing(watch) as told:
-                async for changes in told:
+            async with asyncio.timeout(None) as self._listening, aclosing(watch) as batches:
+                async for changes in batches:
                     self._note_contact()
                     for change in changes:
-                        self._hear(change)
+                        self._on_change(change)
                     has_bookmarks = has_bookmarks or any(change.type == BOOKMARK for change in changes)
                     if has_bookmarks and self.is_fresh(self._wanted_since):
                         self._listening.reschedule(clock() + BETWEEN_BOOKMARKS_SECONDS)
         except TimeoutError:
-            return  # a new list is wanted, or a new watch
+            return  # `refresh` wants a list, or no bookmark came: the next step lists or watches
         finally:
             self._listening = None
         if self._version == before and clock() - begun < TOO_SHORT_SECONDS:
             raise Unreachable("the server ended it at once")
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.type == DELETED:
             self._mirror.remove(self.kind, change.object)
         elif change.type != BOOKMARK:
             self._mirror.put(self.kind, change.object)
         self._version, self._wait = change.object["metadata"]["resourceVersion"], FIRST_WAIT
-        self.heard(self.kind, change.type)
+        self.on_event(self.kind, change.type)

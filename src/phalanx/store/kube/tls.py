@@ -1,4 +1,4 @@
-"""Whom we trust and who we are, as an SSL context, from certificates in files or in text."""
+"""SSL contexts from certificates in files or in text: whom we trust, and the client certificate that we present."""
 
 import base64
 import binascii
@@ -12,16 +12,16 @@ from phalanx.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Whose certificates are believed: those of one authority (in PEM), of all that this machine knows, or anybody's."""
+    """Whose certificates are trusted: those of one authority (in PEM), of the authorities of this machine, or all."""
 
     authority: str = ""
     is_blind: bool = False
     place: str = ""
-    """Where this was said, for messages."""
+    """Where this was configured, for messages."""
 
     def context(self, certificate: str = "", key: str = "") -> ssl.SSLContext:
         """Return the context of connections on which we show a certificate, if there is one (in PEM)."""
-        tls = self._believing()
+        tls = self._trusting()
         # From Python 3.13 on it is set, and refuses authorities without a key identifier, as many clusters have them.
         tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if self.is_blind:
@@ -30,12 +30,12 @@ class Trust:
             self._show(tls, certificate, key)
         return tls
 
-    def _believing(self) -> ssl.SSLContext:
+    def _trusting(self) -> ssl.SSLContext:
         try:
             return ssl.create_default_context(cadata=self.authority or None)
         except ssl.SSLError as problem:
             raise ConfigError(
-                f"{self.place}: certificate-authority: no certificate in it ({_words(problem)}); write one in PEM"
+                f"{self.place}: certificate-authority: no certificate in it ({_reason(problem)}); write one in PEM"
             ) from problem
 
     def _show(self, tls: ssl.SSLContext, certificate: str, key: str) -> None:
@@ -50,7 +50,7 @@ class Trust:
                 tls.load_cert_chain(file.name, password=self._refuse_password)
             except ssl.SSLError as problem:
                 raise ConfigError(
-                    f"{self.place}: client-certificate and client-key: not a certificate with its key in PEM ({_words(problem)})"
+                    f"{self.place}: client-certificate and client-key: not a certificate with its key in PEM ({_reason(problem)})"
                 ) from problem
 
     def _refuse_password(self) -> str:
@@ -58,7 +58,7 @@ class Trust:
 
 
 def pem(data: str, path: str, place: str) -> str:
-    """Return a certificate or key that stands as base64 in a file, or in another file that it names; the former wins."""
+    """Return a certificate or key from base64 in the kubeconfig, or else from the file that it names."""
     if not data:
         return _text(Path(path), place) if path else ""
     try:
@@ -77,5 +77,5 @@ def _text(path: Path, place: str) -> str:
         raise ConfigError(f"{place}: {path}: {reason}; name a file in PEM that can be read") from problem
 
 
-def _words(problem: ssl.SSLError) -> str:
+def _reason(problem: ssl.SSLError) -> str:
     return (problem.reason or str(problem)).replace("_", " ").lower()

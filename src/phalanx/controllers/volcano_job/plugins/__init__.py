@@ -1,14 +1,14 @@
-"""Job plugins: each adds to the pods of a Job, and some make objects for it. This is the one list of them."""
+"""Job plugins: each adds to the pods of a Job, and some create objects for it. This is the list of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from phalanx.controllers.volcano_job.job import Job, Task
+from phalanx.controllers.volcano_job.job import ParsedJob, ParsedTask
 from phalanx.controllers.volcano_job.plugins import env, hcclrank, mpi, pytorch, ray, ssh, svc, tensorflow
-from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, read_options
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, read_options
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 
-PLUGINS: Mapping[str, Plugin] = {
+PLUGINS: Mapping[str, JobPlugin] = {
     plugin.name: plugin
     for plugin in (
         env.PLUGIN, svc.PLUGIN, ssh.PLUGIN, tensorflow.PLUGIN, pytorch.PLUGIN, mpi.PLUGIN, ray.PLUGIN, hcclrank.PLUGIN,
@@ -18,7 +18,7 @@ PLUGINS: Mapping[str, Plugin] = {
 IMPLIED: Mapping[str, tuple[str, ...]] = {
     "tensorflow": ("svc",), "pytorch": ("svc",), "mpi": ("svc", "ssh"), "ray": ("svc",),
 }  # fmt: skip
-"""What a plugin cannot do without."""
+"""Plugins that another one needs and that are switched on with it."""
 
 
 def check_plugins(plugins: Mapping[str, Sequence[str]]) -> None:
@@ -30,21 +30,21 @@ def check_plugins(plugins: Mapping[str, Sequence[str]]) -> None:
         _options(plugins, PLUGINS[name])
 
 
-def dressed(job: Job, task: Task, index: int, pod: Document) -> Document:
+def with_plugins(job: ParsedJob, task: ParsedTask, index: int, pod: Document) -> Document:
     """Return a pod with what the plugins of its Job add."""
     for plugin in _chosen(job):
-        pod = plugin.dress(Seat(job, task, index, _options(job.plugins, plugin)), pod)
+        pod = plugin.edit_pod(PodContext(job, task, index, _options(job.plugins, plugin)), pod)
     return pod
 
 
-def objects_for(job: Job, make_pair: MakePair | None) -> list[Document]:
-    """Return the objects that the plugins of a Job want to be there; without `make_pair` all but the keys, which it has."""
+def objects_for(job: ParsedJob, make_pair: MakePair | None) -> list[Document]:
+    """Return the objects that the plugins of a Job want to be there; without `make_pair` all but the key pair, which exists."""
     return [item for plugin in _chosen(job) for item in plugin.objects(job, _options(job.plugins, plugin), make_pair)]
 
 
-def _chosen(job: Job) -> Iterable[Plugin]:
+def _chosen(job: ParsedJob) -> Iterable[JobPlugin]:
     return (plugin for name, plugin in PLUGINS.items() if name in job.plugins)
 
 
-def _options(plugins: Mapping[str, Sequence[str]], plugin: Plugin) -> Options:
+def _options(plugins: Mapping[str, Sequence[str]], plugin: JobPlugin) -> PluginOptions:
     return read_options(plugin, plugins[plugin.name])

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from phalanx.controllers.volcano_job.plugins.plugin import Plugin, Seat
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, PodContext
 from phalanx.model.kinds import Document
 
 RANK = "hccl/rankIndex"
 
 
-def dress(seat: Seat, pod: Document) -> Document:
+def edit_pod(context: PodContext, pod: Document) -> Document:
     """Add the rank: the one that is there, the one of the variable RANK, or the place among masters and workers."""
     annotations = pod["metadata"].get("annotations") or {}
-    rank = annotations.get(RANK) or next(_variables(pod), None) or _place(seat)
+    rank = annotations.get(RANK) or next(_variables(pod), None) or _place(context)
     return pod if rank is None else {**pod, "metadata": {**pod["metadata"], "annotations": {**annotations, RANK: rank}}}
 
 
@@ -22,12 +22,12 @@ def _variables(pod: Document) -> Iterator[str]:
     )
 
 
-def _place(seat: Seat) -> str | None:
-    master, worker = seat.options.text("master"), seat.options.text("worker")
-    if seat.task.name == master:
-        return str(seat.index)
-    first = seat.job.task(master)
-    return str((first.replicas if first else 0) + seat.index) if seat.task.name == worker else None
+def _place(context: PodContext) -> str | None:
+    master, worker = context.options.text("master"), context.options.text("worker")
+    if context.task.name == master:
+        return str(context.index)
+    first = context.job.task(master)
+    return str((first.replicas if first else 0) + context.index) if context.task.name == worker else None
 
 
-PLUGIN = Plugin("hcclrank", {"master": "master", "worker": "worker"}, dress)
+PLUGIN = JobPlugin("hcclrank", {"master": "master", "worker": "worker"}, edit_pod)

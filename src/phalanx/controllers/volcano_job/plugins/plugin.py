@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from phalanx.controllers.objects import owner_reference
-from phalanx.controllers.volcano_job.job import Job, Task
+from phalanx.controllers.volcano_job.job import ParsedJob, ParsedTask
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 
@@ -15,19 +15,19 @@ SWITCHES = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """Two texts as files of ssh hold them."""
+    """A private and a public key, as files of ssh hold them."""
 
     private: str
     public: str
 
 
 MakePair: TypeAlias = Callable[[str], KeyPair]
-"""Makes a key pair for the Job with this uid, perhaps another one at each call; whoever runs the controller knows where chance
+"""Makes a key pair for the Job with this uid, perhaps another one at each call; whoever runs the controller says where randomness
 comes from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PluginOptions:
     """The options of a plugin, with the defaults of those that were not given."""
 
     values: Mapping[str, Value]
@@ -46,43 +46,43 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """Which pod of which task is dressed, and how."""
+class PodContext:
+    """Which pod of which task a plugin edits, and with which options."""
 
-    job: Job
-    task: Task
+    job: ParsedJob
+    task: ParsedTask
     index: int
-    options: Options
+    options: PluginOptions
 
 
-def _no_objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
+def _no_objects(job: ParsedJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Plugin:
-    """A plugin: the options it takes with their defaults, what it does to a pod, and the objects it wants."""
+class JobPlugin:
+    """A plugin: the options it takes with their defaults, how it edits a pod, and the objects it creates."""
 
     name: str
     defaults: Mapping[str, Value]
-    dress: Callable[[Seat, Document], Document]
-    objects: Callable[[Job, Options, MakePair | None], Sequence[Document]] = _no_objects
+    edit_pod: Callable[[PodContext, Document], Document]
+    objects: Callable[[ParsedJob, PluginOptions, MakePair | None], Sequence[Document]] = _no_objects
 
 
-def read_options(plugin: Plugin, words: Sequence[str]) -> Options:
+def read_options(plugin: JobPlugin, arguments: Sequence[str]) -> PluginOptions:
     """Read options such as ``--port=22``, ``--port 22`` and ``--no-root``."""
-    values, left = dict(plugin.defaults), list(words)
+    values, left = dict(plugin.defaults), list(arguments)
     while left:
-        word = left.pop(0)
-        name, sign, text = word.lstrip("-").partition("=")
-        if not word.startswith("-") or name not in values:
+        argument = left.pop(0)
+        name, sign, text = argument.lstrip("-").partition("=")
+        if not argument.startswith("-") or name not in values:
             known = ", ".join(f"--{option}" for option in plugin.defaults) or "none"
-            raise SnapshotError(f"spec.plugins.{plugin.name}: {word!r} is no option of it; known are {known}")
+            raise SnapshotError(f"spec.plugins.{plugin.name}: {argument!r} is no option of it; known are {known}")
         default = plugin.defaults[name]
         if not sign:
             text = "true" if isinstance(default, bool) else left.pop(0) if left else ""
         values[name] = _value(f"spec.plugins.{plugin.name}: --{name}", text, default)
-    return Options(values)
+    return PluginOptions(values)
 
 
 def _value(where: str, text: str, default: Value) -> Value:
@@ -99,7 +99,7 @@ def _value(where: str, text: str, default: Value) -> Value:
     return text
 
 
-def owned_object(job: Job, kind: str, name: str, body: Mapping[str, Any], *, api_version: str = "v1") -> Document:
+def owned_object(job: ParsedJob, kind: str, name: str, body: Mapping[str, Any], *, api_version: str = "v1") -> Document:
     """Return an object that belongs to a Job."""
     meta = {"name": name, "namespace": job.namespace, "ownerReferences": [owner_reference(job.document)]}
     return {"apiVersion": api_version, "kind": kind, "metadata": meta, **body}

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, TASK, Job
-from phalanx.controllers.volcano_job.plugins.plugin import MakePair, Options, Plugin, Seat, owned_object
+from phalanx.controllers.volcano_job.job import JOB_NAME, JOB_NAMESPACE, TASK, ParsedJob
+from phalanx.controllers.volcano_job.plugins.plugin import JobPlugin, MakePair, PluginOptions, PodContext, owned_object
 from phalanx.controllers.volcano_job.plugins.pod_edits import Container, with_containers, with_port
 from phalanx.model.kinds import Document
 
@@ -11,16 +11,16 @@ PORTS = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "clientPo
 """Names of the head's ports, and the options that say which they are."""
 
 
-def dress(seat: Seat, pod: Document) -> Document:
+def edit_pod(context: PodContext, pod: Document) -> Document:
     """Let the head's container start the cluster, and a worker's join it; other containers are left alone."""
-    if seat.task.name == seat.options.text("head"):
-        return with_containers(pod, lambda item: _head(item, seat.options))
-    if seat.task.name == seat.options.text("worker"):
-        return with_containers(pod, lambda item: _worker(item, seat))
+    if context.task.name == context.options.text("head"):
+        return with_containers(pod, lambda item: _head(item, context.options))
+    if context.task.name == context.options.text("worker"):
+        return with_containers(pod, lambda item: _worker(item, context))
     return pod
 
 
-def _head(container: Container, options: Options) -> Container:
+def _head(container: Container, options: PluginOptions) -> Container:
     if container.get("name") != options.text("headContainer"):
         return container
     for name, option in PORTS.items():
@@ -30,15 +30,15 @@ def _head(container: Container, options: Options) -> Container:
     return {**container, "command": ["sh", "-c", f"ray start --head --block --dashboard-host=0.0.0.0 {ports}"]}
 
 
-def _worker(container: Container, seat: Seat) -> Container:
-    head = seat.job.task(seat.options.text("head"))
-    if container.get("name") != seat.options.text("workerContainer") or head is None or not head.replicas:
+def _worker(container: Container, context: PodContext) -> Container:
+    head = context.job.task(context.options.text("head"))
+    if container.get("name") != context.options.text("workerContainer") or head is None or not head.replicas:
         return container
-    address = f"{seat.job.hosts(head)[0]}:{seat.options.number('port')}"
+    address = f"{context.job.hosts(head)[0]}:{context.options.number('port')}"
     return {**container, "command": ["sh", "-c", f"ray start --block --address={address}"]}
 
 
-def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[Document]:
+def objects(job: ParsedJob, options: PluginOptions, make_pair: MakePair | None) -> Sequence[Document]:
     """Return the service of the head; the one of the whole Job is the business of svc."""
     selector = {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace, TASK: options.text("head")}
     ports = [
@@ -47,12 +47,12 @@ def objects(job: Job, options: Options, make_pair: MakePair | None) -> Sequence[
     return [owned_object(job, "Service", f"{job.name}-head-svc", {"spec": {"selector": selector, "ports": ports}})]
 
 
-PLUGIN = Plugin(
+PLUGIN = JobPlugin(
     "ray",
     {
         "head": "head", "headContainer": "head", "worker": "worker", "workerContainer": "worker",
         "port": 6379, "dashboardPort": 8265, "clientPort": 10001,
     },
-    dress,
+    edit_pod,
     objects,
 )  # fmt: skip

@@ -1,0 +1,110 @@
+"""What becomes of a gang in a session: one word for tables and exit codes, one reason code for metrics, and the counts behind them.
+
+Every dialect is asked the same questions, but not every one counts the same members: see `dialects/traits.py`.
+"""
+
+from enum import StrEnum
+
+from phalanx.dialects.status import is_finished
+from phalanx.dialects.traits import traits_of
+from phalanx.kai.podsets import pod_sets
+from phalanx.model.status import READY, Status
+from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import FitError
+
+NO_PODS, EVICTED, PROMISED = "NoPods", "Evicted", "Promised"
+NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED = "NoNodeFits", "Gated", "NotAdmitted", "NotTried"
+OWN_CODES = (NO_PODS, EVICTED, PROMISED, NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED)
+"""Reason codes of our own; every other one is the code of a verdict."""
+
+
+class GangStatus(StrEnum):
+    """What becomes of a gang."""
+
+    STARTS = "Starts"
+    """It gets its minimum in this session."""
+    GROWS = "Grows"
+    """It had its minimum before and gets more."""
+    PIPELINED = PROMISED
+    """It gets its minimum once others have left."""
+    WAITS = "Waits"
+    EVICTED = EVICTED
+    """Tasks of it have to go, and the rest is less than its minimum."""
+    RUNS = "Runs"
+    COMPLETED = "Completed"
+
+    @property
+    def has_minimum(self) -> bool:
+        """Tell whether the gang has what it needs, or needs nothing any more."""
+        return self not in (GangStatus.PIPELINED, GangStatus.WAITS, GangStatus.EVICTED)
+
+
+GangWithStatus = tuple[GangState, GangStatus]
+"""A gang after a session, and what became of it."""
+
+
+def gang_status(gang: GangState) -> GangStatus:
+    """Return what becomes of a gang."""
+    if is_finished(gang):
+        return GangStatus.COMPLETED
+    if has_minimum(gang):
+        gets_more = any(task.status is Status.BINDING and task.task.status is Status.PENDING for task in gang.tasks)
+        if not gets_more:
+            return GangStatus.RUNS
+        return GangStatus.STARTS if is_new(gang) else GangStatus.GROWS
+    if gang.tally.waiting:
+        return GangStatus.PIPELINED
+    is_evicted = any(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
+    return GangStatus.EVICTED if is_evicted else GangStatus.WAITS
+
+
+def reason_code(gang: GangState, status: GangStatus) -> str:
+    """Return what keeps a gang of this status from having its minimum; empty when it has it, or has ended."""
+    if status.has_minimum:
+        return ""
+    if status is GangStatus.EVICTED:
+        return EVICTED
+    if status is GangStatus.PIPELINED and gang.is_pipelined:
+        return PROMISED
+    return _reason_to_wait(gang)
+
+
+def _reason_to_wait(gang: GangState) -> str:
+    if not gang.tasks:
+        return NO_PODS
+    if any(isinstance(task.error, FitError) for task in gang.tasks):
+        return NO_NODE_FITS
+    if gang.verdicts:
+        return gang.verdicts[0].reason
+    if any(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks):
+        return GATED
+    return NOT_ADMITTED if gang.phase in ("", "Pending") else NOT_TRIED
+
+
+# --- members and minima --------------------------------------------------------------------------------------------------
+
+
+def is_admitted(gang: GangState) -> bool:
+    """Tell whether this session admits the gang, upon which its controller makes its pods."""
+    return traits_of(gang.gang).has_inqueue_phase and gang.phase == "Inqueue" != gang.gang.phase
+
+
+def has_minimum(gang: GangState) -> bool:
+    """Tell whether the gang has started: somebody has a place, and every minimum is met."""
+    if traits_of(gang.gang).counts_pod_sets:
+        return bool(gang.tally.ready) and all(leaf.count(READY) >= leaf.minimum for leaf in pod_sets(gang))
+    return bool(gang.tally.ready) and gang.is_ready and gang.roles_are_ready() and gang.subgroups_are_ready()
+
+
+def is_new(gang: GangState) -> bool:
+    """Tell whether the gang had less than its minimum when the session opened."""
+    if traits_of(gang.gang).counts_pod_sets:
+        return any(sum(task.task.status in READY for task in leaf.tasks) < leaf.minimum for leaf in pod_sets(gang))
+    return sum(task.task.status in READY for task in gang.tasks) < gang.gang.min_member
+
+
+def minimum_of(gang: GangState) -> int:
+    """Return how many members the gang needs."""
+    if traits_of(gang.gang).counts_pod_sets and gang.gang.subgroups:
+        return sum(leaf.minimum for leaf in pod_sets(gang))
+    return gang.gang.min_member

@@ -1,0 +1,59 @@
+"""Quarantined gangs: those that no session schedules until somebody mends an object, with what is wrong and what to write.
+
+Only a session can see it: a queue that does not exist, a gang group whose PodGroups contradict each other, fewer pods than the gang
+needs. A gang for which nodes lack room is not quarantined. Users see it as the condition and the event `SetAside`.
+"""
+
+from phalanx.dialects.status import is_finished
+from phalanx.dialects.traits import traits_of
+from phalanx.explain.gang_status import has_minimum, is_admitted, minimum_of
+from phalanx.explain.reason_text import counted
+from phalanx.explain.why import missing_pods, why
+from phalanx.kai.podsets import can_be_whole
+from phalanx.model.gang import Condition, Gang
+from phalanx.session.decision import Outcome
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
+
+QUARANTINED = "SetAside"
+NO_QUEUE, TOO_FEW, WRONG = "QueueNotFound", "NotEnoughPods", "Invalid"
+
+
+def quarantine_condition(outcome: Outcome, snapshot: Snapshot) -> Condition | None:
+    """Return the condition of a quarantined gang; None for one that takes part, has ended, or has its pods made now."""
+    gang = outcome.state
+    if not gang.tasks or is_finished(gang) or has_minimum(gang):
+        return None
+    for verdict in gang.verdicts:
+        if verdict.reason == "QueueNotFound":
+            place = traits_of(gang.gang).queue_field
+            return _because(NO_QUEUE, f"{why(outcome, snapshot)}; create it, or write another one in {place}")
+        if verdict.reason in ("Invalid", "SeveralSchedulers"):
+            return _because(WRONG, verdict.message)
+    is_short = _is_short(gang) and not is_admitted(gang)
+    return _because(TOO_FEW, _too_few(outcome, snapshot)) if is_short else None
+
+
+def _because(reason: str, message: str) -> Condition:
+    return Condition(QUARANTINED, "True", reason, message)
+
+
+def _is_short(gang: GangState) -> bool:
+    """Tell whether pods are missing, of the gang or of a part of it."""
+    if traits_of(gang.gang).counts_pod_sets:
+        return not can_be_whole(gang)
+    return gang.valid < gang.gang.min_member or not gang.roles_are_valid()
+
+
+def _too_few(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang, place = outcome.state, _minimum_field(outcome.state.gang)
+    there, minimum = gang.valid, minimum_of(gang)
+    if there >= minimum or gang.gang.role_minima:
+        return f"{missing_pods(gang) or why(outcome, snapshot)}; create the pods that are missing, or write less in {place}"
+    missing = counted(minimum - there, "more pod")
+    return f"{there} of {minimum} pods exist; create {missing}, or write {there} in {place}"
+
+
+def _minimum_field(gang: Gang) -> str:
+    traits = traits_of(gang)
+    return traits.minimum_field if gang.has_object else traits.minimum_field_of_pods or traits.minimum_field

@@ -1,0 +1,211 @@
+"""The API server as carrying out sees it: what watches have brought to look at, and writes that are sent through the outbox."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, assert_never
+
+from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, RecordEvent, View
+from phalanx.controllers.objects import controller_of
+from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Invalid, Missing
+from phalanx.live.clock import LoopClock
+from phalanx.live.outbox import Outbox, Rank
+from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of
+from phalanx.scheduling.events import EventRecorder
+from phalanx.scheduling.port import Done, Effort, SingleWrite
+from phalanx.store import patches
+from phalanx.store.api_client import ApiClient
+from phalanx.store.kube.mirror import Mirror
+
+FAILED_CREATE = "FailedCreate"
+"""The reason under which Kubernetes' own controllers record what they cannot make."""
+Spot = tuple[Kind, str, str]
+
+
+class _WaitingPatch:
+    """A patch that was not sent yet; others of the same object are joined to it."""
+
+    def __init__(self, write: Patch) -> None:
+        self.write = write
+
+    @property
+    def place(self) -> tuple[Spot, bool]:
+        return _spot_of_patch(self.write), self.write.is_status
+
+    def add(self, write: Patch) -> None:
+        """Let it do what another one does, too."""
+        self.write = replace(self.write, patch=joined(self.write.patch, write.patch, is_by_type=write.is_by_type))
+
+
+class ApiPort:
+    """Sends writes through the outbox; what the server answers is entered into the mirror at once."""
+
+    def __init__(self, client: ApiClient, outbox: Outbox, mirror: Mirror, clock: LoopClock, *, instance: str) -> None:
+        """`instance` names this process in events."""
+        self._client, self._outbox, self._mirror, self._clock = client, outbox, mirror, clock
+        self._recorder = EventRecorder(self, instance=instance)
+        self._waiting: dict[tuple[Spot, bool], _WaitingPatch] = {}
+
+    @property
+    def view(self) -> View:
+        """What watches have brought."""
+        return self._mirror
+
+    @property
+    def clock(self) -> LoopClock:
+        """The time of the event loop."""
+        return self._clock
+
+    def send(
+        self, write: SingleWrite, done: Done | None = None, *, effort: Effort = Effort.USUAL, is_note: bool = False
+    ) -> None:  # fmt: skip
+        """Send a write when its turn comes; patches of one object that nobody waits for are joined while they wait."""
+        rank = Rank.NOTE if is_note else Rank.WRITE
+        match write:
+            case RecordEvent():
+                self._recorder.record(write)
+                if done is not None:
+                    done(None)
+            case Patch() if done is None:
+                self._send_patch(_WaitingPatch(write), rank)
+            case Patch():
+                self._put(rank, _spot_of_patch(write), lambda: self._patch(write), done, effort)
+            case Create(document):
+                self._put(rank, _spot_of(document), lambda: self._create(document), done, effort)
+            case Delete(kind, namespace, name):
+                self._put(rank, (kind, namespace, name), lambda: self._delete(write), done, effort)
+            case Evict(namespace, name):
+                self._put(Rank.EVICT, (POD, namespace, name), lambda: self._evict(write), done, effort)
+            case Bind(namespace, name):
+                self._put(Rank.BIND, (POD, namespace, name), lambda: self._bind(write), done, effort)
+            case _:
+                assert_never(write)
+
+    def _put(self, rank: Rank, spot: Spot, send: Callable[[], Awaitable[None]], done: Done | None, effort: Effort) -> None:
+        is_patient, is_endless = effort is not Effort.ONCE, effort is Effort.ENDLESS
+        self._outbox.put(rank, spot, send, done, is_patient=is_patient, is_endless=is_endless)
+
+    def forget(self) -> None:
+        """Forget what was not sent: somebody else writes now."""
+        self._waiting.clear()
+
+    # --- patches that nobody waits for -------------------------------------------------------------------------------
+
+    def _send_patch(self, patch: _WaitingPatch, rank: Rank) -> None:
+        known = self._waiting.get(patch.place)
+        if known is not None:
+            known.add(patch.write)
+            return
+        self._waiting[patch.place] = patch
+        self._outbox.put(rank, _spot_of_patch(patch.write), lambda: self._post(patch))
+
+    async def _post(self, patch: _WaitingPatch) -> None:
+        if self._waiting.get(patch.place) is patch:
+            del self._waiting[patch.place]
+        try:
+            await self._patch(patch.write)
+        except Missing:
+            await self._check_gone(patch.write)
+
+    async def _check_gone(self, write: Patch) -> None:
+        """Raise if an object that was not found is there; one that went while its patch was on the way is no fault."""
+        spot = _spot_of_patch(write)
+        if self._mirror.find(*spot) is None:
+            return
+        with suppress(Missing):
+            await self._client.get(*spot)
+            part = "its status" if write.is_status else "it"
+            raise ClusterError(
+                f"{write.kind.resource} {write.namespace}/{write.name}: {part} cannot be patched, although it is there"
+            )
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def _create(self, document: Document) -> None:
+        try:
+            made = await self._client.create(document)
+        except (Invalid, Forbidden) as refusal:
+            self._record_on_owner(document, refusal)
+            raise
+        except Exists:
+            if self._mirror.find(*_spot_of(document)) is not None:
+                return
+            made = await self._client.get(*_spot_of(document))
+            if _is_leftover(made, document):
+                raise
+        self._enter(kind_of(document), {"apiVersion": document["apiVersion"], "kind": document["kind"], **made})
+
+    def _enter(self, kind: Kind, answer: dict[str, Any]) -> None:
+        if kind is not EVENT:  # nobody looks at events, and no watch says when they go
+            self._mirror.put(kind, answer)
+
+    def _record_on_owner(self, document: Document, refusal: ClusterError) -> None:
+        """Let the owner of an object that cannot be made say why: whoever wrote the owner is to mend it."""
+        owner, namespace = controller_of(document), document["metadata"].get("namespace")
+        if owner is None:
+            return
+        place = {"namespace": namespace} if namespace else {}
+        about = {**owner, "metadata": {"name": owner["name"], "uid": owner.get("uid", ""), **place}}
+        text = f"{refusal}; {owner['kind']} {owner['name']} waits until that is mended"
+        self._recorder.record(RecordEvent(about, FAILED_CREATE, text, is_warning=True))
+
+    async def _patch(self, write: Patch) -> None:
+        kind, form = write.kind, patches.STRATEGIC if write.is_by_type else patches.MERGE
+        answer = await self._client.patch(*_spot_of_patch(write), write.patch, form=form, is_status=write.is_status)
+        if answer.get("kind") == kind.kind:
+            self._enter(kind, dict(answer))
+
+    async def _delete(self, write: Delete) -> None:
+        with suppress(Missing):
+            await self._client.delete(write.kind, write.namespace, write.name, uid=write.uid)
+
+    async def _evict(self, write: Evict) -> None:
+        """Ask a pod to go, as far as disruption budgets allow; one that is gone is no fault."""
+        with suppress(Missing):
+            await self._client.evict(write.namespace, write.name, uid=write.uid)
+
+    async def _bind(self, write: Bind) -> None:
+        """Bind a pod; an earlier attempt that has landed, though nobody answered, is known by the node that the refusal names."""
+        try:
+            await self._client.bind(write.namespace, write.name, write.node, uid=write.uid, annotations=write.annotations)
+        except Conflict as refusal:
+            if not is_bound_to(refusal, write.node):
+                raise
+
+
+def joined(first: Mapping[str, Any], then: Mapping[str, Any], *, is_by_type: bool = False) -> dict[str, Any]:
+    """Return one patch that does what two do, one after the other."""
+    found = dict(first)
+    for name, value in then.items():
+        old = found.get(name)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            found[name] = joined(old, value, is_by_type=is_by_type)
+        elif is_by_type and name == "conditions" and old:
+            found[name] = list({item["type"]: item for item in (*old, *value)}.values())
+        else:
+            found[name] = value
+    return found
+
+
+def _is_leftover(found: Document, wanted: Document) -> bool:
+    """Tell whether an object belongs to an earlier owner of the same name, and goes soon because that one has gone."""
+    uids = {(item["kind"], item["name"]): item.get("uid") for item in wanted["metadata"].get("ownerReferences") or ()}
+    return any(
+        item.get("uid") != uids.get((item["kind"], item["name"]), item.get("uid"))
+        for item in found["metadata"].get("ownerReferences") or ()
+    )
+
+
+def is_bound_to(refusal: Conflict, node: str) -> bool:
+    """Tell whether a bind was refused because an earlier attempt of the same one has come through."""
+    return f'is already assigned to node "{node}"' in str(refusal)
+
+
+def _spot_of_patch(write: Patch) -> Spot:
+    return write.kind, write.namespace, write.name
+
+
+def _spot_of(document: Document) -> Spot:
+    kind, meta = kind_of(document), document["metadata"]
+    namespace = str(meta.get("namespace") or "default") if kind.is_namespaced else ""
+    return kind, namespace, str(meta.get("name") or meta.get("generateName", ""))

@@ -1,0 +1,214 @@
+"""What is followed of a cluster: every kind that is served and that somebody looks at, also those that are served later."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import partial
+
+from phalanx.controllers.grouper.rules import owner_kinds
+from phalanx.controllers.objects import controller_of
+from phalanx.dialects.cluster import kinds_read
+from phalanx.errors import ClusterError, Missing
+from phalanx.model.kinds import KINDS, Document, Kind, kind_of
+from phalanx.store.api_client import ApiClient
+from phalanx.store.kube.discovery import Discovery, discover
+from phalanx.store.kube.mirror import Mirror, Place
+from phalanx.store.kube.reflector import POLLED, Reflector
+
+UNWATCHED = frozenset({"Secret", "ConfigMap", "Event", "Lease"})
+"""Nobody has to show us these; of those that we write ourselves we know from the answers."""
+HIDEABLE = frozenset(owner_kinds()) - frozenset(kinds_read())
+"""Without these, pods are grouped by the names of their owners; everything else goes on."""
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
+"""Between two discoveries: short after a kind was missed, went or could not be asked for, then twice as long each time."""
+START_PATIENCE_SECONDS = 10.0
+"""For so long the start waits for groups that do not answer; measurements are not waited for at all."""
+AFTER_FAULT_SECONDS = 1.0
+GARBAGE = (20_000, 20, 20)
+"""Objects that come and go between two looks for garbage: a watch brings thousands a second, and few of them form circles."""
+CATCH_UP_SECONDS, CATCH_UP_STEP_SECONDS = 10.0, 0.02
+FRESH_SECONDS = 1.0
+"""What was listed so shortly before we begin to lead is not listed again: at the start that is everything."""
+
+
+class Watching:
+    """Keeps a mirror in line with a cluster."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        mirror: Mirror,
+        wanted: Collection[Kind],
+        *,
+        report: Callable[[str], None],
+        single: Mapping[Kind, Place] | None = None,
+    ) -> None:
+        """Follow nothing yet; `report` is told what goes wrong, `single` are objects of kinds of which nobody needs more."""
+        self._client, self._mirror, self._report, self._single = client, mirror, report, single or {}
+        watched = {kind for kind in wanted if kind.kind not in UNWATCHED} | self._single.keys()
+        self._by_resource = {kind.resource: kind for kind in KINDS if kind in watched}
+        self.reflectors: dict[Kind, Reflector] = {}
+        self._tasks: dict[Kind, asyncio.Task[None]] = {}
+        self.has_synced = asyncio.Event()
+        """Everything that was served at the start has been listed."""
+        self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
+        """Told of the kind and type of every event of a watch."""
+        self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
+        self._silent: dict[str, str] = {}
+        """Groups that do not tell what they serve, and why."""
+        self._said: dict[str, float] = {}
+        """What went wrong with watches that do not go on yet, and when it was last said."""
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds that are followed."""
+        return frozenset(self.reflectors)
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._sync())
+            while True:
+                try:
+                    self._adjust(await discover(self._client, self._by_resource.values()), tasks)
+                except ClusterError as problem:
+                    self._report(f"discovery: {problem}; tried again in {AFTER_FAULT_SECONDS:g} s")
+                    await asyncio.sleep(AFTER_FAULT_SECONDS)
+                    continue
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait until the next discovery."""
+        await asyncio.sleep(SHORTEST_PAUSE_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._pause - SHORTEST_PAUSE_SECONDS):
+                await self._bell.wait()
+        self._pause = SHORTEST_PAUSE_SECONDS if self._bell.is_set() else min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+        self._bell.clear()
+
+    def look_for_kinds(self) -> None:
+        """Ask soon which kinds there are."""
+        self._bell.set()
+
+    def look_for_owner(self, document: Document) -> None:
+        """Look soon for the kind of an object's owner, if we would follow it and do not: it came a moment ago."""
+        owner = controller_of(document)
+        with suppress(Missing):
+            kind = None if owner is None else kind_of(owner)
+            if kind is not None and kind not in self.reflectors and kind.resource in self._by_resource:
+                self.look_for_kinds()
+
+    def _adjust(self, found: Discovery, tasks: asyncio.TaskGroup) -> None:
+        """Begin to follow what is served, and forget what is not any more; of whom nobody can tell, that stays as it was."""
+        kept = {kind: self._client.served.get(kind, kind) for kind in found.unanswered if kind in self.reflectors}
+        named = {self._by_resource[kind.resource]: kind for kind in found.kinds} | kept
+        self._note_statuses(named)
+        self._client.served = {own: kind for own, kind in named.items() if own != kind}
+        self._note_silence(found)
+        for kind in [kind for kind in self.reflectors if kind not in named]:
+            self._forget(kind)
+        for kind in sorted((kind for kind in named if kind not in self.reflectors), key=KINDS.index):
+            reflector = self.reflectors[kind] = self._reflector(kind)
+            reflector.on_event, reflector.on_return, reflector.on_missing = self._pass_on, self._note_return, self.look_for_kinds
+            reflector.on_failure = partial(self._complain, kind)
+            self._tasks[kind] = tasks.create_task(reflector.run())
+
+    def _forget(self, kind: Kind) -> None:
+        """Follow a kind no longer; it may come back soon, as when a server starts and does not serve all of its kinds yet."""
+        self._tasks.pop(kind).cancel()
+        del self.reflectors[kind]
+        self._mirror.hidden.discard(kind)
+        self._mirror.replace(kind, ())
+        self._pause = SHORTEST_PAUSE_SECONDS
+
+    def _note_silence(self, found: Discovery) -> None:
+        """Say once which groups do not answer, and that they do again; ask soon."""
+        silent = {kind.group: str(problem) for kind, problem in found.unanswered.items()}
+        for group in silent.keys() - self._silent.keys():
+            self._report(f"discovery: {group} does not answer: {silent[group]}; its kinds stay as they were until it does")
+            self._pause = SHORTEST_PAUSE_SECONDS
+        for group in self._silent.keys() - silent.keys():
+            self._report(f"discovery: {group} answers again")
+        self._silent = silent
+
+    def _note_statuses(self, named: Mapping[Kind, Kind]) -> None:
+        """Say once of each kind that its status has no place of its own."""
+        for own, kind in named.items():
+            if own.has_status and not kind.has_status and self._client.served.get(own, own).has_status:
+                self._report(f"{kind.resource} have no status subresource: their status is written with the object")
+
+    def _reflector(self, kind: Kind) -> Reflector:
+        only = self._single.get(kind)
+        may_be_hidden = kind in HIDEABLE or only is not None
+        return Reflector(self._client, self._mirror, kind, report=self._report, may_be_hidden=may_be_hidden, only=only)
+
+    def _pass_on(self, kind: Kind, type_: str) -> None:
+        self.heard(kind, type_)
+
+    def _complain(self, kind: Kind, problem: ClusterError, then: str) -> None:
+        """Say what went wrong with a watch; what many watches run into is said once in a while."""
+        now, cause = asyncio.get_running_loop().time(), str(problem)
+        if now - self._said.get(cause, -LONGEST_PAUSE_SECONDS) >= LONGEST_PAUSE_SECONDS:
+            self._said[cause] = now
+            self._report(f"watch of {kind.resource}: {cause}; {then}, and so are all others that run into this")
+
+    def _note_return(self) -> None:
+        self.hurry()
+        if self._said and all(map(self._is_heard, self.reflectors.values())):
+            self._report(f"all watches go on, after {asyncio.get_running_loop().time() - min(self._said.values()):.1f} s")
+            self._said.clear()
+
+    async def _sync(self) -> None:
+        while not self.reflectors:
+            await asyncio.sleep(CATCH_UP_STEP_SECONDS)
+        deadline = asyncio.get_running_loop().time() + START_PATIENCE_SECONDS
+        while not self._is_synced(has_patience=asyncio.get_running_loop().time() < deadline):
+            await asyncio.sleep(CATCH_UP_STEP_SECONDS)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GARBAGE)
+        self.has_synced.set()
+
+    def _is_synced(self, *, has_patience: bool) -> bool:
+        """Tell whether everything that is served has been listed, also of groups that did not answer at once."""
+        if has_patience and self._silent.keys() - {POLLED}:
+            return False
+        return all(reflector.is_synced.is_set() for reflector in self.reflectors.values())
+
+    def hurry(self) -> None:
+        """Let everybody who waits for the server try again: one has heard it."""
+        for reflector in self.reflectors.values():
+            reflector.hurry()
+
+    async def catch_up(self) -> None:
+        """Wait until we know what others did before now; a kind that is gone holds nobody up, one that is not needed not for long.
+
+        A watch may be open and silent, and its bookmarks come once a minute: only a new list tells.
+        """
+        since = asyncio.get_running_loop().time() - FRESH_SECONDS
+        await self.has_synced.wait()
+        self.hurry()
+        for reflector in self.reflectors.values():
+            reflector.refresh(since)
+        says_at = asyncio.get_running_loop().time() + CATCH_UP_SECONDS
+        while behind := self._behind(since):
+            await asyncio.sleep(CATCH_UP_STEP_SECONDS)
+            if asyncio.get_running_loop().time() < says_at:
+                continue
+            unknown = [kind.resource for kind in behind if kind not in HIDEABLE and not self._is_known(kind, since)]
+            if not unknown:
+                return
+            self._report(f"nothing is decided before these are listed again: {', '.join(unknown)}")
+            says_at += CATCH_UP_SECONDS
+
+    def _behind(self, since: float) -> list[Kind]:
+        """Return the kinds of which we do not know what was so at a moment; measurements are always of some time ago."""
+        watched = [kind for kind in self.reflectors if kind.group != POLLED]
+        return [kind for kind in watched if not self._is_heard(self.reflectors[kind]) or not self._is_known(kind, since)]
+
+    def _is_known(self, kind: Kind, since: float) -> bool:
+        return self._mirror.is_hidden(kind) or self.reflectors[kind].is_fresh(since)
+
+    def _is_heard(self, reflector: Reflector) -> bool:
+        return reflector.is_following or self._mirror.is_hidden(reflector.kind)

@@ -1,0 +1,156 @@
+"""Binds of a session, gang by gang. A gang that cannot be bound whole is rolled back.
+
+The API server has no transaction: the pods of a gang are bound by as many requests, and any of them may be refused. The invariant
+is that a gang ends up whole or not there. A pod that is bound cannot be unbound, so roll-back means that what has landed is evicted
+again; its owner makes it anew, and it waits with the others. Three things keep this from doing harm:
+
+* nothing is judged before every bind of the gang has an answer: until then a refused pod stays assumed on its node, so that no
+  session hands out its place or tries it alone;
+* whether the rest is enough is judged by `lacks`, the same rule by which `heal` finds stale gangs: a gang that is whole without the
+  refused pod keeps what it has;
+* a bind that nobody answered is no refusal. It is sent again for as long as we lead (`Effort` of the port); whoever leads next sees
+  on the pods how far we got, and finishes the gang or heals it.
+
+A permit stage before the first bind, as Coscheduling has one, does not help here: sessions decide for whole gangs anyway, and what
+fails is the bind itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import msgspec
+
+from phalanx.controllers.controller import Bind, Evict, Patch, RecordEvent
+from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds_document
+from phalanx.errors import ClusterError, Missing, Unreachable
+from phalanx.model.bind_request import remember
+from phalanx.model.kinds import POD, split_key
+from phalanx.model.status import Status
+from phalanx.model.task import FailedBind, GangKey, Task, TaskKey
+from phalanx.scheduling.cache import SchedulerCache
+from phalanx.scheduling.port import ClusterPort, Effort
+from phalanx.session.decision import Decisions
+from phalanx.state.gang_state import GangState
+from phalanx.state.staleness import lacks
+
+BINDING_ERROR = "BindingError"
+GONE = ("is being deleted", "not found")
+"""What a refusal says when the pod is no more; its gang gets another one."""
+
+
+@dataclass(slots=True)
+class Round:
+    """The binds of one gang in one session."""
+
+    gang: GangKey | None
+    unanswered: int
+    counts_unplaced: bool = False
+    """As the session that decided it counts members without requests."""
+    landed: list[tuple[Task, str]] = field(default_factory=list)
+    refused: dict[TaskKey, tuple[Task, str, str]] = field(default_factory=dict)
+    """Pods with the node that was asked for and why it was refused."""
+
+
+class Binding:
+    """Binds pods and takes care that gangs stay whole."""
+
+    def __init__(self, port: ClusterPort, cache: SchedulerCache, *, wake: Callable[[], None]) -> None:
+        """`wake` is called when another session is needed."""
+        self._port, self._cache, self._wake = port, cache, wake
+        self.bound: list[Callable[[Task, str, float], None]] = []
+        """Called with every pod that is bound, its node, and how many seconds it took."""
+        self.refused: list[Callable[[Task, ClusterError, float], None]] = []
+        """Called with every bind that was refused, why, and after how many seconds."""
+        self.rolled_back: list[Callable[[Task, str], None]] = []
+        """Called with every pod that is evicted because its gang could not be bound whole, and why."""
+
+    def start(self, decisions: Decisions, left_out: frozenset[TaskKey] = frozenset()) -> None:
+        """Send the binds of a session, those of one gang together."""
+        by_gang: dict[str, list[tuple[Task, str]]] = {}
+        for key, node in decisions.binds.items():
+            task = self._cache.cluster.state.task(key)
+            if task is not None and key not in left_out:
+                by_gang.setdefault(task.gang or key, []).append((task, node))
+        for binds in by_gang.values():
+            # All are assumed before the first is sent: an answer may come at once, and must not find half of the gang.
+            for task, node in binds:
+                self._cache.assume(task, Status.BINDING, node)
+            current = Round(binds[0][0].gang, len(binds), decisions.counts_unplaced)
+            for task, node in binds:
+                uid = task.uid if task.knows_uid else ""
+                bind = Bind(task.namespace, task.name, node, uid, decisions.annotations.get(task.key))
+                self._port.send(bind, partial(self._answered, current, task, node, self._port.clock.elapsed))
+
+    def _answered(self, current: Round, task: Task, node: str, begun: float, problem: ClusterError | None) -> None:
+        if isinstance(problem, Unreachable):
+            return  # dropped: whoever leads now finishes this gang or rolls it back
+        seconds = self._port.clock.elapsed - begun
+        if problem is None:
+            current.landed.append((task, node))
+            for listener in self.bound:
+                listener(task, node, seconds)
+        else:
+            for refusal in self.refused:
+                refusal(task, problem, seconds)
+            self._note_refusal(current, task, node, problem)
+        current.unanswered -= 1
+        if not current.unanswered and current.refused:
+            self._conclude(current)
+
+    # --- what was refused --------------------------------------------------------------------------------------------
+
+    def _note_refusal(self, current: Round, task: Task, node: str, problem: ClusterError) -> None:
+        """Keep a refused pod assumed on its node until the whole gang has answers: no session tries it again before."""
+        if isinstance(problem, Missing) or any(word in str(problem) for word in GONE):
+            self._forget(task)
+        else:
+            current.refused[task.key] = (task, node, str(problem))
+
+    def _forget(self, task: Task) -> None:
+        self._cache.forget(task, self._port.view.find(POD, task.namespace, task.name))
+        self._wake()
+
+    def _conclude(self, current: Round) -> None:
+        """Let refused pods remember where they were refused; if the gang is not whole without them, roll it back."""
+        for task, node, reason in current.refused.values():
+            self._forget(task)
+            self._remember(task, node)
+            self._record(task, f"binding to node {node} was refused: {reason}")
+        if current.gang is None or not self._lacks(current.gang, counts_unplaced=current.counts_unplaced):
+            return
+        first, (_, _, reason) = next(iter(current.refused.items()))
+        for task, node in current.landed:
+            self._take_back(task, node, f"rolled back: pod {split_key(first)[1]} of its gang could not be bound: {reason}")
+
+    def _take_back(self, task: Task, node: str, text: str) -> None:
+        self._record(task, text)
+        for listener in self.rolled_back:
+            listener(task, text)
+        self._cache.assume(task, Status.RELEASING, node)
+
+        def done(problem: ClusterError | None) -> None:
+            if problem is not None:
+                self._forget(task)
+            self._wake()
+
+        self._port.send(Evict(task.namespace, task.name, task.uid, text), done, effort=Effort.ENDLESS)
+
+    def _lacks(self, key: GangKey, *, counts_unplaced: bool) -> bool:
+        state = self._cache.cluster.state
+        gang, members = state.gang(key), ((task, -1) for task in state.members(key).values())
+        return gang is not None and bool(lacks(GangState(gang, members, counts_unplaced=counts_unplaced)))
+
+    def _remember(self, task: Task, node: str) -> None:
+        """Write on a pod that a bind of it failed, so that sessions wait before they try the same again."""
+        failure = FailedBind(node, 1, self._port.clock.now)
+        text = msgspec.json.encode(failed_binds_document(remember(task.failed_binds, failure))).decode()
+        self._port.send(Patch(POD, task.namespace, task.name, {"metadata": {"annotations": {FAILED_BINDS: text}}}))
+        known = self._cache.cluster.state.task(task.key)
+        if known is not None and known.uid == task.uid:
+            self._cache.cluster.state.put_task(replace(known, failed_binds=remember(known.failed_binds, failure)))
+
+    def _record(self, task: Task, text: str) -> None:
+        pod = self._port.view.find(POD, task.namespace, task.name)
+        if pod is not None:
+            self._port.send(RecordEvent(pod, BINDING_ERROR, text, is_warning=True, is_expected=True))

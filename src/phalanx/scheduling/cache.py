@@ -1,0 +1,238 @@
+"""What the scheduler believes of the cluster: what watches report, and binds and evictions that were sent and not reported yet.
+
+A session must not give a node away twice, nor wait for an echo after each bind. So a pod that was sent to a node is *assumed* to be
+there, in every snapshot from then on, until the watch reports what became of it. If the bind is refused the pod is *forgotten*: it
+stands where the API server last had it. An assumption that the cluster has overtaken (the pod was deleted, bound elsewhere, ended)
+falls by itself. Bind requests on their way to the server are assumed in the same way.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import SnapshotError
+from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, object_key
+from phalanx.model.status import COMPLETED, Status
+from phalanx.model.task import Task, TaskKey
+from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
+from phalanx.state.quorum import are_same_but_for_minima, minima_of
+from phalanx.state.snapshot import Snapshot
+
+MEASUREMENTS = "NodeMetrics"
+"""They come every few seconds; the session that is held next looks at them."""
+TOPOLOGY = "topology.kubernetes.io/"
+DECISIVE = ("labels", "annotations", "deletionTimestamp")
+
+
+class Urgency(IntEnum):
+    """How soon a session should look at a change."""
+
+    NEVER = 0
+    LATER = 1
+    SOON = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedPod:
+    """Where a pod is, or that it goes, if what was sent comes through."""
+
+    uid: str
+    status: Status
+    node: str
+
+    def fits(self, task: Task) -> bool:
+        """Tell whether the cluster has not reported yet what became of the pod."""
+        if task.uid != self.uid or task.status in COMPLETED:
+            return False
+        return task.status is Status.PENDING if self.status is Status.BINDING else task.status is not Status.RELEASING
+
+    def applied(self, task: Task) -> Task:
+        """Return the pod as it will be."""
+        return replace(task, status=self.status, node=self.node)
+
+
+class SchedulerCache:
+    """Changes of objects in, snapshots out; assumed pods stand where they were sent."""
+
+    def __init__(self, cluster: ObjectCluster, *, report: Callable[[str], None]) -> None:
+        """Begin with an empty cluster; `report` is called for objects that cannot be understood."""
+        self._cluster, self._report = cluster, report
+        cluster.as_assumed = self._with_assumed
+        self._assumed: dict[TaskKey, AssumedPod] = {}
+        self._requests: set[str] = set()
+        """Bind requests that were asked for and not reported yet."""
+        self._faults: dict[str, str] = {}
+
+    @property
+    def cluster(self) -> ObjectCluster:
+        """The objects as they are understood."""
+        return self._cluster
+
+    def snapshot(self, now: float) -> Snapshot:
+        """Return the cluster as it is now."""
+        return self._cluster.snapshot(now)
+
+    # --- what is reported ---------------------------------------------------------------------------------------------
+
+    def notice(self, event: WatchEvent) -> Urgency:
+        """Enter a change; a broken object is reported once, and the rest goes on."""
+        if event.kind is POD:
+            return self._notice_pod(event)
+        self._enter(event)
+        if event.kind is BIND_REQUEST:
+            self._requests.discard(object_key(event.object))
+        return _urgency(event)
+
+    def _notice_pod(self, event: WatchEvent) -> Urgency:
+        key = TaskKey(object_key(event.object))
+        assumed = self._assumed.get(key)
+        if assumed is not None and self._has_only_landed(event, key, assumed):
+            return Urgency.NEVER
+        self._enter(event)
+        if assumed is None:
+            return _pod_urgency(event)
+        task = self._cluster.state.task(key)
+        if task is not None and key in self._assumed:
+            return Urgency.NEVER
+        self._assumed.pop(key, None)
+        is_as_expected = task is not None and task.node == assumed.node and task.uid == assumed.uid and task.status not in COMPLETED
+        return Urgency.NEVER if is_as_expected else Urgency.SOON
+
+    def _has_only_landed(self, event: WatchEvent, key: TaskKey, assumed: AssumedPod) -> bool:
+        """Enter a bind of ours that has come through, without reading the pod again; tell whether nothing else has changed."""
+        before, task = event.before, self._cluster.state.task(key)
+        if event.type != MODIFIED or before is None or task is None or assumed.status is not Status.BINDING:
+            return False
+        if task.uid != assumed.uid or not self._cluster.stands_alone(task):
+            return False
+        if event.object["spec"] != {**before["spec"], "nodeName": assumed.node} or _is_other(before, event.object):
+            return False
+        del self._assumed[key]
+        minima = minima_of(event.object["metadata"].get("annotations") or {})
+        self._cluster.state.put_task(replace(task, status=Status.BOUND, node=assumed.node, minima=minima))
+        return True
+
+    def _enter(self, event: WatchEvent) -> None:
+        place = f"{event.kind.resource} {object_key(event.object)}"
+        try:
+            if event.type == DELETED:
+                self._cluster.remove(event.object)
+            else:
+                self._cluster.put(event.object)
+        except SnapshotError as problem:
+            if self._faults.get(place) != str(problem):
+                self._report(str(problem))
+            self._faults[place] = str(problem)
+        else:
+            self._faults.pop(place, None)
+
+    # --- what is assumed --------------------------------------------------------------------------------------------
+
+    def _with_assumed(self, task: Task) -> Task:
+        """Return a pod that was read as it is assumed to be; an assumption that the cluster has overtaken falls."""
+        assumed = self._assumed.get(task.key)
+        if assumed is None:
+            return task
+        if assumed.fits(task):
+            return assumed.applied(task)
+        del self._assumed[task.key]
+        return task
+
+    def assume(self, task: Task, status: Status, node: str) -> None:
+        """Let sessions see a pod as it will be once what was asked for is done."""
+        known = self._cluster.state.task(task.key)
+        assumed = AssumedPod(task.uid, status, node)
+        if known is not None and assumed.fits(known):
+            self._assumed[task.key] = assumed
+            self._cluster.state.put_task(assumed.applied(known))
+
+    def assume_request(self, request: Document) -> None:
+        """Let sessions see a bind request that is on its way to the server."""
+        self._requests.add(object_key(request))
+        self._cluster.put(request)
+
+    def confirm_request(self, request: Document, found: Document | None) -> bool:
+        """Let sessions see a bind request as it is now that the server has answered; tell whether that is as assumed."""
+        key = object_key(request)
+        if key not in self._requests:
+            return True
+        self._requests.discard(key)
+        if found is None:
+            self._cluster.remove(request)
+        else:
+            self._cluster.put(found)
+        return False
+
+    def forget(self, task: Task, document: Document | None) -> None:
+        """Let sessions see a pod as it is: what was asked for did not come about."""
+        assumed = self._assumed.get(task.key)
+        if assumed is not None and assumed.uid == task.uid:
+            del self._assumed[task.key]
+            if document is not None:
+                self._cluster.put(document)
+
+    def forget_all(self, find: Callable[[TaskKey], Document | None]) -> None:
+        """Forget every assumption: let sessions see everything as it is."""
+        keys, self._assumed = list(self._assumed), {}
+        for document in filter(None, map(find, keys)):
+            self._cluster.put(document)
+
+
+# --- how soon ------------------------------------------------------------------------------------------------------------
+
+
+def _urgency(event: WatchEvent) -> Urgency:
+    if event.kind.kind in SILENT or event.kind.kind == MEASUREMENTS:
+        return Urgency.NEVER
+    if event.type != MODIFIED or event.before is None:
+        return Urgency.SOON
+    return Urgency.SOON if _marks(event.before) != _marks(event.object) else Urgency.NEVER
+
+
+def _marks(document: Document) -> tuple[object, ...]:
+    """Return the parts of an object that sessions look at, besides counts and messages in its status."""
+    meta, status = document["metadata"], document.get("status")
+    found: Mapping[str, object] = status if isinstance(status, Mapping) else {}
+    own = tuple(value for key, value in document.items() if key not in ("metadata", "status", "apiVersion", "kind"))
+    if document.get("kind") == "Node":
+        return *own, meta.get("labels"), meta.get("annotations"), found.get("allocatable"), _readiness(found)
+    if document.get("kind") == "PodDisruptionBudget" or document.get("kind", "").startswith("Resource"):
+        return *own, found
+    return *own, *(meta.get(name) for name in DECISIVE), found.get("phase"), found.get("state")
+
+
+def _readiness(status: Mapping[str, object]) -> list[tuple[object, object]]:
+    conditions = status.get("conditions")
+    return [(item.get("type"), item.get("status")) for item in conditions] if isinstance(conditions, list) else []
+
+
+def _pod_urgency(event: WatchEvent) -> Urgency:
+    """A pod that starts leaves room as it was; one that waits, ends or goes is another matter."""
+    if event.type != MODIFIED or event.before is None:
+        return Urgency.SOON
+    before, after = _pod_marks(event.before), _pod_marks(event.object)
+    if before == after:
+        return Urgency.NEVER
+    is_start = before[:-1] == after[:-1] and after[-1] == "Running"
+    return Urgency.LATER if is_start else Urgency.SOON
+
+
+def _is_other(before: Document, after: Document) -> bool:
+    """Tell whether a pod has changed in more than its spec, its conditions and what binding puts on it."""
+    old, new = before["metadata"], after["metadata"]
+    added = {name: text for name, text in (new.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}
+    if added != {name: text for name, text in (old.get("labels") or {}).items() if not name.startswith(TOPOLOGY)}:
+        return True
+    is_same = are_same_but_for_minima(old.get("annotations"), new.get("annotations"))
+    return (
+        not is_same
+        or old.get("deletionTimestamp") != new.get("deletionTimestamp")
+        or before.get("status", {}).get("phase") != after.get("status", {}).get("phase")
+    )
+
+
+def _pod_marks(pod: Document) -> tuple[object, ...]:
+    meta, spec = pod["metadata"], pod["spec"]
+    marks = tuple(meta.get(name) for name in DECISIVE)
+    return *marks, spec.get("nodeName"), spec.get("schedulingGates"), spec.get("priority"), pod.get("status", {}).get("phase")

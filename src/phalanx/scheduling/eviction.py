@@ -1,0 +1,48 @@
+"""Evictions of a session: through the eviction API, so that disruption budgets hold; sessions see victims as leaving at once."""
+
+from collections.abc import Callable
+from functools import partial
+
+from phalanx.controllers.controller import Evict, RecordEvent
+from phalanx.errors import ClusterError
+from phalanx.explain.events import eviction_text
+from phalanx.model.kinds import POD, Document
+from phalanx.model.status import Status
+from phalanx.scheduling.cache import SchedulerCache
+from phalanx.scheduling.port import ClusterPort, Effort
+from phalanx.session.decision import Eviction
+
+PREEMPTED = "Preempted"
+
+
+class Evictor:
+    """Evicts the victims of sessions."""
+
+    def __init__(self, port: ClusterPort, cache: SchedulerCache, *, wake: Callable[[], None]) -> None:
+        """`wake` is called when another session is needed, a while later."""
+        self._port, self._cache, self._wake = port, cache, wake
+        self.evicted: list[Callable[[Eviction], None]] = []
+        """Called with every eviction that went through."""
+        self.refused: list[Callable[[Eviction, str], None]] = []
+        """Called with every eviction that was refused, and why."""
+
+    def start(self, eviction: Eviction) -> None:
+        """Evict a pod; while a disruption budget says no it stays, and another session decides what to do about it."""
+        task = eviction.task
+        self._cache.assume(task, Status.RELEASING, task.node)
+        pod = self._port.view.find(POD, task.namespace, task.name)  # it may be gone when the answer comes
+        evict = Evict(task.namespace, task.name, task.uid if task.knows_uid else "", eviction.message)
+        self._port.send(evict, partial(self._answered, eviction, pod), effort=Effort.ONCE)
+
+    def _answered(self, eviction: Eviction, pod: Document | None, problem: ClusterError | None) -> None:
+        task = eviction.task
+        if problem is not None:
+            self._cache.forget(task, self._port.view.find(POD, task.namespace, task.name))
+            for refusal in self.refused:
+                refusal(eviction, str(problem))
+            self._wake()
+            return
+        if pod is not None:
+            self._port.send(RecordEvent(pod, PREEMPTED, eviction_text(eviction)))
+        for listener in self.evicted:
+            listener(eviction)

@@ -1,0 +1,302 @@
+"""The session loop: when sessions are held, and what becomes of what they decide.
+
+A session is held after every change that matters, with a gap between two of them, and now and then because some decisions depend on
+time alone. What it decides is sent in the order of its urgency: victims first, so that their room gets free, then binds, then what
+people and controllers read. Nothing here waits for an answer: the next session sees what was sent as if it had come through
+(`cache.py`), and is corrected when it has not.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from phalanx.controllers.objects import controller_of, group_of
+from phalanx.dialects.gates import came_to_gate
+from phalanx.explain.gang_status import is_admitted
+from phalanx.model.kinds import POD, split_key
+from phalanx.model.status import Status
+from phalanx.model.task import TaskKey
+from phalanx.plugins.bindbackoff import shortest_wait
+from phalanx.scheduling.bind_requests import BindRequester, request_writes
+from phalanx.scheduling.binding import Binding
+from phalanx.scheduling.cache import SchedulerCache, Urgency
+from phalanx.scheduling.eviction import Evictor
+from phalanx.scheduling.failures import Failures
+from phalanx.scheduling.pod_conditions import PodConditions
+from phalanx.scheduling.port import ClusterPort, Report, Timer
+from phalanx.scheduling.shards import decide
+from phalanx.scheduling.status import StatusWriter
+from phalanx.scheduling.timing import Stopwatch, Times
+from phalanx.scheduling.unschedulable import UnschedulableGangs
+from phalanx.session.cycle import Decider, Profile
+from phalanx.session.decision import Decisions, Outcome
+from phalanx.session.shard_decisions import Part, together
+from phalanx.state.snapshot import Snapshot
+
+NEVER = float("inf")
+
+
+class BinderUse(Enum):
+    """Which pods a binder binds, by BindRequests; all others are bound at once."""
+
+    NOBODY = "nobody"
+    WITH_CLAIMS = "gangs with volumes or resource claims, for which something has to be prepared"
+    EVERYBODY = "every pod, as in KAI"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often sessions are held; all in seconds."""
+
+    gap: float = 0.02
+    """Between two sessions, at least; or as long as the last one took: a storm of events leaves time for answers."""
+    later: float = 1.0
+    """From a change that leaves room as it was, such as a pod that starts, to the session that looks at it."""
+    heartbeat: float = 60.0
+    """Between two sessions, at most: some decisions depend on time alone."""
+    rests: bool = False
+    """No heartbeat while nobody waits and nobody may have to move: a simulation is over when nothing is planned."""
+    arrival: float = 3.0
+    """After the last pod of a gang that lacks some has come, nothing is said about missing ones for so long."""
+    after_fault: float = 1.0
+    is_resilient: bool = True
+    """A session that raises is reported and the loop goes on; in a simulation it raises to whoever runs that."""
+    writes_pod_conditions: bool = True
+    """Pods say why they wait; simulations save that, because nobody reads it."""
+
+
+class SessionLoop:
+    """Holds sessions and carries them out, from `start` to `stop`."""
+
+    def __init__(
+        self, port: ClusterPort, cache: SchedulerCache, profile: Profile, pace: Pace, *, report: Report,
+        unschedulable: UnschedulableGangs | None = None,
+    ) -> None:  # fmt: skip
+        """`report` is called with sessions that failed, `unschedulable` leaves out gangs for which a session could do nothing."""
+        self._port, self._cache, self.profile, self._pace, self._report = port, cache, profile, pace, report
+        self._clock, self._unschedulable = port.clock, unschedulable
+        self.binding = Binding(port, cache, wake=self._wake_later)
+        self.evictor = Evictor(port, cache, wake=self._wake_later)
+        self._requester = BindRequester(port, cache, wake=self._wake_later, report=report)
+        self._statuses, self._conditions = StatusWriter(port.view), PodConditions(port.view)
+        self._timer: Timer | None = None
+        self._due, self._earliest = NEVER, 0.0
+        """When the next session is held, and the first moment at which one may be, by the elapsed time."""
+        self._is_running = self._is_carrying_out = False
+        self._decider, self._stopwatch = Decider(), Stopwatch(lambda: self._clock.elapsed)
+        self.may_decide: Callable[[], bool] = lambda: True
+        self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
+        self.count = 0
+        """How many sessions were held."""
+        self.trace_level = 0
+        self.decided: list[Callable[[Snapshot, Decisions], None]] = []
+        """Called with every session, before it is carried out; with several shards once, with all they decided together."""
+        self.timed: list[Callable[[float, float, Times], None]] = []
+        """Called with how long every session took, its snapshot, and its parts."""
+        self.failures = Failures(lambda: self._clock.elapsed)
+        self.failed: list[Callable[[Exception], None]] = []
+        """Called with every new way in which a session failed."""
+        self.despaired: Callable[[str], None] = lambda reason: None
+        """Called when sessions fail one after the other."""
+
+    # --- when --------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Hold sessions from now on, after the first change; another process may have written statuses before."""
+        self._statuses.forget()
+        self._is_running, self._due = True, NEVER
+
+    def stop(self) -> None:
+        """Hold no sessions until the next start."""
+        self._is_running, self._due = False, NEVER
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def notice(self, urgency: Urgency) -> None:
+        """Something has changed in the cluster; what a session changes itself needs no other session."""
+        if not self._is_carrying_out:
+            self.wake(urgency)
+
+    def wake(self, urgency: Urgency) -> None:
+        """Hold a session soon, or a while later."""
+        if urgency is not Urgency.NEVER:
+            self._plan(self._clock.elapsed + (self._pace.later if urgency is Urgency.LATER else 0.0))
+
+    def _wake_later(self) -> None:
+        self.wake(Urgency.LATER)
+
+    def _plan(self, moment: float) -> None:
+        moment = max(moment, self._earliest)
+        if not self._is_running or moment >= self._due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = moment
+        self._timer = self._clock.after(max(moment - self._clock.elapsed, 0.0), self._hold)
+
+    # --- one session -------------------------------------------------------------------------------------------------
+
+    def _hold(self) -> None:
+        begun, self._due, self._timer = self._clock.elapsed, NEVER, None
+        self._earliest = begun + self._pace.gap
+        if not self._pace.rests:
+            self._plan(begun + self._pace.heartbeat)
+        if not self.may_decide() or self._is_idle():
+            return
+        self.count += 1
+        try:
+            self._decide(begun)
+        except Exception as problem:  # the scheduler stays up, whatever one session ran into
+            if not self._pace.is_resilient:
+                raise
+            self._note_failure(problem)
+        else:
+            self.failures.clear()
+        ended = self._clock.elapsed
+        self._postpone(ended + max(self._pace.gap, ended - begun) if ended > begun else self._earliest)
+
+    def _is_idle(self) -> bool:
+        """Tell whether no gang could be in the session, where that is known without a snapshot."""
+        is_known = self._unschedulable is not None and not self.profile.policy.moves_running
+        return is_known and not self._cache.cluster.state.has_active()
+
+    def _postpone(self, earliest: float) -> None:
+        """Let the next session wait for its gap, though one was asked for meanwhile."""
+        due, self._earliest = self._due, earliest
+        if due < earliest and self._timer is not None:
+            self._timer.cancel()
+            self._due = NEVER
+            self._plan(earliest)
+
+    def _note_failure(self, problem: Exception) -> None:
+        self._report(f"session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
+        self._plan(self._clock.elapsed + self._pace.after_fault)
+        for listener in self.failed if self.failures.note(problem) else ():
+            listener(problem)
+        if (reason := self.failures.check()) is not None:
+            self.despaired(reason)
+
+    def _decide(self, begun: float) -> None:
+        whole = snapshot = self._cache.snapshot(self._clock.now)
+        if self._unschedulable is not None:
+            snapshot = self._unschedulable.without(snapshot)
+        parts = self._parts(snapshot, begun)
+        arriving = [self._take_out(part) for part in parts]
+        self._announce(whole, parts)
+        self._is_carrying_out = True
+        try:
+            for part, outcomes in zip(parts, arriving, strict=True):
+                part.decisions.outcomes.extend(outcome for outcome in outcomes if self._waits_for_admission(outcome))
+                self._carry_out(part)
+        finally:
+            self._is_carrying_out = False
+        self._plan_next(snapshot, parts)
+
+    def _parts(self, snapshot: Snapshot, begun: float) -> list[Part]:
+        taken = self._clock.elapsed
+        catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
+        profile = Profile(self.profile.policy, catalogue)
+        parts = decide(snapshot, profile, trace_level=self.trace_level, run=self._decider.decide)
+        if self._unschedulable is not None:
+            self._unschedulable.note(snapshot, parts[0].decisions)
+        for watcher in self.timed:
+            watcher(self._clock.elapsed - begun, taken - begun, times)
+        return parts
+
+    def _announce(self, whole: Snapshot, parts: list[Part]) -> None:
+        is_one = len(parts) == 1
+        snapshot, decisions = (parts[0].snapshot, parts[0].decisions) if is_one else (whole, together(parts))
+        for listener in self.decided:
+            listener(snapshot, decisions)
+
+    # --- whom it concerns --------------------------------------------------------------------------------------------
+
+    def _take_out(self, part: Part) -> list[Outcome]:
+        """Say nothing of gangs that others look after, nor of those that are still arriving; the latter are returned."""
+        ours = [outcome for outcome in part.decisions.outcomes if not self._is_theirs(outcome)]
+        arriving = [outcome for outcome in ours if self._is_arriving(outcome)]
+        part.decisions.outcomes = [outcome for outcome in ours if not self._is_arriving(outcome)] if arriving else ours
+        if arriving:
+            self._plan(self._clock.elapsed + self._pace.arrival)
+        return arriving
+
+    def _is_theirs(self, outcome: Outcome) -> bool:
+        """Tell whether another scheduler looks after a gang and writes its status: no pod is ours, or came to our gate."""
+        ours = self._cache.cluster.schedulers
+        if not ours:
+            return False
+        tasks = [state.task for state in outcome.state.tasks]
+        if not tasks or any(task.scheduler in ours for task in tasks):
+            return False
+        pod = self._port.view.find(POD, *split_key(tasks[0].key))
+        return pod is not None and not came_to_gate(pod)
+
+    def _is_arriving(self, outcome: Outcome) -> bool:
+        """Tell whether pods of a gang are being made: it lacks some, and the last one has only just come."""
+        state = outcome.state
+        if not self._pace.arrival or len(state.tasks) >= state.gang.min_member:
+            return False
+        newest = max([state.gang.created, *(task.task.created for task in state.tasks)])
+        return outcome.now - newest < self._pace.arrival
+
+    def _waits_for_admission(self, outcome: Outcome) -> bool:
+        """Tell whether a gang without pods is admitted at once: somebody who makes them owns the group.
+
+        Otherwise its pods are probably on their way, and only they tell which scheduler looks after it.
+        """
+        group = group_of(self._port.view, outcome.state.gang)
+        return is_admitted(outcome.state) and group is not None and controller_of(group) is not None
+
+    # --- carrying out ------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, part: Part) -> None:
+        snapshot, decisions = part.snapshot, part.decisions
+        for eviction in decisions.evictions.values():
+            self.evictor.start(eviction)
+        use = self.binder_use()
+        prepared = self._to_prepare(decisions, use)
+        self.binding.start(decisions, prepared)
+        for status in self._statuses.writes(snapshot, decisions):
+            self._port.send(status)
+        if use is not BinderUse.NOBODY:
+            self._requester.start(request_writes(snapshot, decisions, prepared))
+        for condition in self._conditions.writes(snapshot, decisions) if self._pace.writes_pod_conditions else ():
+            self._port.send(condition, is_note=True)
+        if self._statuses.has_admitted:  # the next session builds on it
+            self.wake(Urgency.SOON)
+
+    def _to_prepare(self, decisions: Decisions, use: BinderUse) -> frozenset[TaskKey]:
+        """Return the pods that a binder binds; a gang goes to it as a whole, so that one place judges whether it is whole."""
+        if use is BinderUse.NOBODY:
+            return frozenset()
+        if use is BinderUse.EVERYBODY:
+            return frozenset(decisions.binds)
+        tasks = [task for key in decisions.binds if (task := self._cache.cluster.state.task(key)) is not None]
+        gangs = {task.gang or task.key for task in tasks if task.shape.volume_claims or task.shape.resource_claims}
+        return frozenset(task.key for task in tasks if (task.gang or task.key) in gangs)
+
+    def _plan_next(self, snapshot: Snapshot, parts: list[Part]) -> None:
+        elapsed, now = self._clock.elapsed, snapshot.now
+        for decisions in (part.decisions for part in parts):
+            if decisions.again is not None:
+                self._plan(elapsed + max(decisions.again - now, self._pace.gap))
+            if self._pace.rests and not self._is_awaited(snapshot, decisions):
+                self._plan_retry(now)
+            else:
+                self._plan(elapsed + min(self._pace.heartbeat, shortest_wait(decisions)))
+
+    def _is_awaited(self, snapshot: Snapshot, decisions: Decisions) -> bool:
+        """Tell whether somebody waits, or runs and may have to go elsewhere as time passes."""
+        if any(_is_waiting(outcome) for outcome in decisions.outcomes):
+            return True
+        members = (task for key in snapshot.gangs for task in snapshot.members_of(key).values())
+        return self.profile.policy.moves_running and any(task.status is Status.RUNNING for task in members)
+
+    def _plan_retry(self, now: float) -> None:
+        moment = self._unschedulable.next_time() if self._unschedulable is not None else None
+        if moment is not None:
+            self._plan(self._clock.elapsed + max(moment - now, self._pace.heartbeat))
+
+
+def _is_waiting(outcome: Outcome) -> bool:
+    return any(task.status is Status.PENDING or task.status is Status.PIPELINED for task in outcome.state.tasks)

@@ -1,0 +1,89 @@
+"""How long the parts of a session take, measured from outside: the catalogue that a session chooses from is wrapped.
+
+Decisions have no clock. A session made from a wrapped catalogue runs the same actions and asks the same plugins; around each of
+them somebody looks at a watch. A session made from the plain catalogue pays nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from phalanx.session.contract import hooks_of
+from phalanx.session.cycle import Action, ActionFactory, Catalogue
+from phalanx.session.hooks import Plugin
+from phalanx.session.policy import PluginPolicy
+from phalanx.session.questions import PluginFactory
+from phalanx.session.session import Session
+
+Clock = Callable[[], float]
+"""Seconds, never going back."""
+
+SAMPLE_EVERY = 10
+"""Plugins are timed in one session of so many: a hook may be asked thousands of times in one."""
+
+
+@dataclass(slots=True)
+class Times:
+    """The seconds of one session: by action, and by plugin and hook where those were measured."""
+
+    by_action: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    by_hook: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+
+
+class Stopwatch:
+    """Hands out a wrapped catalogue for each session, and what was measured in it."""
+
+    def __init__(self, clock: Clock, *, sample_every: int = SAMPLE_EVERY) -> None:
+        """Measure plugins in the first session and in every so manieth after it."""
+        self._clock, self._sample_every, self._sessions = clock, sample_every, 0
+
+    def begin(self, catalogue: Catalogue) -> tuple[Catalogue, Times]:
+        """Return what the next session chooses from, and where its times will be."""
+        times, is_sample = Times(), self._sessions % self._sample_every == 0
+        self._sessions += 1
+        plugins = {name: partial(self._plugin, make, times) for name, make in catalogue.plugins.items()} if is_sample else {}
+        actions = {name: partial(self._action, make, times) for name, make in catalogue.actions.items()}
+        return Catalogue(actions, {**catalogue.plugins, **plugins}), times
+
+    def _action(self, make: ActionFactory, times: Times, arguments: Mapping[str, object]) -> Action:
+        return _TimedAction(make(arguments), self._clock, times)
+
+    def _plugin(self, make: PluginFactory, times: Times, policy: PluginPolicy) -> Plugin:
+        plugin = make(policy)
+        for hook in hooks_of(type(plugin)):
+            setattr(plugin, hook.name, _TimedHook(getattr(plugin, hook.name), self._clock, times, (policy.name, hook.name)))
+        return plugin
+
+
+class _TimedAction:
+    """An action with a watch beside it."""
+
+    def __init__(self, action: Action, clock: Clock, times: Times) -> None:
+        self.name = action.name
+        self._action, self._clock, self._times = action, clock, times
+
+    def run(self, session: Session) -> None:
+        begun = self._clock()
+        try:
+            self._action.run(session)
+        finally:
+            self._times.by_action[self.name] += self._clock() - begun
+
+
+class _TimedHook:
+    """A method of a plugin with a watch beside it; whose method it is can still be told."""
+
+    def __init__(
+        self, method: Any, clock: Clock, times: Times, key: tuple[str, str]
+    ) -> None:  # Any: hooks differ in what they take
+        self._method, self._clock, self._times, self._key = method, clock, times, key
+        self.__self__ = method.__self__
+
+    def __call__(self, *question: Any, **more: Any) -> Any:
+        begun = self._clock()
+        try:
+            return self._method(*question, **more)
+        finally:
+            self._times.by_hook[self._key] += self._clock() - begun

@@ -1,0 +1,287 @@
+"""Every question that an action may ask the plugins of a session; each goes to the plugins by the declaration in `hooks.py`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, TypeVarTuple
+
+import numpy as np
+
+from phalanx.model.queue import Queue
+from phalanx.model.shape import Shape
+from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores, Vector
+from phalanx.placement.ledger import Ledger
+from phalanx.session import combine, hooks
+from phalanx.session.combine import Asked, Hook, Tiers
+from phalanx.session.contract import hooks_of
+from phalanx.session.hooks import HOOKS, Layer, Plugin, Scope, Site, SortKey, Term
+from phalanx.session.node_view import Valuation
+from phalanx.session.policy import PluginPolicy, Policy
+from phalanx.session.task_order import tasks_in_order
+from phalanx.session.trace import Trace, note_votes
+from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.snapshot import Snapshot
+from phalanx.state.verdict import Room, Verdict, Vote
+
+Result = TypeVar("Result")
+Question = TypeVarTuple("Question")
+
+
+class PluginFactory(Protocol):
+    """Makes a plugin for one session."""
+
+    def __call__(self, policy: PluginPolicy) -> Plugin: ...
+
+
+class Questions:
+    """The plugins of a session, asked through one method per hook. A session is one of these; plugins see the whole of it."""
+
+    snapshot: Snapshot
+    ledger: Ledger
+    trace: Trace
+    policy: Policy
+    queues: Mapping[str, Queue]
+    shard_parts: list[Mask]
+    version: int
+
+    def _take_plugins(self, factories: Mapping[str, PluginFactory]) -> None:
+        """Make the plugins that the policy names, and note which methods each hook asks."""
+        self.plugins = [
+            (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(self.policy.tiers) for plugin in plugins
+        ]
+        self._asked = self._collect()
+        self._voters: list[Asked[Any]] = []
+        self._surplus: dict[str, tuple[int, Vector]] = {}
+
+    def _collect(self) -> dict[str, Tiers[Any]]:
+        """Return the methods of all plugins by hook, tier by tier; a tier that has none is left out."""
+        found: dict[str, dict[int, list[Asked[Any]]]] = {name: {} for name in HOOKS}
+        for tier, policy, plugin in self.plugins:
+            for hook in hooks_of(type(plugin)):
+                if hook.switch is None or hook.switch in policy.enabled:
+                    found[hook.name].setdefault(tier, []).append(getattr(plugin, hook.name))
+        return {name: [tiers[number] for number in sorted(tiers)] for name, tiers in found.items()}
+
+    def _ask(self, hook: Hook[Result, *Question], *question: *Question) -> Result:
+        """Ask the plugins and combine their answers."""
+        return hook.rule(self._asked[hook.name], self, *question)
+
+    def plugin(self, name: str) -> PluginPolicy | None:
+        """Return the settings of a plugin that is loaded."""
+        return next((policy for _, policy, _ in self.plugins if policy.name == name), None)
+
+    # --- orders ----------------------------------------------------------------------------------------------------
+
+    def gang_key(self, gang: GangState) -> SortKey:
+        """Return the key that orders gangs inside a queue."""
+        return (*self.gang_order_key(gang), gang.gang.created, gang.gang.key)
+
+    def gang_order_key(self, gang: GangState) -> tuple[SortKey, ...]:
+        """Return what the plugins say about the place of a gang, without the tie-break by age."""
+        return self._ask(hooks.GANG_ORDER, gang)
+
+    def subgroup_key(self, subgroup: SubGroupState) -> SortKey:
+        """Return the key that orders the sub-groups of a gang."""
+        return (*self._ask(hooks.SUBGROUP_ORDER, subgroup), subgroup.ordinal, subgroup.id)
+
+    def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
+        """Return tasks in the order in which they are placed."""
+        return tasks_in_order(tasks, lambda task: self._ask(hooks.TASK_ORDER, task))
+
+    def queue_compare(self, left: Queue, right: Queue) -> int:
+        """Return -1 when the left queue is served before the right one now, else 1."""
+        return -1 if self.queue_comes_first(left, right) else 1
+
+    def queue_comes_first(self, left: Queue, right: Queue) -> bool:
+        """Tell whether the left queue is served before the right one now."""
+        answer = self._ask(hooks.QUEUE_ORDER, left, right)
+        return answer < 0 if answer else (left.created, left.name) < (right.created, right.name)
+
+    # --- gangs -----------------------------------------------------------------------------------------------------
+
+    def gang_valid(self, gang: GangState) -> Verdict:
+        """Tell whether the gang may be considered at all."""
+        return self._ask(hooks.GANG_VALID, gang)
+
+    def gang_ready(self, gang: GangState) -> Verdict:
+        """Tell whether enough members are allocated for the gang to start."""
+        return self._ask(hooks.GANG_READY, gang)
+
+    def gang_pipelined(self, gang: GangState) -> bool:
+        """Tell whether enough members are allocated or pipelined."""
+        return self._ask(hooks.GANG_PIPELINED, gang).value > 0
+
+    def subgroup_ready(self, subgroup: SubGroupState) -> bool:
+        """Tell whether enough members of the sub-group are allocated; a gang without sub-groups answers for itself."""
+        if not subgroup.gang.has_subgroups:
+            return self.gang_ready(subgroup.gang).ok
+        return self._ask(hooks.SUBGROUP_READY, subgroup).ok
+
+    def subgroup_pipelined(self, subgroup: SubGroupState) -> bool:
+        """Tell whether enough members of the sub-group are allocated or pipelined."""
+        if not subgroup.gang.has_subgroups:
+            return self.gang_pipelined(subgroup.gang)
+        return self._ask(hooks.SUBGROUP_PIPELINED, subgroup).value > 0
+
+    def gang_starving(self, gang: GangState) -> Verdict:
+        """Tell whether the gang may be a preemptor or reclaimer."""
+        verdict = self._ask(hooks.GANG_STARVING, gang)
+        if self.trace.level >= 4:
+            self.trace.note(4, "starving", f"gang {gang.key} {'starves' if verdict.ok else 'does not starve'}", gang=gang.key)
+        return verdict
+
+    def tolerated_gap(self, gang: GangState) -> int | None:
+        """Return how many members a gang may lack and still keep the places that others found; None: it keeps none."""
+        return self._ask(hooks.TOLERATED_GAP, gang)
+
+    def gang_enqueueable(self, gang: GangState) -> Vote:
+        """Ask whether a pending gang may be admitted."""
+        return self._ask(hooks.GANG_ENQUEUEABLE, gang)
+
+    def gang_enqueued(self, gang: GangState) -> None:
+        """Tell every plugin that a gang was admitted."""
+        self._ask(hooks.GANG_ENQUEUED, gang)
+
+    def ready_in(self, subgroup: SubGroupState, role: str) -> int:
+        """Return how many tasks of a role can be placed before anybody needs to ask whether the sub-group is ready."""
+        has_subgroups = subgroup.gang.has_subgroups
+        hook = hooks.SUBGROUP_READY if has_subgroups else hooks.GANG_READY
+        methods = list(combine.flat(self._asked[hook.name]))
+        if len(methods) != 1 or not getattr(methods[0].__self__, "counts_members", False):
+            return 1
+        return max(subgroup.shortfall() if has_subgroups else subgroup.gang.shortfall(role), 1)
+
+    # --- queues ----------------------------------------------------------------------------------------------------
+
+    def queue_overused(self, queue: Queue) -> Verdict:
+        """Refuse when the queue has all it should have."""
+        return self._ask(hooks.QUEUE_OVERUSED, queue)
+
+    def queue_room(self, queue: Queue, shape: Shape) -> Room:
+        """Return how many more tasks of the shape the queue may take."""
+        return self._ask(hooks.QUEUE_ROOM, queue, shape)
+
+    def queue_preemptive(self, queue: Queue, task: TaskState) -> Verdict:
+        """Tell whether the queue may reclaim from other queues."""
+        return self._ask(hooks.QUEUE_PREEMPTIVE, queue, task)
+
+    def queue_surplus(self, queue: Queue) -> Vector:
+        """Return what the queue may lose to others: a task goes only while something it asks for is among it."""
+        if self._surplus.get(queue.name, (-1, None))[0] != self.version:
+            surplus = self._ask(hooks.QUEUE_SURPLUS, queue)
+            unbounded = np.full(len(self.snapshot.space), np.inf) if surplus is None else surplus
+            self._surplus[queue.name] = (self.version, unbounded)
+        return self._surplus[queue.name][1]
+
+    # --- victims ---------------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Return the candidates that may be evicted for a task of their own queue."""
+        return self._victims(hooks.PREEMPTABLE, preemptor, candidates)
+
+    def reclaimable(self, preemptor: TaskState, candidates: Sequence[TaskState]) -> list[TaskState]:
+        """Return the candidates that may be evicted for a task of another queue."""
+        return self._victims(hooks.RECLAIMABLE, preemptor, candidates)
+
+    def evictable(self, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str) -> list[TaskState]:
+        """Return the candidates that may be evicted by a gang-aware action."""
+        return self._victims(hooks.EVICTABLE, preemptor, candidates, purpose)
+
+    def victim_tasks(self, candidates: Sequence[TaskState]) -> list[tuple[TaskState, str]]:
+        """Return the candidates that leave their nodes for nobody in particular, each with the plugin that says so."""
+        return self._ask(hooks.VICTIM_TASKS, candidates)
+
+    def _victims(self, hook: Hook[combine.Choice, *Question], *question: *Question) -> list[TaskState]:
+        rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else hook.rule
+        chosen, self._voters = rule(self._asked[hook.name], self, *question)
+        if self.trace.level >= 4:
+            votes = {method.__self__.name: method(self, *question) for method in combine.flat(self._asked[hook.name])}
+            note_votes(self.trace, hook.name, question, votes, chosen)
+        return chosen
+
+    def voters(self) -> list[str]:
+        """Return the plugins that decided the last question about victims."""
+        return [method.__self__.name for method in self._voters]
+
+    def victim_queue_compare(self, left: str, right: str, preemptor: str) -> int:
+        """Return which of two queues loses tasks first to the preemptor's queue; the one that is served last by default."""
+        first, second = self.queues[left], self.queues[right]
+        answer = self._ask(hooks.VICTIM_QUEUE_ORDER, first, second, self.queues[preemptor])
+        return answer or (1 if self.queue_comes_first(first, second) else -1)
+
+    def givers(self, preemptor: Queue) -> list[str]:
+        """Return the queues that may lose tasks to the preemptor's queue, in the order in which they do."""
+        others = (self.queues[name] for name in self.snapshot.totals if name in self.queues and name != preemptor.name)
+        asked = ((self._ask(hooks.GIVING_ORDER, queue, preemptor), queue.name) for queue in others)
+        return [name for _, name in sorted(entry for entry in asked if entry[0])]
+
+    # --- nodes -----------------------------------------------------------------------------------------------------
+
+    def couples_nodes(self, shape: Shape) -> bool:
+        """Tell whether placing a task of this shape changes what other nodes look like to the next one."""
+        return self._ask(hooks.COUPLES_NODES, shape)
+
+    def prefilter(self, task: TaskState) -> Verdict:
+        """Ask for refusals that hold for every node."""
+        return self._ask(hooks.PREFILTER, task)
+
+    def screen(self, shape: Shape, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
+        """Return each plugin's filters, with its name."""
+        parts = self._ask(hooks.SCREEN, shape, nodes)
+        if self.policy.flags.sharding_mode == "hard":
+            outside = ~self.shard_parts[0][nodes]
+            parts.append(("shard", [Layer(outside, "node(s) are not in the shard of this scheduler", is_final=True)]))
+        return parts
+
+    def task_screen(self, task: TaskState, nodes: Index | slice) -> list[Sequence[Layer]]:
+        """Return the filters that depend on the task itself, plugin by plugin; empty when nobody has a say about it."""
+        return self._ask(hooks.TASK_SCREEN, task, nodes)
+
+    def avoided_nodes(self, gang: GangState) -> Mask | None:
+        """Return the nodes that a gang leaves out while there are others; None when there is nothing to avoid."""
+        return self._ask(hooks.AVOIDED_NODES, gang)
+
+    def node_room(self, shape: Shape, nodes: Index | slice) -> Counts | int:
+        """Return how many tasks each node may take beyond what resources allow."""
+        room = self._ask(hooks.NODE_ROOM, shape, nodes)
+        return NO_LIMIT if room is None else room
+
+    def node_waits(self, shape: Shape) -> list[Mask]:
+        """Return the nodes on which a task can only be pipelined, plugin by plugin."""
+        return self._ask(hooks.NODE_WAITS, shape)
+
+    def value(self, shape: Shape, site: Site) -> tuple[Valuation | None, list[Term]]:
+        """Return the scores of the site and the terms that depend on the candidates; None when scoring failed."""
+        size = len(self.ledger.pods[site.nodes])
+        floats, terms = self._ask(hooks.NODE_SCORES, shape, site), self._ask(hooks.BATCH_SCORES, shape, site)
+        if terms is None:
+            return None, []
+        valuation = Valuation(np.zeros(size) if floats is None else floats, np.zeros(size, dtype=np.int64))
+        for term in terms:
+            if term.values is not None:
+                valuation.whole += term.values * term.weight
+        return valuation, [term for term in terms if term.values is None]
+
+    def task_scores(self, task: TaskState) -> Scores | None:
+        """Return scores that depend on the task itself; None when nobody has any."""
+        return self._ask(hooks.TASK_SCORES, task)
+
+    def placement_scores(self, task: TaskState, offered: Mask) -> Scores:
+        """Return the scores of all nodes for one task that is offered some of them."""
+        total = self._ask(hooks.PLACEMENT_SCORES, task, offered)
+        return np.zeros(len(offered)) if total is None else total
+
+    # --- network topology ------------------------------------------------------------------------------------------
+
+    def hypernode_gradients(self, scope: Scope, root: int, purpose: str = "allocate") -> list[list[int]]:
+        """Return the network domains to try, best group first."""
+        gradients = self._ask(hooks.HYPERNODE_GRADIENTS, scope, root, purpose)
+        return [[root]] if gradients is None else gradients
+
+    def hypernode_scores(self, subgroup: SubGroupState, hypernodes: Sequence[int]) -> tuple[Scores, Scores]:
+        """Return how well each domain suits the sub-group, and what to add to those that share the highest score."""
+        scores = self._ask(hooks.HYPERNODE_SCORES, subgroup, hypernodes)
+        return (np.zeros(len(hypernodes)), np.zeros(len(hypernodes))) if scores is None else scores
+
+    def node_subsets(self, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask) -> list[Mask]:
+        """Return the sets of nodes to try for a part of a gang, best first."""
+        subsets = self._ask(hooks.NODE_SUBSETS, gang, subgroup, tasks, offered)
+        return [offered] if subsets is None else subsets

@@ -1,0 +1,57 @@
+"""What a gang waits for, as a code."""
+
+from typing import Any
+
+import pytest
+
+from phalanx.explain.gang_status import gang_status, reason_code
+from phalanx.model.status import Status
+from phalanx.state.gang_state import GangState
+from phalanx.testing import build
+from phalanx.testing.build import Document, policy
+
+PLAIN = policy([["gang", "predicates"]], "allocate")
+WITH_QUEUES = policy([["gang", "predicates", "proportion"]], "enqueue, allocate")
+INQUEUE, TINY = build.pod_group("bert", min_member=1, phase="Inqueue"), build.queue("tiny", capability={"cpu": 1})
+GATE: Document = {"schedulingGates": [{"name": "example.com/wait"}]}
+
+
+def code_of(gang: GangState) -> str:
+    return reason_code(gang, gang_status(gang))
+
+
+def code_in(*documents: Any, chosen: Any = PLAIN, **offers: Any) -> str:
+    cluster = build.cluster(nodes=2, policy=chosen, **offers).submit(*documents)
+    return code_of(cluster.run_cycle().decisions.outcomes[0].state)
+
+
+@pytest.mark.parametrize(
+    ("gang", "chosen", "code"),
+    [
+        (build.gang("bert", tasks=2, cpu=4), PLAIN, ""),
+        (build.gang("bert", tasks=2, cpu=40), PLAIN, "NoNodeFits"),
+        ([build.pod_group("bert", min_member=2)], PLAIN, "NoPods"),
+        (build.gang("bert", tasks=2, min_member=3, cpu=1), PLAIN, "NotEnoughTasks"),
+        (build.gang("bert", queue="nowhere", cpu=1), PLAIN, "QueueNotFound"),
+        ([INQUEUE, build.pod("bert-0", group="bert", spec=GATE, cpu=1)], PLAIN, "Gated"),
+        (build.gang("bert", tasks=20, cpu=2), policy([["gang"]], "backfill"), "NotAdmitted"),
+        ([TINY, *build.gang("bert", queue="tiny", tasks=2, cpu=1)], WITH_QUEUES, "QueueQuotaExceeded"),
+    ],
+)  # fmt: skip
+def test_each_gang_waits_for_one_thing(gang: list[Document], chosen: Any, code: str) -> None:
+    assert code_in(gang, chosen=chosen) == code
+
+
+def test_a_gang_that_was_not_tried_says_so() -> None:
+    group, pod = build.gang("bert", cpu=1)
+    group["status"]["phase"] = "Inqueue"
+    assert code_in(group, pod, chosen=policy([["gang"]], "backfill")) == "NotTried"
+
+
+def test_a_gang_that_is_evicted_or_pipelined_says_so() -> None:
+    group, pod = build.pod_group("bert", phase="Running"), build.pod("bert-0", group="bert", on="node-0", cpu=1)
+    outcome = build.cluster(policy=PLAIN).submit(group, pod).run_cycle().decisions.outcomes[0].state
+    outcome.move(outcome.tasks[0], Status.RELEASING)
+    assert code_of(outcome) == "Evicted"
+    outcome.move(outcome.tasks[0], Status.PIPELINED)
+    assert code_of(outcome) == "Promised"

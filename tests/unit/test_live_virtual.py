@@ -1,0 +1,166 @@
+"""The process of `phalanx run`, as it is, in virtual time: hours pass in milliseconds, and a test cuts the connection."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import perf_counter
+
+import pytest
+
+from phalanx.config.builtin import CATALOGUE
+from phalanx.config.policies import policy_of_profile
+from phalanx.errors import Forbidden, StuckError
+from phalanx.live.app import Live, Setup
+from phalanx.live.clock import LoopClock
+from phalanx.live.election import Terms
+from phalanx.model.kinds import EVENT, POD, Document
+from phalanx.session.cycle import Profile
+from phalanx.sim.memory_client import MemoryClient
+from phalanx.sim.virtual_loop import START, run_virtually
+from phalanx.store.memory import MemoryStore
+from phalanx.testing import build
+
+NEW_YEAR = 1_767_225_600.0
+PROFILE = Profile(policy_of_profile("phalanx"), CATALOGUE)
+
+
+class Scene:
+    """A store, a connection to it, and the application object of `phalanx run`."""
+
+    def __init__(self, identity: str = "one", store: MemoryStore | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        clock = LoopClock(wall=lambda: NEW_YEAR + loop.time() - START, boot=loop.time)
+        self.store = store or MemoryStore(lambda: clock.now)
+        self.client, self.reports = MemoryClient(self.store), list[str]()
+        terms = Terms("phalanx", "default", identity)
+        setup = Setup(profile=PROFILE, gates=PROFILE, controllers=(), schedulers=frozenset(), terms=terms, identity=identity)
+        self.live = Live(self.client, setup, report=self.reports.append, clock=clock)
+        self._is_over = asyncio.Event()
+        self._task = asyncio.create_task(self.live.run(self._is_over))
+
+    def load(self, *parts: Document | Sequence[Document]) -> None:
+        for part in parts:
+            for document in [part] if isinstance(part, Mapping) else part:
+                self.store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
+
+    def bound(self, gang: str) -> int:
+        names = ((item["metadata"]["name"], item["spec"].get("nodeName")) for item in self.store.items(POD))
+        return sum(bool(node) for name, node in names if name.startswith(gang))
+
+    def asked(self, verb: str) -> set[str]:
+        return {about for found, about in self.client.requests if found == verb}
+
+    def messages(self, reason: str) -> list[str]:
+        return [item["message"] for item in self.store.items(EVENT) if item["reason"] == reason]
+
+    async def end(self) -> None:
+        self._is_over.set()
+        await self._task
+
+
+def play(story: Callable[[], Awaitable[None]]) -> float:
+    """Play a story in virtual time; return how many virtual seconds it took."""
+
+    async def timed() -> float:
+        begun = asyncio.get_running_loop().time()
+        await story()
+        return asyncio.get_running_loop().time() - begun
+
+    return run_virtually(timed())
+
+
+async def until(is_so: Callable[[], object], *, seconds: float = 600.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+def test_it_schedules_loses_the_connection_recovers_and_binds() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=4), build.node("n1", cpu=4), build.gang("first", tasks=3, cpu=1))
+        await until(lambda: scene.bound("first") == 3)
+        scene.client.disconnect()
+        scene.load(build.gang("second", tasks=5, cpu=1))
+        await asyncio.sleep(120.0)
+        assert (scene.bound("second"), scene.live.is_leader) == (0, False)
+        assert any("no cluster at all" in text for text in scene.reports)
+        scene.client.connect()
+        await until(lambda: scene.bound("second") == 5)
+        assert (scene.live.is_leader, len({item["spec"]["nodeName"] for item in scene.store.items(POD)})) == (True, 2)
+        await scene.end()
+
+    begun = perf_counter()
+    assert play(story) > 120.0
+    assert perf_counter() - begun < 20.0  # milliseconds where the machine is free; a wait in real time would take minutes
+
+
+def test_binds_that_were_cut_off_in_the_middle_leave_no_half_gang() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", pods=64, cpu=64))
+        await until(lambda: scene.live.is_leader)
+        landed: list[str] = []
+
+        def cut(pod: Document, node: str) -> None:
+            landed.append(pod["metadata"]["name"])
+            if len(landed) == 10:
+                scene.client.disconnect()
+
+        scene.store.binding.append(cut)
+        scene.load(build.gang("train", tasks=40, cpu=1))
+        await until(lambda: len(landed) >= 10)
+        await asyncio.sleep(30.0)
+        assert 0 < scene.bound("train") < 40
+        scene.client.connect()
+        await until(lambda: scene.bound("train") == 40)
+        assert scene.asked("evict") == set()
+        await scene.end()
+
+    play(story)
+
+
+def test_a_standby_takes_over_from_a_leader_that_lost_the_server() -> None:
+    async def story() -> None:
+        first = Scene("first")
+        first.load(build.queue("default"), build.node("n0", cpu=8))
+        await until(lambda: first.live.is_leader)
+        second = Scene("second", first.store)
+        first.client.disconnect()
+        first.load(build.gang("train", tasks=3, cpu=1))
+        await until(lambda: second.bound("train") == 3)
+        assert (first.live.is_leader, second.live.is_leader) == (False, True)
+        assert first.asked("bind") == set()
+        first.client.connect()
+        await first.end()
+        await second.end()
+
+    assert 10.0 < play(story) < 60.0
+
+
+def test_a_refused_bind_rolls_its_gang_back() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=8))
+        await until(lambda: scene.live.is_leader)
+
+        def rule(pod: Document, node: str) -> None:
+            if pod["metadata"]["name"] == "train-1":
+                raise Forbidden("not today")
+
+        scene.store.binding.append(rule)
+        scene.load(build.gang("train", tasks=3, cpu=1))
+        await until(lambda: scene.asked("evict") == {"pods train-0", "pods train-2"})
+        await until(lambda: len(scene.messages("BindingError")) == 3)
+        rolled_back = [text for text in scene.messages("BindingError") if text.startswith("rolled back: pod train-1 of its gang")]
+        assert (len(rolled_back), scene.bound("train-1")) == (2, 0)
+        await scene.end()
+
+    play(story)
+
+
+def test_a_loop_on_which_nothing_can_happen_any_more_says_so() -> None:
+    async def story() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(StuckError, match="nothing is planned any more"):
+        play(story)

@@ -1,0 +1,83 @@
+"""Rounds of binds: what sessions see of a gang while some of its binds are refused and others are not answered yet."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.errors import Forbidden
+from phalanx.live.api_port import ApiPort
+from phalanx.live.clock import LoopClock
+from phalanx.live.outbox import Outbox
+from phalanx.model.kinds import POD, Document, kind_of
+from phalanx.model.status import Status
+from phalanx.model.task import TaskKey
+from phalanx.model.watch_event import WatchEvent
+from phalanx.scheduling.binding import Binding
+from phalanx.scheduling.cache import SchedulerCache
+from phalanx.session.decision import Decisions
+from phalanx.store.kube.client import Client
+from phalanx.store.kube.mirror import Mirror
+from phalanx.testing import build
+from tests.support.embedded_server import Server, until
+
+
+class Scene:
+    """A gang of two on a cluster that binds one pod after the other."""
+
+    def __init__(self, server: Server, client: Client, gang: Sequence[Document]) -> None:
+        self.server, self.moments = server, list[dict[str, Status]]()
+        self.cache, self.mirror = SchedulerCache(ObjectCluster(), report=print), Mirror(lambda: 0.0)
+        self.mirror.listen(self._hear)
+        self.outbox = Outbox(connections=1, report=print)
+        port = ApiPort(client, self.outbox, self.mirror, LoopClock(lambda: 0.0), instance="test")
+        self.binding = Binding(port, self.cache, wake=lambda: None)
+        self.binding.bound.append(lambda task, node, seconds: self.moments.append(self.statuses()))
+        for document in (build.queue("default"), build.node("n0", cpu=2), *gang):
+            self.load(document)
+
+    def _hear(self, event: WatchEvent) -> None:
+        self.cache.notice(event)
+
+    def load(self, document: Document) -> None:
+        found = self.server.store.load({**document, "metadata": {**document["metadata"], "uid": ""}})
+        self.mirror.put(kind_of(found), dict(found))
+
+    def statuses(self) -> dict[str, Status]:
+        tasks = ((name, self.cache.cluster.state.task(TaskKey(f"default/{name}"))) for name in ("train-0", "train-1"))
+        return {name: task.status for name, task in tasks if task is not None}
+
+    async def bind(self, *, counts_unplaced: bool) -> None:
+        binds = {TaskKey(f"default/{name}"): "n0" for name in ("train-0", "train-1")}
+        self.binding.start(Decisions(binds=binds, counts_unplaced=counts_unplaced))
+        await until(lambda: not self.outbox.waiting())
+
+
+def played(prepare: Callable[[Server], None], gang: Sequence[Document] = (), *, counts_unplaced: bool = False) -> Scene:
+    async def play() -> Scene:
+        server = Server()
+        async with server.opened() as client:
+            scene = Scene(server, client, gang or build.gang("train", tasks=2, cpu=1))
+            prepare(server)
+            await scene.bind(counts_unplaced=counts_unplaced)
+            return scene
+
+    return asyncio.run(play())
+
+
+def test_a_refused_pod_stays_where_it_was_sent_until_its_whole_gang_has_answers() -> None:
+    scene = played(lambda server: server.refusals.append(Forbidden("not today")))
+    assert scene.moments == [{"train-0": Status.BINDING, "train-1": Status.BINDING}]
+    assert scene.statuses() == {"train-0": Status.PENDING, "train-1": Status.RELEASING}
+    left = [item["metadata"]["name"] for item in scene.server.store.items(POD) if "deletionTimestamp" not in item["metadata"]]
+    assert left == ["train-0"]
+
+
+@pytest.mark.parametrize(("counts_unplaced", "other"), [(False, Status.RELEASING), (True, Status.BINDING)])
+def test_a_refused_member_without_requests_takes_its_gang_back_unless_it_counts_unplaced(
+    counts_unplaced: bool, other: Status
+) -> None:
+    gang = [build.pod_group("train", min_member=2), build.pod("train-0", group="train"), build.pod("train-1", group="train", cpu=1)]
+    scene = played(lambda server: server.refusals.append(Forbidden("not today")), gang, counts_unplaced=counts_unplaced)
+    assert scene.statuses() == {"train-0": Status.PENDING, "train-1": other}
