@@ -101,14 +101,14 @@ def deadlock() -> Drawing:
     drawing.text(40, 150, "A waits for one more, B for two:")
     drawing.text(40, 170, "neither starts, and nothing is free")
     drawing.text(400, 150, "A runs. B holds nothing,")
-    drawing.text(400, 170, "and is told what it needs")
+    drawing.text(400, 170, "and its status says what it needs")
     return drawing
 
 
 def session() -> Drawing:
     """From a snapshot to decisions."""
     drawing = Drawing(
-        760, 310, "A session is opened on a snapshot; actions ask plugins and change books; decisions and verdicts come out"
+        760, 310, "A session is opened on a snapshot; actions ask plugins and change the ledger; decisions and verdicts come out"
     )
     drawing.box(20, 110, 110, 64, "box", "snapshot\nand policy")
     drawing.arrow((130, 142), (168, 142))
@@ -127,12 +127,12 @@ def session() -> Drawing:
     drawing.arrow((298, 120), (348, 120))
     drawing.arrow((350, 158), (300, 158))
     drawing.text(324, 174, "answer", "small quiet", "middle")
-    drawing.box(350, 212, 224, 60, "green", "books: what is idle, used,\nleaving and promised")
+    drawing.box(350, 212, 224, 60, "green", "ledger: what is idle, used,\nreleasing and pipelined")
     drawing.arrow((298, 238), (348, 238))
     drawing.text(324, 230, "change", "small quiet", "middle")
     drawing.arrow((590, 100), (628, 100))
     drawing.arrow((590, 200), (628, 200))
-    drawing.box(630, 64, 112, 72, "box", "decisions:\nbind, promise,\nevict")
+    drawing.box(630, 64, 112, 72, "box", "decisions:\nbind, evict,\nnominate")
     drawing.box(630, 164, 112, 72, "box", "verdicts:\nwhy each\ngang waits")
     return drawing
 
@@ -140,7 +140,7 @@ def session() -> Drawing:
 def statement() -> Drawing:
     """A statement that is kept and one that is undone."""
     drawing = Drawing(
-        720, 250, "A statement places task after task; if the gang is whole it is committed, otherwise the books are as before"
+        720, 250, "A statement places task after task; if the gang is complete it is committed, otherwise the ledger is as before"
     )
     for x, title, taken in ((20, "before", 0), (200, "task 1", 1), (380, "task 2", 2)):
         drawing.text(x, 32, title, "head")
@@ -149,7 +149,7 @@ def statement() -> Drawing:
         drawing.arrow((x - 6, 66), (x + 32, 66))
     drawing.text(20, 112, "three GPUs are free; gang A needs three, gang B four", "small quiet")
     drawing.arrow((512, 66), (556, 66))
-    drawing.text(560, 32, "A is whole: commit", "head")
+    drawing.text(560, 32, "A is complete: commit", "head")
     drawing.slots(560, 44, [("blue", "A")] * 3)
     drawing.text(20, 156, "B, instead of A", "head")
     drawing.slots(20, 168, [("orange", "B")] * 3)
@@ -238,11 +238,11 @@ def arrays() -> Drawing:
 def live() -> Drawing:
     """From a watch to a bind and back."""
     drawing = Drawing(
-        760, 330, "Watches feed the picture, sessions decide on it, requests go out in order, and their echo comes back"
+        760, 330, "Watches feed the cache, sessions decide on snapshots of it, requests are sent in order, and watches confirm them"
     )
     drawing.box(20, 30, 130, 270, "box", "API server")
-    drawing.box(220, 44, 150, 56, "blue", "mirror:\nobjects as told")
-    drawing.box(440, 44, 150, 56, "blue", "picture:\ngangs and guesses")
+    drawing.box(220, 44, 150, 56, "blue", "mirror:\nobjects as watched")
+    drawing.box(440, 44, 150, 56, "blue", "cache: gangs and\nassumed pods")
     drawing.box(440, 160, 150, 56, "green", "session:\ndecisions")
     drawing.box(220, 244, 150, 56, "orange", "outbox:\nrequests in order")
     drawing.box(220, 144, 150, 56, "green", "controllers:\nwrites")
@@ -259,11 +259,70 @@ def live() -> Drawing:
     drawing.arrow((220, 272), (152, 272))
     drawing.text(186, 264, "requests", "small quiet", "middle")
     drawing.arrow((590, 188), (700, 188), (700, 72), (592, 72))
-    drawing.text(692, 60, "guesses, at once", "small quiet", "end")
+    drawing.text(692, 60, "assume, at once", "small quiet", "end")
     return drawing
 
 
-FIGURES = {figure.__name__: figure for figure in (deadlock, session, statement, evictions, shares, arrays, live)}
+def architecture() -> Drawing:
+    """The packages, and the way of one pod through them."""
+    drawing = Drawing(
+        760,
+        452,
+        "A watch event goes from the store through the cache to a session, and its decisions go back to the store as requests",
+    )
+    drawing.box(262, 44, 176, 280, "box")
+    drawing.text(276, 68, "scheduling", "head")
+    for number, part in enumerate(("cache", "loop", "binding, eviction", "status, events")):
+        drawing.box(278, 82 + number * 60, 144, 44, "blue", part)
+    _stores(drawing)
+    _deciding(drawing)
+    drawing.text(24, 360, "used on the way", "small quiet")
+    foundations = ("dialects: objects to model", "explain: verdicts to text", "placement: arrays", "model: nouns")
+    for number, part in enumerate(foundations):
+        drawing.box(24 + number * 180, 370, 172, 32, "box")
+        drawing.text(110 + number * 180, 391, part, "small", "middle")
+    drawing.text(24, 434, "On both stores the same code decides and carries out.", "small quiet")
+    return drawing
+
+
+def _stores(drawing: Drawing) -> None:
+    """Draw the two stores, each with what runs on it; one of them is in use."""
+    drawing.box(24, 44, 168, 280, "box")
+    drawing.text(38, 68, "either", "small quiet")
+    drawing.text(38, 204, "or", "small quiet")
+    for y, runner, store in ((78, "live", "store/kube"), (212, "sim", "store/memory")):
+        drawing.box(38, y, 140, 40, "green", runner)
+        drawing.box(38, y + 48, 140, 40, "orange", store)
+    drawing.text(108, 182, "a real API server", "small quiet", "middle")
+    drawing.text(108, 317, "objects in memory", "small quiet", "middle")
+    drawing.arrow((192, 104), (276, 104))
+    drawing.text(226, 96, "watch", "small quiet", "middle")
+    drawing.arrow((278, 224), (194, 224))
+    drawing.text(226, 216, "write", "small quiet", "middle")
+
+
+def _deciding(drawing: Drawing) -> None:
+    """Draw how the state of the cluster becomes decisions, and who is asked."""
+    drawing.box(510, 44, 226, 60, "green", "state: nodes, gangs,\nqueues; snapshots")
+    drawing.arrow((424, 92), (508, 74))
+    drawing.text(474, 66, "update", "small quiet", "middle")
+    drawing.box(510, 142, 226, 102, "box")
+    drawing.text(524, 166, "session", "head")
+    drawing.box(524, 178, 94, 52, "blue", "actions")
+    drawing.box(630, 178, 94, 52, "orange", "plugins")
+    drawing.arrow((618, 204), (630, 204))
+    drawing.arrow((623, 104), (623, 140))
+    drawing.text(632, 127, "snapshot", "small quiet")
+    drawing.arrow((424, 164), (508, 190))
+    drawing.text(468, 160, "open", "small quiet", "middle")
+    drawing.box(510, 274, 226, 50, "box", "decisions: bind, evict,\nnominate")
+    drawing.arrow((623, 244), (623, 272))
+    drawing.text(632, 263, "return", "small quiet")
+    drawing.arrow((510, 300), (474, 300), (474, 224), (424, 224))
+    drawing.text(474, 318, "carry out", "small quiet", "middle")
+
+
+FIGURES = {figure.__name__: figure for figure in (deadlock, session, statement, evictions, shares, arrays, live, architecture)}
 
 if __name__ == "__main__":
     for name, figure in FIGURES.items():

@@ -39,7 +39,10 @@ OTHER_FENCES = {"yaml", "json", "python", "text"}
 COPIED = ("examples", "Makefile", "pyproject.toml", "constraints.txt", "scripts")
 
 NOT_RUN = {
-    "kubectl get nodes,pods,podgroups,queues -A -o yaml > cluster.yaml": "needs a cluster",
+    "kubectl get -A -o yaml nodes,pods,podgroups.scheduling.volcano.sh,queues.scheduling.volcano.sh,"
+    "priorityclasses > cluster.yaml": "needs a cluster",
+    "kubectl get -A -o yaml nodes,pods,podgroups.scheduling.run.ai,queues.scheduling.run.ai,"
+    "priorityclasses > cluster.yaml": "needs a cluster",
     "kubectl get nodes,pods,podgroups,queues -A -o yaml | phalanx schedule -f -": "needs a cluster",
     "kubectl get nodes,pods -A -o yaml > cluster.yaml": "needs a cluster",
     "kubectl get configmap volcano-scheduler-configmap -n volcano-system -o yaml | phalanx config check -": "needs a cluster",
@@ -64,6 +67,7 @@ NOT_RUN = {
     "kubectl -n volcano-system scale deployment volcano-scheduler volcano-controllers --replicas 0": "needs a cluster",
     "phalanx run --scheduler-name volcano --config volcano-scheduler.conf": "needs a cluster",
     "phalanx run --scheduler-name volcano --controllers -volcano-job,-queue": "needs a cluster",
+    "phalanx run --scheduler-name kai-scheduler --profile kai": "needs a cluster",
     "phalanx run --scheduler-name phalanx": "needs a cluster",
     "phalanx run --config batch.yaml --scheduler-name batch --lease-name phalanx-batch": "needs a cluster",
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "

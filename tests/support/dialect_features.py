@@ -328,7 +328,7 @@ FEATURES = (
     Feature("preemption: may ask to go as a whole", goes_whole),
     Feature("preemption: may ask to stay", stays),
     Feature("status of the group object is written", writes_status),
-    Feature("pods say why the gang is set aside", pods_say_it),
+    Feature("pods say why the gang is quarantined", pods_say_it),
     Feature("events are written", writes_events),
     Feature("finished members count", finished_members_count),
     Feature("may have the name of a group of another dialect", shares_names),

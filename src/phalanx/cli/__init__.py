@@ -32,21 +32,21 @@ class Entry(NamedTuple):
 
 
 ENTRIES_BY_NAME = {
-    "schedule": Entry("phalanx.cli.schedule:command", "Run one session on a snapshot and show what it decides."),
-    "simulate": Entry("phalanx.cli.simulate:command", "Simulate in virtual time what becomes of gangs on a cluster."),
-    "run": Entry("phalanx.cli.run:command", "Schedule the gangs of a real cluster."),
-    "up": Entry("phalanx.cli.up:command", "Start a cluster on this machine and keep it running."),
-    "apply": Entry("phalanx.cli.apply:command", "Bring the objects of manifests into a running cluster."),
-    "get": Entry("phalanx.cli.get:command", "Show objects of a running cluster, or its gangs."),
-    "describe": Entry("phalanx.cli.describe:command", "Show one object in full, or why a gang waits."),
-    "delete": Entry("phalanx.cli.delete:command", "Take objects out of a running cluster."),
-    "convert": Entry("phalanx.cli.convert:command", "Say gangs in the words of another scheduler."),
+    "schedule": Entry("phalanx.cli.schedule:command", "Run one session on a snapshot and show its decisions."),
+    "simulate": Entry("phalanx.cli.simulate:command", "Simulate how gangs run on a cluster, in virtual time."),
+    "run": Entry("phalanx.cli.run:command", "Schedule the gangs of a Kubernetes cluster."),
+    "up": Entry("phalanx.cli.up:command", "Start an embedded cluster on this machine."),
+    "apply": Entry("phalanx.cli.apply:command", "Create or update objects from manifests."),
+    "get": Entry("phalanx.cli.get:command", "List gangs or other objects of a cluster."),
+    "describe": Entry("phalanx.cli.describe:command", "Show the details of an object, or why a gang is waiting."),
+    "delete": Entry("phalanx.cli.delete:command", "Delete objects from a cluster."),
+    "convert": Entry("phalanx.cli.convert:command", "Convert gangs to another dialect."),
     "config": Entry("phalanx.cli.config:command", "Show and check scheduler configurations and profiles."),
-    "manifests": Entry("phalanx.cli.manifests:command", "Print what a cluster has to know of us, for kubectl apply."),
+    "manifests": Entry("phalanx.cli.manifests:command", "Print installation manifests for kubectl apply."),
     "dev": Entry("phalanx.cli.dev:command", "Run a real Kubernetes control plane on this machine."),
-    "reserve-gpu": Entry("phalanx.cli.reserve_gpu:command", "Keep a GPU for pods that share it; runs in a pod of the binder."),
-    "bench": Entry("phalanx.cli.bench:command", "Measure how fast sessions are decided on this machine."),
-    "completion": Entry("phalanx.cli.completion:command", "Print the completion script of a shell."),
+    "reserve-gpu": Entry("phalanx.cli.reserve_gpu:command", "Reserve a GPU for pods that share it; run by reservation pods."),
+    "bench": Entry("phalanx.cli.bench:command", "Measure how long scheduling sessions take on this machine."),
+    "completion": Entry("phalanx.cli.completion:command", "Print a shell completion script."),
 }
 
 EXAMPLES = (

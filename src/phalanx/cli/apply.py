@@ -1,4 +1,4 @@
-"""`phalanx apply`: bring the objects of manifests into a running cluster."""
+"""`phalanx apply`: create or update objects from manifests."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +20,17 @@ PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Read files, folders, or - for stdin.")
+@click.option(
+    "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
+)
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
-@cluster_options("For objects that name none.")
+@cluster_options("Namespace of objects that have none.")
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, ...], reach: Reach) -> None:
-    """Create the objects of manifests, or change those that are there so that they are as the manifests say.
+    """Create or update objects from manifests.
 
-    What a manifest said at an earlier apply and says no longer is removed; what others have set stays. Namespaces that are
-    missing are created. An object that is refused does not keep the others from being applied.
+    Fields that an earlier apply set and the manifest no longer has are removed; fields set by others are kept. Missing
+    namespaces are created. If the cluster rejects an object, the others are still applied.
     """
     from phalanx.store.apply import rank
     from phalanx.store.input_files import take_in

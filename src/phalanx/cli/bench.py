@@ -1,4 +1,4 @@
-"""`phalanx bench`: how fast sessions are decided on this machine."""
+"""`phalanx bench`: how long scheduling sessions take on this machine."""
 
 import sys
 from dataclasses import dataclass
@@ -62,24 +62,30 @@ class BenchOptions:
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXAMPLES)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Measure how fast sessions are decided on this machine."""
+    """Measure how long scheduling sessions take on this machine."""
     if context.invoked_subcommand is None:
         context.invoke(core)
 
 
 @command.command(epilog=EXAMPLES)
-@click.option("--nodes", type=_COUNT, help="Run one row with this many nodes.")
-@click.option("--pods", type=_COUNT, help="The pods of that row.")
-@click.option("--gang", type=_COUNT, help="The pods in each of its gangs.")
-@click.option("--kind", type=click.Choice([kind.value for kind in BenchKind]), default="plain", help="The constraints of that row.")
-@click.option("--full", is_flag=True, help="Run every row, not only what fits into three minutes.")
+@click.option("--nodes", type=_COUNT, help="Run a single row with this many nodes.")
+@click.option("--pods", type=_COUNT, help="Pods of that row.")
+@click.option("--gang", type=_COUNT, help="Pods in each gang of that row.")
+@click.option(
+    "--kind",
+    type=click.Choice([kind.value for kind in BenchKind]),
+    default="plain",
+    show_default=True,
+    help="Constraints of that row.",
+)
+@click.option("--full", is_flag=True, help="Run every row, not only those that take three minutes together.")
 @click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
-@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table")
-@click.option("--profile", type=_FILE, help="Write a cProfile dump of the row here; needs a single row.")
-@click.option("--write", type=_FILE, help="Write the table to this file too, as Markdown.")
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format.")
+@click.option("--profile", type=_FILE, help="Write a cProfile dump to this file; needs a single row.")
+@click.option("--write", type=_FILE, help="Also write the table to this file, as Markdown.")
 @click.pass_context
 def core(context: click.Context, /, **given: Any) -> None:  # Any: click has checked the values
-    """Time scheduling cycles on made-up clusters: snapshot, session, enqueue, allocate, backfill."""
+    """Time scheduling sessions on generated clusters: snapshot, session, enqueue, allocate, backfill."""
     options = BenchOptions(**given)
     rows = options.rows()
     if options.profile is not None and len(rows) != 1:
@@ -91,11 +97,11 @@ def core(context: click.Context, /, **given: Any) -> None:  # Any: click has che
 
 @command.command(epilog=EXAMPLES)
 @click.option("--only", metavar="TEXT", default="", help="Run only the rows whose name contains this text.")
-@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table")
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True, help="Output format.")
 @click.option("--profile", type=click.Choice(("volcano", "phalanx", "kai")), help="Run only the rows of this profile.")
-@click.option("--write", type=_FILE, help="Write the table to this file too, as Markdown.")
+@click.option("--write", type=_FILE, help="Also write the table to this file, as Markdown.")
 def evict(only: str, profile: str | None, output: str, write: Path | None) -> None:
-    """Time cycles that evict: a gang that needs room on full nodes, and queues out of balance."""
+    """Time sessions that evict: a gang that needs room on full nodes, and queues out of balance."""
     import msgspec
 
     from phalanx.bench.evict import page, run, scenarios, table

@@ -1,4 +1,4 @@
-"""`phalanx completion`: the script that teaches a shell to complete phalanx commands."""
+"""`phalanx completion`: a shell completion script."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -10,7 +10,7 @@ from phalanx.cli import COMPLETE_VARIABLE
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell."""
+    """Print a shell completion script."""
     script = get_completion_class(shell)
     assert script is not None, f"click has no completion for {shell}"
     click.echo(script(ctx.find_root().command, {}, "phalanx", COMPLETE_VARIABLE).source())

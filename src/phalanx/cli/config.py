@@ -18,9 +18,9 @@ def command() -> None:
     epilog="\b\nExamples:\n  phalanx config show\n  phalanx config show --profile volcano --defaults",
 )
 @PROFILE
-@click.option("--defaults", is_flag=True, help="Write out what the profile leaves unsaid: switches and arguments.")
+@click.option("--defaults", is_flag=True, help="Include the defaults of all switches and arguments.")
 def show(profile: str, defaults: bool) -> None:
-    """Print a built-in profile, ready to be changed and used with --config."""
+    """Print a built-in profile, ready to be edited and used with --config."""
     from phalanx.config.policies import policy_of_profile, profile_text
 
     text = profile_text(profile)
@@ -38,9 +38,9 @@ def show(profile: str, defaults: bool) -> None:
 )
 @click.argument("file", type=click.Path(allow_dash=True), metavar="FILE")
 def check(file: str) -> None:
-    """Check a configuration without using it: names, places, switches, and the arguments of every action and plugin.
+    """Check a configuration without using it: names, order, switches, and the arguments of every action and plugin.
 
-    FILE is a volcano-scheduler.conf, bare or inside its ConfigMap; - is stdin.
+    FILE is a volcano-scheduler.conf, on its own or inside its ConfigMap; - is stdin.
     """
     from phalanx.explain.reason_text import counted
     from phalanx.store.input_files import policy_of_file
@@ -52,7 +52,7 @@ def check(file: str) -> None:
 
 @command.command("list", epilog="\b\nExamples:\n  phalanx config list\n  phalanx config list | grep queue")
 def list_names() -> None:
-    """List profiles, actions and plugins that a configuration may name."""
+    """List the profiles, actions and plugins that a configuration can use."""
     from phalanx.cli.output import columns
     from phalanx.config.builtin import CATALOGUE
     from phalanx.config.policies import profile_names, profile_summary

@@ -81,12 +81,12 @@ class Reach:
 def cluster_options(namespace_help: str) -> Callable[[Command], Command]:
     """Give a command the options that name a cluster and a namespace; it gets them together, as `reach`."""
     options = (
-        click.option("-n", "--namespace", metavar="NAME", help=f"{namespace_help} That of the context unless said otherwise."),
-        click.option("--server", metavar="URL", help="The cluster at this address, such as that of 'phalanx up'."),
+        click.option("-n", "--namespace", metavar="NAME", help=f"{namespace_help} By default that of the context."),
+        click.option("--server", metavar="URL", help="URL of the cluster, such as that of 'phalanx up'."),
         click.option(
-            "--kubeconfig", type=click.Path(), metavar="FILE", help="The cluster of this file; $KUBECONFIG names files, too."
+            "--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig; by default $KUBECONFIG or ~/.kube/config."
         ),
-        click.option("--context", metavar="NAME", help="The cluster of this context; the current one unless said otherwise."),
+        click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default."),
     )
 
     def with_options(command: Command) -> Command:

@@ -20,15 +20,17 @@ PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Read files, folders, or - for stdin.")
+@click.option(
+    "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
+)
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
-@click.option("--to", "dialect", type=click.Choice(DIALECTS), required=True, help="The words to say them in.")
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="yaml", show_default=True, help="Form of the objects.")
+@click.option("--to", "dialect", type=click.Choice(DIALECTS), required=True, help="Dialect to convert to.")
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="yaml", show_default=True, help="Output format.")
 def command(files: tuple[str, ...], more_files: tuple[str, ...], dialect: str, form: str) -> None:
-    """Write groups and pods of any dialect as another one says them. Nothing is changed anywhere.
+    """Convert gangs, groups and pods, from any dialect to another. The cluster is not changed.
 
-    Objects that are no part of a gang stay as they are. What the other dialect has no word for is said on stderr, and stands in the
-    output: as comments at the top of YAML, and under `lost` in JSON.
+    Objects that do not belong to a gang are copied unchanged. What the other dialect cannot express is reported on stderr and in
+    the output: as comments at the top of YAML, and under `lost` in JSON.
     """
 
     paths = files + more_files

@@ -1,4 +1,4 @@
-"""`phalanx delete`: take objects out of a running cluster."""
+"""`phalanx delete`: delete objects from a cluster."""
 
 from typing import TYPE_CHECKING
 
@@ -25,9 +25,13 @@ PATH = click.Path(allow_dash=True)
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Delete the objects of these manifests."
 )
 @click.option(
-    "--grace-period", "grace", type=click.IntRange(min=0), metavar="SECONDS", help="Time for pods to leave; 0 removes them at once."
+    "--grace-period",
+    "grace",
+    type=click.IntRange(min=0),
+    metavar="SECONDS",
+    help="Time for pods to terminate; 0 deletes them immediately.",
 )
-@cluster_options("Look in this namespace.")
+@cluster_options("Namespace of the objects.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -37,9 +41,9 @@ def command(
     grace: int | None,
     reach: Reach,
 ) -> None:
-    """Delete objects by kind and name, or those of manifests. A gang goes with its pods.
+    """Delete objects by kind and name, or those of manifests. A gang is deleted with its pods.
 
-    Pods on a node get time to leave; so do objects that something still holds.
+    Pods on a node get their grace period; objects with finalizers are deleted once these are removed.
     """
     from phalanx.cli.delete_run import Deleter, by_name, of_files
     from phalanx.cli.lookup import split_name

@@ -1,4 +1,4 @@
-"""`phalanx describe`: one object of a running cluster, with what happened to it."""
+"""`phalanx describe`: the details of an object, and its events."""
 
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,11 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("kind", type=KindName(), metavar="[KIND]")
 @click.argument("names", nargs=-1, type=ObjectName(), metavar="NAME...")
-@cluster_options("Look in this namespace.")
+@cluster_options("Namespace of the object.")
 def command(kind: str, names: tuple[str, ...], reach: Reach) -> None:
-    """Show one object in full, and the events about it.
+    """Show the details of an object and its events.
 
-    A name alone is that of a gang. For a gang: its members and their nodes, its conditions, and in a sentence why it waits.
+    A name without a kind is a gang. For a gang: its members and their nodes, its conditions, and why it is waiting.
     """
     from phalanx.cli.describe_run import describe
     from phalanx.cli.lookup import is_known, split_name

@@ -7,7 +7,7 @@ import click
 NODES, GPUS = 8, 8
 FOLDER = click.option(
     "--dir", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
-    help="Where its files are; ~/.cache/phalanx/cluster unless said otherwise.",
+    help="Directory of its files; ~/.cache/phalanx/cluster by default.",
 )  # fmt: skip
 
 
@@ -15,10 +15,10 @@ FOLDER = click.option(
     epilog="\b\nExamples:\n  phalanx dev cluster up --nodes 100\n  phalanx dev build", no_args_is_help=True,
 )  # fmt: skip
 def command() -> None:
-    """Run a real Kubernetes control plane on this machine, to try things on.
+    """Run a real Kubernetes control plane on this machine, for tests and experiments.
 
-    etcd, kube-apiserver and kube-controller-manager are built from source and run on ports of this machine that other machines
-    cannot reach; kwok plays the kubelets. No containers are needed.
+    etcd, kube-apiserver and kube-controller-manager are built from source and run on loopback ports; kwok simulates the
+    kubelets. No containers are needed.
     """
 
 
@@ -28,9 +28,9 @@ def command() -> None:
 )
 @click.argument("names", nargs=-1, metavar="[PROGRAM]...")
 def build(names: tuple[str, ...]) -> None:
-    """Build the programs of a control plane that are not there yet: all, or those named.
+    """Build the programs of a control plane that have not been built yet; all of them by default.
 
-    It works in a clone of Phalanx and needs Go; 'make controlplane' brings Go along.
+    Run it in a clone of the repository. It needs Go; 'make controlplane' installs Go too.
     """
     from phalanx.dev.build import build
     from phalanx.dev.programs import PROGRAMS, folder
@@ -53,12 +53,12 @@ def cluster() -> None:
     short_help="Start a control plane and leave it running.",
     epilog="\b\nExamples:\n  phalanx dev cluster up --nodes 100 --gpus 4\n  phalanx dev cluster up --dir /tmp/lab --with-scheduler",
 )
-@click.option("--nodes", type=click.IntRange(min=0), default=NODES, show_default=True, metavar="N", help="Make so many nodes.")
+@click.option("--nodes", type=click.IntRange(min=0), default=NODES, show_default=True, metavar="N", help="Number of nodes.")
 @click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each node.")
-@click.option("--with-scheduler", is_flag=True, help="Run kube-scheduler too, with Kubernetes' own gangs.")
+@click.option("--with-scheduler", is_flag=True, help="Also run kube-scheduler, with its gang scheduling switched on.")
 @FOLDER
 def up(nodes: int, gpus: int, with_scheduler: bool, folder: Path | None) -> None:
-    """Start a control plane with nodes, our definitions, policies and roles, and leave it running; it begins empty each time."""
+    """Start a control plane with nodes, CRDs, policies and roles, and leave it running. Each start begins with an empty cluster."""
     import time
 
     from phalanx.dev.kwok_nodes import Machines
@@ -81,7 +81,7 @@ def up(nodes: int, gpus: int, with_scheduler: bool, folder: Path | None) -> None
 )
 @FOLDER
 def down(folder: Path | None) -> None:
-    """Stop the programs that 'phalanx dev cluster up' has started; logs stay."""
+    """Stop the programs started by 'phalanx dev cluster up'. Their logs are kept."""
     from phalanx.dev.plane import stop_all, usual_folder
 
     place = (folder or usual_folder()).absolute()

@@ -1,4 +1,4 @@
-"""`phalanx get`: the objects of a running cluster."""
+"""`phalanx get`: gangs and other objects of a cluster."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,19 +31,21 @@ class OutputForm(click.Choice[str]):
 @click.command(epilog=EXAMPLES)
 @click.argument("kind", type=KindName(), metavar="[KIND]", default="gangs")
 @click.argument("names", nargs=-1, type=ObjectName(), metavar="[NAME]...")
-@cluster_options("Look in this namespace.")
+@cluster_options("Namespace of the objects.")
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Look in all namespaces.")
-@click.option("-l", "--selector", "labels", default="", metavar="SELECTOR", help="Only those with these labels, such as app=train.")
+@click.option(
+    "-l", "--selector", "labels", default="", metavar="SELECTOR", help="Only objects with matching labels, such as app=train."
+)
 @click.option(
     "-o", "--output", "form", type=OutputForm([*FORMS, f"{JSONPATH}TEMPLATE"]), default="table", show_default=True,
-    help="Form of the answer.",
+    help="Output format.",
 )  # fmt: skip
-@click.option("--no-headers", "has_headers", flag_value=False, default=True, help="Leave the titles of the columns out.")
-@click.option("-w", "--watch", "follows", is_flag=True, help="Go on and show every change, until Ctrl-C.")
+@click.option("--no-headers", "has_headers", flag_value=False, default=True, help="Do not print column headers.")
+@click.option("-w", "--watch", "follows", is_flag=True, help="Keep watching and print every change until Ctrl-C.")
 def command(reach: Reach, **options: Any) -> None:  # Any: as click read them
-    """Show objects of a running cluster: gangs, or pods, nodes, podgroups, queues and the like.
+    """List gangs or other objects of a cluster: pods, nodes, podgroups, queues and so on.
 
-    A gang is a group with its pods: where it stands, and why it waits if it does.
+    A gang is a group with its pods; the list shows its status and, if it waits, why.
     """
     from phalanx.cli.get_run import show
 

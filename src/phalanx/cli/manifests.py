@@ -1,4 +1,4 @@
-"""`phalanx manifests`: print what a cluster has to know of us, ready for kubectl apply."""
+"""`phalanx manifests`: the manifests of an installation, ready for kubectl apply."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ SETS = ("volcano", "kai", "coscheduling")
 OUTPUT = click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True,
                       help="Several YAML documents, or one JSON list.")  # fmt: skip
 OF = click.option("--of", "sets", type=click.Choice(SETS), multiple=True,
-                  help="Only the kinds of this scheduler; may be repeated.")  # fmt: skip
-NAMESPACE = click.option("-n", "--namespace", help="The namespace of the installation; phalanx-system unless said otherwise.")
-IMAGE = click.option("--image", help="The image of the program.")
-PROFILE = click.option("--profile", metavar="NAME", help="The profile that the scheduler begins with.")
-NO_SSH = click.option("--no-ssh", is_flag=True, help="Allow no secrets; Volcano Jobs with the plugin ssh do not start then.")
+                  help="Only the kinds of this scheduler; may be repeated. All by default.")  # fmt: skip
+NAMESPACE = click.option("-n", "--namespace", help="Namespace of the installation; phalanx-system by default.")
+IMAGE = click.option("--image", metavar="IMAGE", help="Image of the scheduler; phalanx:VERSION by default.")
+PROFILE = click.option("--profile", metavar="NAME", help="Profile of the scheduler; phalanx by default.")
+NO_SSH = click.option("--no-ssh", is_flag=True, help="Grant no access to Secrets; Volcano Jobs with the plugin ssh cannot start.")
 
 
 def _command(name: str, short_help: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -32,14 +32,14 @@ def _command(name: str, short_help: str, *examples: str) -> Callable[[Callable[.
     no_args_is_help=True,
 )
 def command() -> None:
-    """Print what a cluster has to know of us, ready for kubectl apply."""
+    """Print installation manifests, ready for kubectl apply."""
 
 
-@_command("crds", "Print the definitions of the kinds.", "crds | kubectl apply --server-side -f -", "crds --of kai -o json")
+@_command("crds", "Print the custom resource definitions.", "crds | kubectl apply --server-side -f -", "crds --of kai -o json")
 @OF
 @OUTPUT
 def crds(sets: tuple[str, ...], form: str) -> None:
-    """Print the CustomResourceDefinitions of Volcano's, KAI's and Coscheduling's kinds, with their defaults and rules."""
+    """Print the CustomResourceDefinitions of Volcano's, KAI's and Coscheduling's kinds, with defaults and validation rules."""
     from phalanx.manifests.definitions import definition_documents
 
     _print(definition_documents(*sets), form)
@@ -48,20 +48,20 @@ def crds(sets: tuple[str, ...], form: str) -> None:
 @_command("policies", "Print the admission policies.", "policies | kubectl apply --server-side -f -", "policies -o json")
 @OUTPUT
 def policies(form: str) -> None:
-    """Print the admission policies: rules and defaults that a definition cannot hold. They need Kubernetes 1.36 or newer."""
+    """Print the admission policies: rules and defaults that a CRD cannot express. They need Kubernetes 1.36 or newer."""
     from phalanx.manifests.admission_policies import policy_documents
 
     _print(policy_documents(), form)
 
 
-@_command("rbac", "Print the account and its roles.", "rbac | kubectl apply --server-side -f -", "rbac -n batch --no-ssh")
+@_command("rbac", "Print the service account and its roles.", "rbac | kubectl apply --server-side -f -", "rbac -n batch --no-ssh")
 @NAMESPACE
 @NO_SSH
 @OUTPUT
 def rbac(form: str, **given: Any) -> None:
-    """Print the namespace, the account of the scheduler and the roles that allow it what it does, and no more.
+    """Print the namespace, the service account of the scheduler, and roles with the permissions it needs and no more.
 
-    The roles phalanx-view and phalanx-edit are for people, and become part of the roles view, edit and admin.
+    The roles phalanx-view and phalanx-edit are for users; they are aggregated to the roles view, edit and admin.
     """
     from phalanx.manifests.roles import role_documents
 
@@ -69,30 +69,37 @@ def rbac(form: str, **given: Any) -> None:
 
 
 @_command(
-    "deployment", "Print what runs on the cluster.", "deployment --image phalanx:0.1.0", "deployment --profile volcano -o json"
+    "deployment",
+    "Print the deployment of the scheduler.",
+    "deployment --image phalanx:0.1.0",
+    "deployment --profile volcano -o json",
 )
 @NAMESPACE
 @IMAGE
 @PROFILE
 @OUTPUT
 def deployment(form: str, **given: Any) -> None:
-    """Print what runs on the cluster: configuration, deployment, service and disruption budget. It needs what `rbac` prints."""
+    """Print the configuration, Deployment, Service and PodDisruptionBudget. They need what `rbac` prints."""
     from phalanx.manifests.install import install_documents
 
     _print(install_documents(_settings(**given)), form)
 
 
-@_command("monitoring", "Print alerts and a board.", "monitoring | kubectl apply --server-side -f -", "monitoring -n batch -o json")
+@_command(
+    "monitoring", "Print alerts and a dashboard.", "monitoring | kubectl apply --server-side -f -", "monitoring -n batch -o json"
+)
 @NAMESPACE
 @OUTPUT
 def monitoring(form: str, **given: Any) -> None:
-    """Print where Prometheus finds our figures, the alerts, and the board of Grafana. They need the Prometheus operator."""
+    """Print the ServiceMonitor, the alerts and the Grafana dashboard. They need the Prometheus operator."""
     from phalanx.manifests.monitoring import monitoring_documents
 
     _print(monitoring_documents(_settings(**given)), form)
 
 
-@_command("all", "Print all that an installation needs.", "all | kubectl apply --server-side -f -", "all --of kai --profile kai")
+@_command(
+    "all", "Print everything that an installation needs.", "all | kubectl apply --server-side -f -", "all --of kai --profile kai"
+)
 @OF
 @NAMESPACE
 @NO_SSH
@@ -100,7 +107,7 @@ def monitoring(form: str, **given: Any) -> None:
 @PROFILE
 @OUTPUT
 def everything(sets: tuple[str, ...], form: str, **given: Any) -> None:
-    """Print definitions, policies, account and roles, and what runs on the cluster, in this order."""
+    """Print the output of crds, policies, rbac and deployment, in this order."""
     from phalanx.manifests.admission_policies import policy_documents
     from phalanx.manifests.definitions import definition_documents
     from phalanx.manifests.install import install_documents

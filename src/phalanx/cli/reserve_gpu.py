@@ -10,13 +10,13 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own.")
-@click.option("--context", metavar="NAME", help="Use this context of the kubeconfig.")
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; by default $KUBECONFIG, ~/.kube/config or the service account.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default.")
 def command(kubeconfig: str | None, context: str | None) -> None:
-    """Write on a pod which GPU it got, and keep that until SIGTERM or Ctrl-C.
+    """Record on a pod which GPU it was given, and hold that GPU until SIGTERM or Ctrl-C.
 
-    The binder makes such pods for GPUs that pods share; nobody else needs it. $NVIDIA_VISIBLE_DEVICES says which GPU it is, as the
-    device plugin sets it; $POD_NAMESPACE and $POD_NAME say which pod.
+    Runs in the pods that the binder creates for shared GPUs. The device plugin sets $NVIDIA_VISIBLE_DEVICES, which names the
+    GPU; $POD_NAMESPACE and $POD_NAME name the pod.
     """
     import asyncio
 

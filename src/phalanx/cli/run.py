@@ -32,52 +32,56 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster; $KUBECONFIG, ~/.kube/config or the pod's own.")
-@click.option("--context", metavar="NAME", help="Use this context of the kubeconfig.")
-@click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; by default $KUBECONFIG, ~/.kube/config or the service account.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default.")
+@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
+@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
 @click.option(
     "--scheduler-name", "names", multiple=True, default=(NAME,), show_default=True, metavar="NAME",
-    help="Schedule the pods that name this scheduler; may be given several times.",
+    help="Schedule pods with this schedulerName; may be repeated.",
 )  # fmt: skip
-@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="Of several replicas let one decide.")
-@click.option("--lease-name", default=NAME, show_default=True, metavar="NAME", help="The Lease by which a leader is elected.")
-@click.option("--lease-namespace", default=NAMESPACE, show_default=True, metavar="NAME", help="Where that Lease is.")
-@click.option("--lease-duration", default=15.0, show_default=True, metavar="SECONDS", help="Others take over after so long.")
-@click.option("--http", metavar="HOST:PORT", help="Serve /livez, /readyz, /metrics and /configz there; port 0 takes a free one.")
-@click.option("-v", "--verbosity", type=click.IntRange(0, 9), default=1, show_default=True, metavar="N", help="How much to log.")
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to log.")
+@click.option(
+    "--leader-elect/--no-leader-elect", default=True, show_default=True, help="Elect one of several replicas as the leader."
+)
+@click.option("--lease-name", default=NAME, show_default=True, metavar="NAME", help="Name of the Lease for leader election.")
+@click.option("--lease-namespace", default=NAMESPACE, show_default=True, metavar="NAME", help="Namespace of the Lease.")
+@click.option(
+    "--lease-duration", default=15.0, show_default=True, metavar="SECONDS", help="Silence after which another replica takes over."
+)
+@click.option("--http", metavar="HOST:PORT", help="Address for /livez, /readyz, /metrics and /configz; off by default.")
+@click.option("-v", "--verbosity", type=click.IntRange(0, 9), default=1, show_default=True, metavar="N", help="Log verbosity.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Log format.")
 @click.option(
     "--controllers", default="*", show_default=True, metavar="NAMES",
-    help="Which controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one; empty for none.",
+    help="Comma-separated controllers to run: '*' for all, NAME for one, -NAME for all but one; empty for none.",
 )  # fmt: skip
 @click.option(
     "--group-as", type=click.Choice(DIALECTS), default=DIALECTS[0], show_default=True,
-    help="In whose words to write the groups of pods that are grouped by their owners, such as PyTorchJobs.",
+    help="Dialect of the PodGroups created for pods that are grouped by their owners, such as PyTorchJobs.",
 )  # fmt: skip
 @click.option(
     "--group-defaults", metavar="NAMESPACE/NAME", default="",
-    help="Read from this ConfigMap which class, and whether it may be evicted, the groups of a kind of owner have.",
+    help="ConfigMap with the default priority class and preemptibility per kind of owner; none by default.",
 )  # fmt: skip
 @click.option(
     "--hypernode-level", "levels", multiple=True, metavar="LABEL",
-    help="Make HyperNodes of this label of nodes; give it several times, from narrow to wide.",
+    help="Create HyperNodes from this node label; may be repeated, from the narrowest level to the widest. None by default.",
 )  # fmt: skip
 @click.option(
     "--reservation-image", metavar="IMAGE",
-    help="What the pods run that reserve shared GPUs: an image of this program; that of its version unless said otherwise.",
+    help="Image of the pods that reserve shared GPUs; phalanx:VERSION by default.",
 )  # fmt: skip
 @click.option(
     "--placeholder-image", metavar="IMAGE",
-    help="What the pods run that keep room for pods of a YuniKorn application; a pause image unless said otherwise.",
+    help="Image of the placeholder pods of YuniKorn applications; a pause image by default.",
 )  # fmt: skip
-@click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Tell by an event of every pod that is bound.")
+@click.option("--pod-events/--no-pod-events", default=True, show_default=True, help="Record an event for every pod that is bound.")
 def command(**options: Any) -> None:  # Any: as click read them
-    """Schedule the gangs of a real cluster until SIGTERM or Ctrl-C.
+    """Schedule the gangs of a Kubernetes cluster until SIGTERM or Ctrl-C.
 
-    Watches the cluster, decides after every change that matters, and writes what was decided: binds, evictions, statuses and
-    events. Which group objects it reads depends on which the API server serves. Run several replicas: one leads, the others
-    follow and take over.
+    Watches the cluster, runs a scheduling session after every relevant change, and carries out its decisions: binds, evictions,
+    status updates and events. It reads every kind of group that the API server serves. Of several replicas one is the leader;
+    the others take over when it fails.
     """
     import asyncio
 

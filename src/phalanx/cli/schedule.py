@@ -1,4 +1,4 @@
-"""`phalanx schedule`: decide one session on a snapshot, change nothing."""
+"""`phalanx schedule`: one scheduling session on a snapshot; nothing is changed."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ Examples:
 
 \b
 Exit status:
-  0  decided, and every gang has its minimum
-  1  failed: the input or the configuration is wrong
-  2  wrong usage
-  3  decided, and some gang has to wait, or some object was refused
+  0  every gang has its minimum
+  1  failed: the input or the configuration is invalid
+  2  invalid usage
+  3  some gang has to wait, or some object was rejected
 """
 
 FORMS = ("table", "json", "yaml")
@@ -30,21 +30,25 @@ PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Read files, folders, or - for stdin.")
+@click.option(
+    "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
+)
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
-@click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
-@click.option("--shard", metavar="NAME", help="Decide for this SchedulingShard only; for each in the input otherwise.")
-@click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="Read what queues used over time; may be repeated.")
-@click.option("--now", metavar="TIME", help="The time at which the session takes place, such as 2026-01-01T12:00:00Z.")
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
-@click.option("-v", "verbosity", type=click.Choice(LEVELS), help="Show the trace of the session: 3 decisions, 4 orders, 5 filters.")
-@click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin, answer each with one line.")
+@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
+@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
+@click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
+@click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
+@click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@click.option(
+    "-v", "verbosity", type=click.Choice(LEVELS), help="Print the trace of the session: 3 decisions, 4 orders, 5 filters."
+)
+@click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin and print one answer per line.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
-    """Decide one session on a snapshot of a cluster and show what it would do. Nothing is changed anywhere.
+    """Run one scheduling session on a snapshot of a cluster and show its decisions. Nothing is changed.
 
-    Reads nodes, pods, PodGroups, queues and what else placement depends on; YAML or JSON, as kubectl prints it.
+    The snapshot is YAML or JSON as printed by kubectl: nodes, pods, PodGroups, queues, and whatever else affects placement.
     """
     asked = ScheduleOptions(**options)
     asked.refuse_clashes()

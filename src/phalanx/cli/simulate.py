@@ -1,4 +1,4 @@
-"""`phalanx simulate`: what becomes of gangs on a cluster, in virtual time."""
+"""`phalanx simulate`: gangs on a cluster, in virtual time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +13,11 @@ Examples:
 
 \b
 Exit status:
-  0    simulated
-  1    failed: the input, the scenario or the configuration is wrong
-  2    wrong usage
-  3    simulated, and something else came out than the scenario expects
-  130  interrupted by Ctrl-C; what is known so far was written
+  0    the simulation ended
+  1    failed: the input, the scenario or the configuration is invalid
+  2    invalid usage
+  3    the outcome differs from what the scenario expects
+  130  interrupted by Ctrl-C; partial results were printed
 """
 
 FORMS = ("table", "json", "yaml")
@@ -27,26 +27,32 @@ PATH = click.Path(allow_dash=True)
 
 @click.command(epilog=EXAMPLES)
 @click.argument("paths", type=PATH, nargs=-1, metavar="[PATH]...")
-@click.option("--scenario", type=click.Path(dir_okay=False), metavar="FILE", help="What happens when; else the one in the paths.")
-@click.option("--workload", metavar="WORK", help="Work of its own: generated:jobs=1000,nodes=100, or a trace as philly:PATH.")
-@click.option("--until", metavar="DURATION", help="How long to simulate, such as 2h; else until nothing more can happen.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="For everything that is drawn by chance; 0 unless said otherwise."
+    "--scenario", type=click.Path(dir_okay=False), metavar="FILE", help="Scenario file; by default the one found in the paths."
 )
-@click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
-@click.option("--compare", metavar="NAME,NAME...", help="Simulate the same under several profiles and show them side by side.")
-@click.option("--speed", default="max", show_default=True, metavar="FACTOR", help="1x is real time, 10x ten times as fast.")
+@click.option("--workload", metavar="WORK", help="Generated work, as generated:jobs=1000,nodes=100, or a trace, as philly:PATH.")
+@click.option("--until", metavar="DURATION", help="How long to simulate, such as 2h; by default until nothing more can happen.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the random numbers; 0 by default.")
+@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
+@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
+@click.option("--compare", metavar="NAME,NAME...", help="Run the simulation with several profiles and compare the results.")
 @click.option(
-    "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with charts, which needs no other file."
+    "--speed",
+    default="max",
+    show_default=True,
+    metavar="FACTOR",
+    help="Speed of the simulation: 1x is real time, 10x ten times as fast.",
 )
-@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Form of the answer.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a self-contained HTML page with charts to this file."
+)
+@click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
-    """Simulate what becomes of gangs on a cluster: when they start, why they wait, who is evicted. No Kubernetes is needed.
+    """Simulate how gangs run on a cluster: when they start, why they wait, which pods are evicted. No Kubernetes is needed.
 
-    Reads manifests as 'phalanx schedule' does. A scenario beside them says when gangs arrive, how long they run, what fails,
-    and what happens to nodes. The scheduler is the one of 'phalanx schedule'. The same input gives the same output.
+    Reads manifests as 'phalanx schedule' does. A scenario in the same directory says when gangs arrive, how long they run, and
+    which nodes and requests fail. The scheduler is the one of 'phalanx schedule'. The same input gives the same output.
     """
     from phalanx.cli.simulate_run import simulate
 

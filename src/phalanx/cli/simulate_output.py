@@ -167,7 +167,7 @@ def _figures(found: Mapping[str, Any]) -> dict[str, str]:
         "free but on partly used nodes": _percent(metrics["fragmentation"]),
         "gangs": f"{metrics['gangs']}: {metrics['finished']} finished, {metrics['waiting']} waiting",
         "pods evicted": f"{metrics['evictions']}, of {counted(metrics['evictedGangs'], 'gang')}",
-        "work begun anew": f"{metrics['lostWork'] / 3600:.{DIGITS}g} {resource} hours",
+        "restarted work": f"{metrics['lostWork'] / 3600:.{DIGITS}g} {resource} hours",
         "first arrival to last end": short_time(metrics["makespan"]), "sessions": str(metrics["sessions"]),
     }  # fmt: skip
 
@@ -208,7 +208,7 @@ MEASURES = (
     ComparisonLine("held", ("allocation",), 1, "part"), ComparisonLine("held by whole gangs", ("occupancy",), 1, "part"),
     ComparisonLine("free but on partly used nodes", ("fragmentation",), -1, "part"),
     ComparisonLine("pods evicted", ("evictions",), -1),
-    ComparisonLine("gangs evicted", ("evictedGangs",), -1), ComparisonLine("work begun anew", ("lostWork",), -1, "hours"),
+    ComparisonLine("gangs evicted", ("evictedGangs",), -1), ComparisonLine("restarted work", ("lostWork",), -1, "hours"),
     ComparisonLine("first arrival to last end", ("makespan",), -1, "time"), ComparisonLine("sessions", ("sessions",), 0),
 )  # fmt: skip
 

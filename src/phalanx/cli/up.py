@@ -1,4 +1,4 @@
-"""`phalanx up`: a cluster on this machine that keeps running, with the API that kubectl knows."""
+"""`phalanx up`: an embedded cluster on this machine, with the API that kubectl knows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,21 +24,29 @@ PATH = click.Path(allow_dash=True)
 
 @click.command(epilog=EXAMPLES)
 @click.argument("paths", type=PATH, nargs=-1, metavar="[PATH]...")
-@click.option("--nodes", type=click.IntRange(min=0), metavar="N", help=f"Make so many nodes; {NODES} if there are none otherwise.")
-@click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each node made.")
-@click.option("--config", type=PATH, metavar="FILE", help="Decide as this configuration says, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Decide as a built-in profile says; phalanx unless said otherwise.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on this machine; 0 takes a free one."
+    "--nodes",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Number of nodes to create; {NODES} by default if the paths have none.",
 )
-@click.option("--state", type=click.Path(dir_okay=False), metavar="FILE", help="Go on from this file, and save to it.")
-@click.option("--speed", default="1x", show_default=True, metavar="FACTOR", help="How fast the cluster's time passes, such as 60x.")
+@click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each created node.")
+@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
+@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on 127.0.0.1; 0 picks a free one.")
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Load the cluster from this file if it exists, and save it there.",
+)
+@click.option("--speed", default="1x", show_default=True, metavar="FACTOR", help="Speed of the cluster's clock, such as 60x.")
 def command(**options: Any) -> None:  # Any: as click read them
-    """Start a cluster on this machine and keep it running until Ctrl-C.
+    """Start an embedded cluster on this machine and keep it running until Ctrl-C.
 
-    Nodes, queues and pods come from the paths; pods that get a place start after a second and run as long as their
-    annotation phalanx.dev/duration says. The scheduler is the one of 'phalanx schedule'. 'phalanx apply', 'get', 'describe'
-    and 'delete' talk to it, and so does 'kubectl --server'.
+    Nodes, queues and pods come from the paths. Pods start one second after they are bound and run as long as their annotation
+    phalanx.dev/duration says. The scheduler is the one of 'phalanx schedule'. Use 'phalanx apply', 'get', 'describe' and
+    'delete' with it, or 'kubectl --server'.
     """
     import asyncio
 

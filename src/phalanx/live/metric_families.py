@@ -53,7 +53,7 @@ class GangFamilies:
             _seconds(registry, "podgroup_scheduling_duration_seconds", f"{WAITING_TEXT} The name that others use.", WAITING),
         ]
         self.timeouts = Counter(
-            "podgroup_scheduling_timeout_total", "Gangs that were not whole in the time that they have.", registry=registry
+            "podgroup_scheduling_timeout_total", "Gangs that did not get their minimum before their timeout.", registry=registry
         )
         self.pending = Picture(
             registry, "phalanx_pending_gangs", "Gangs without their minimum, by queue and reason code.", ["queue", "reason"]
@@ -73,13 +73,13 @@ class WriteFamilies:
             "phalanx_pods_scheduled_per_second", "Pods bound each second, on average over the last minute.", registry=registry
         )
         self.evictions = Counter(
-            "phalanx_evictions_total", "Pods that were told to go, by the action that chose them.", ["reason"], registry=registry
+            "phalanx_evictions_total", "Pods that were evicted, by the action that chose them.", ["reason"], registry=registry
         )
         self.victims = Histogram(
             "phalanx_preemption_victims", "Pods that go for one gang in one session.", buckets=VICTIMS, registry=registry
         )
         self.watch_events = Counter(
-            "phalanx_watch_events_total", "Changes heard from the API server, by kind and type.", ["kind", "type"],
+            "phalanx_watch_events_total", "Watch events received from the API server, by kind and type.", ["kind", "type"],
             registry=registry,
         )  # fmt: skip
 
@@ -91,7 +91,7 @@ class ProcessFamilies:
         """Enter them."""
         self.queues = Picture(
             registry, "phalanx_queue_resources",
-            "What a queue has, asks for, should have and may have, in cores, bytes and devices.", ["queue", "resource", "kind"],
+            "What a queue has, requests, deserves and may have, in cores, bytes and devices.", ["queue", "resource", "kind"],
         )  # fmt: skip
         self.leader = Gauge("phalanx_leader", "1 for the replica that decides, 0 for one that stands by.", registry=registry)
         self.reloads = Counter(
