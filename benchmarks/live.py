@@ -26,9 +26,9 @@ from pathlib import Path
 from statistics import median
 
 import phalanx as package
-from phalanx.dev.build import build
-from phalanx.dev.commands import SCHEDULER
-from phalanx.dev.nodes import Machines
+from phalanx.dev.layout import SCHEDULER
+from phalanx.dev.go_build import build
+from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.errors import Missing

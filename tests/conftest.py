@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from phalanx.dev.build import build
+from phalanx.dev.go_build import build
 from phalanx.dev.plane import ControlPlane
 from tests.support.live_site import Site
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phalanx.dialects.convert import DIALECTS, converted
-from phalanx.dialects.convert.groups import NeutralGang, sort_out
+from phalanx.dialects.convert.neutral_gangs import NeutralGang, sort_out
 from phalanx.testing import build
 from phalanx.testing.build import Document
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.state.holders import Holders, HolderTable
 
 SHAPES = tuple(Shape(namespace="default", labels={}, request={"cpu": cpu}) for cpu in (1, 2))

@@ -18,8 +18,8 @@ from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import is_evicted, next_tasks, pod_sets
 from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.model.resources import PODS
-from phalanx.model.status import HOLDING, ON_NODE, Status
 from phalanx.model.task import TaskKey
+from phalanx.model.task_status import HOLDING, ON_NODE, Status
 from phalanx.session.cycle import close_session, open_session, run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.session.policy import Policy

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from phalanx.dialects.kinds.reader import reader_of
 from phalanx.errors import Invalid
 from phalanx.manifests.definitions import DEFINITIONS, Definition
-from phalanx.manifests.schema import INT_OR_STRING, Schema
+from phalanx.manifests.openapi import INT_OR_STRING, Schema
 from phalanx.manifests.validation import completed, problems
 from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore

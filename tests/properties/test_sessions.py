@@ -14,7 +14,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.config.volcano import read_policy
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import answer
-from phalanx.model.status import EVICTABLE, READY, Status
+from phalanx.model.task_status import EVICTABLE, READY, Status
 from phalanx.session.cycle import close_session, open_session, run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.session.node_view import NodeView

@@ -10,7 +10,7 @@ import pytest
 from phalanx.controllers.controller import RecordEvent
 from phalanx.dialects import gates, koordinator, kueue, native, yunikorn
 from phalanx.dialects import group_references as links
-from phalanx.dialects.fields import STALENESS_GRACE
+from phalanx.dialects.field_values import STALENESS_GRACE
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, STATEFUL_SET, VOLCANO_JOB, Document, Kind
 from phalanx.sim.world import World
 from phalanx.store.patches import MERGE, patched

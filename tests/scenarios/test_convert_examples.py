@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from phalanx.cli import main
 from phalanx.dialects.convert import DIALECTS
-from phalanx.dialects.convert.groups import NeutralGang, sort_out
+from phalanx.dialects.convert.neutral_gangs import NeutralGang, sort_out
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "role-minima"
 WITH_ROLES = ("volcano", "kai", "koordinator", "yunikorn")

@@ -12,7 +12,7 @@ from phalanx.controllers.controller import Controller, Key, Patient, RecordEvent
 from phalanx.model.kinds import Document, Kind
 from phalanx.scheduling.controllers import ControllerRunner
 from phalanx.sim.store_port import StorePort
-from phalanx.sim.virtual_time import Rank, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.store.memory import MemoryStore
 
 START = 1_767_225_600.0
@@ -28,7 +28,7 @@ class Stage:
         self.store = MemoryStore(lambda: self.time.now)
         self.problems: list[str] = []
         self.told: list[RecordEvent] = []
-        port = StorePort(self.store, self.time, Rank.CONTROLLER)
+        port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         port.recorded.append(self.told.append)
         runner = ControllerRunner(port, controllers, report=self.problems.append)
         self.store.listen(lambda event: runner.notice(event.kind, event.object))

@@ -9,8 +9,8 @@ from itertools import combinations, permutations
 from phalanx.model.gang import Gang
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, scale_of
-from phalanx.model.status import HOLDING, READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 

@@ -56,7 +56,7 @@ OPEN: tuple[type[hooks.Open], ...] = (
     ResourceQuotaPlugin,
     TdmPlugin,
     BindBackoffPlugin,
-    kai_proportion.ProportionPlugin,
+    kai_proportion.KaiProportionPlugin,
     kai_scores.PodAffinityPlugin,
     kai_scores.GpuPackPlugin,
     kai_scores.GpuSpreadPlugin,
@@ -74,7 +74,7 @@ CHANGED: tuple[type[hooks.Changed], ...] = (
     DeviceSharePlugin,
     ExtenderPlugin,
     PdbPlugin,
-    kai_proportion.ProportionPlugin,
+    kai_proportion.KaiProportionPlugin,
 )
 GANG_ORDER: tuple[type[hooks.GangOrder], ...] = (
     GangPlugin,
@@ -83,7 +83,7 @@ GANG_ORDER: tuple[type[hooks.GangOrder], ...] = (
     SlaPlugin,
     TdmPlugin,
     CoschedulingPlugin,
-    kai_orders.PriorityPlugin,
+    kai_orders.KaiPriorityPlugin,
     kai_orders.ElasticPlugin,
 )
 SUBGROUP_ORDER: tuple[type[hooks.SubGroupOrder], ...] = (GangPlugin, PriorityPlugin)

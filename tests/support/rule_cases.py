@@ -7,7 +7,7 @@ from typing import Any
 from phalanx.dialects.pods import GPU_CONTAINER
 from phalanx.manifests.admission_policies import HIERARCHY, HIERARCHY_WEIGHTS, MAX_UNAVAILABLE, MIN_AVAILABLE, VALIDATING
 from phalanx.manifests.definitions import DEFINITIONS
-from phalanx.manifests.schema import rules_of
+from phalanx.manifests.openapi import rules_of
 from phalanx.model.kinds import POD, Document, Kind, kind_at
 
 Spec = Mapping[str, Any]

@@ -10,7 +10,7 @@ from phalanx.cli.output import Terminal, columns, lines_of
 from phalanx.config.builtin import CATALOGUE
 from phalanx.session.cycle import run_cycle
 from phalanx.session.policy import Policy
-from phalanx.session.shard_decisions import Part
+from phalanx.session.shard_decisions import ShardDecisions
 from phalanx.testing import build
 
 PIPE = Terminal()
@@ -19,7 +19,7 @@ PIPE = Terminal()
 def lines(*objects: Any, screen: Terminal = PIPE, policy: Policy | None = None, nodes: int = 1, **offers: Any) -> list[str]:
     cluster = build.cluster(nodes=nodes, policy=policy, **offers).submit(*objects)
     snapshot = cluster.objects.snapshot(0.0)
-    return list(lines_of([Part("", snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE))], screen))
+    return list(lines_of([ShardDecisions("", snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE))], screen))
 
 
 def many(count: int) -> Iterator[list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from phalanx.cli import main
 from phalanx.cli.convert import DIALECTS as OFFERED
 from phalanx.dialects.convert import DIALECTS, Converted, converted
-from phalanx.dialects.convert.groups import sort_out
+from phalanx.dialects.convert.neutral_gangs import sort_out
 from phalanx.dialects.gates import GatePlan, lifted, written
 from phalanx.errors import SnapshotError
 from phalanx.model.merging import merged

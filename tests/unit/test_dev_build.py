@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.dev.build import build, go
+from phalanx.dev.go_build import build, go
 from phalanx.dev.programs import folder, path_of
 from phalanx.errors import ConfigError, PhalanxError
 

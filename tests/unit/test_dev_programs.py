@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.dev.build import MODULES
+from phalanx.dev.go_build import MODULES
 from phalanx.dev.programs import KUBERNETES, PROGRAMS, Program, files_of, folder, is_built, path_of, require
 from phalanx.errors import ConfigError
 

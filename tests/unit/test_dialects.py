@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster, describe, known_kinds
-from phalanx.dialects.fields import integer, seconds
+from phalanx.dialects.field_values import integer, seconds
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.volcano_status import pod_condition
 from phalanx.errors import SnapshotError
 from phalanx.model.resources import Resources
-from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document

@@ -26,7 +26,7 @@ from phalanx.dialects.kinds.fields import (
 )
 from phalanx.dialects.kinds.reader import blank, reader_of
 from phalanx.manifests.definitions import DEFINITIONS, Definition
-from phalanx.manifests.schema import schema_of
+from phalanx.manifests.openapi import schema_of
 
 SOURCES = Path(phalanx.__file__).parent
 

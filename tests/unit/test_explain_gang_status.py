@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from phalanx.explain.gang_status import gang_status, reason_code
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState
 from phalanx.testing import build
 from phalanx.testing.build import Document, policy

@@ -14,12 +14,12 @@ from phalanx.model.gang import Gang
 from phalanx.model.node import Node
 from phalanx.model.selectors import NodeSelectorTerm, Requirement
 from phalanx.model.shape import ClaimUse, Shape
-from phalanx.model.status import Status
 from phalanx.model.storage import Device, DeviceClass, DeviceRequest, ResourceClaim, ResourceSlice
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.session.policy import Policy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.session.trace import Trace
 from phalanx.state.cluster import ClusterState
 from phalanx.state.gang_state import GangState, TaskState
@@ -64,7 +64,7 @@ def using(*claims: str) -> Shape:
     return Shape(resource_claims=tuple(ClaimUse(name, name) for name in claims))
 
 
-def operation(name: str, shape: Shape, node: int, kind: Kind = Kind.ALLOCATE) -> Operation:
+def operation(name: str, shape: Shape, node: int, kind: OperationKind = OperationKind.ALLOCATE) -> Operation:
     task = Task(TaskKey(f"default/{name}"), name, shape)
     state = TaskState(task, GangState(Gang(GangKey("default/gang")), ()), -1)
     return Operation(kind, [state], [node], [Status.PENDING])
@@ -201,7 +201,7 @@ def test_granted_devices_are_taken_until_the_placement_is_undone() -> None:
     place = operation("t", using("x"), 0)
     book.changed(place, False)
     assert refused(book, "y") == {"a": FULL, "c": FULL}
-    book.changed(operation("t", using("x"), 0, Kind.EVICT), False)
+    book.changed(operation("t", using("x"), 0, OperationKind.EVICT), False)
     assert refused(book, "y") == {"a": FULL, "c": FULL}
     book.changed(place, True)
     assert refused(book, "y") == {"c": FULL}
@@ -209,7 +209,7 @@ def test_granted_devices_are_taken_until_the_placement_is_undone() -> None:
 
 def test_a_shared_claim_is_allocated_once_and_ties_its_users_to_the_node() -> None:
     book = book_with(slice_on("a", "g0"), slice_on("b", "g0"), claim("x"))
-    first, second = operation("t1", using("x"), 1, Kind.PIPELINE), operation("t2", using("x"), 1)
+    first, second = operation("t1", using("x"), 1, OperationKind.PIPELINE), operation("t2", using("x"), 1)
     book.changed(first, False)
     assert refused(book, "x") == {"a": AWAY, "c": AWAY}
     book.changed(second, False)

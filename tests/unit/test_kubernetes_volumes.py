@@ -13,13 +13,13 @@ from phalanx.model.gang import Gang
 from phalanx.model.node import Node
 from phalanx.model.selectors import Labels, LabelSelector, NodeSelectorTerm, Requirement
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
 from phalanx.model.storage import StorageCapacity, StorageClass, Volume, VolumeClaim, VolumeLimits
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.session.hooks import Layer
 from phalanx.session.policy import Policy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.session.trace import Trace
 from phalanx.state.cluster import ClusterState
 from phalanx.state.gang_state import GangState, TaskState
@@ -80,7 +80,7 @@ def task_of(name: str, shape: Shape, node: str = "") -> Task:
     return Task(TaskKey(f"default/{name}"), name, shape, node=node, status=status)
 
 
-def operation(name: str, shape: Shape, node: int, kind: Kind = Kind.ALLOCATE) -> Operation:
+def operation(name: str, shape: Shape, node: int, kind: OperationKind = OperationKind.ALLOCATE) -> Operation:
     gang = GangState(Gang(GangKey("default/gang")), ())
     return Operation(kind, [TaskState(task_of(name, shape), gang, -1)], [node], [Status.PENDING])
 
@@ -185,7 +185,7 @@ def test_a_volume_that_is_attached_without_a_task_counts() -> None:
 def test_limits_follow_placements_and_evictions_and_their_undoing() -> None:
     world = surroundings(disk("x"), disk("y"), bound("cx", "x"), bound("cy", "y"), limits("a", 1))
     book = book_on(world, nodes="a")
-    place, evict = operation("t", wanting("cx"), 0), operation("t", wanting("cx"), 0, Kind.EVICT)
+    place, evict = operation("t", wanting("cx"), 0), operation("t", wanting("cx"), 0, OperationKind.EVICT)
     full: list[bool] = []
     for change, undone in ((place, False), (evict, False), (evict, True), (place, True)):
         book.changed(change, undone)
@@ -337,8 +337,8 @@ def test_a_volume_is_reserved_until_the_placement_is_undone() -> None:
     assert binding(book, "y") == {"c": BIND}
 
 
-@pytest.mark.parametrize("kind", [Kind.ALLOCATE, Kind.PIPELINE])
-def test_a_shared_claim_stays_where_its_reserved_volume_is(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [OperationKind.ALLOCATE, OperationKind.PIPELINE])
+def test_a_shared_claim_stays_where_its_reserved_volume_is(kind: OperationKind) -> None:
     book = book_on(surroundings(local("a1", 5, "a"), local("b1", 5, "b"), claim("x")))
     first, second = operation("t1", wanting("x"), 1, kind), operation("t2", wanting("x"), 1, kind)
     book.changed(first, False)
@@ -362,7 +362,7 @@ def test_a_shared_claim_to_be_provisioned_ties_everybody_to_one_node() -> None:
 def test_an_eviction_gives_no_volume_back() -> None:
     book = book_on(surroundings(local("a1", 5, "a"), claim("x"), claim("y")))
     book.changed(operation("t", wanting("x"), 0), False)
-    book.changed(operation("t", wanting("x"), 0, Kind.EVICT), False)
+    book.changed(operation("t", wanting("x"), 0, OperationKind.EVICT), False)
     assert binding(book, "y") == {"a": BIND, "b": BIND, "c": BIND}
 
 

@@ -17,8 +17,8 @@ from phalanx.live import outbox as outbox_module
 from phalanx.live.app import Live, Setup
 from phalanx.live.election import LEASE, Terms
 from phalanx.model.kinds import BIND_REQUEST, EVENT, POD, Document, kind_at
-from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.model.task_status import Status
 from phalanx.scheduling.cache import Urgency
 from phalanx.scheduling.loop import Pace
 from phalanx.session.cycle import Profile, run_cycle

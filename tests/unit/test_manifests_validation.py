@@ -5,7 +5,7 @@ import pytest
 from phalanx.errors import Invalid
 from phalanx.manifests.admission_policies import VALIDATING
 from phalanx.manifests.definitions import DEFINITIONS
-from phalanx.manifests.schema import rules_of
+from phalanx.manifests.openapi import rules_of
 from phalanx.model.kinds import Document, kind_of
 from phalanx.store.memory import MemoryStore
 from tests.support.rule_cases import CRON_JOB, JOB, QUEUE, RULE_CASES, RuleCase

@@ -5,16 +5,16 @@ from fractions import Fraction
 import pytest
 
 from phalanx.errors import SnapshotError
-from phalanx.model import status
+from phalanx.model import task_status as status
 from phalanx.model.gang import Gang, SubGroup
 from phalanx.model.quantity import LARGEST, parse_quantity, to_milli, to_units
 from phalanx.model.queue import Queue
 from phalanx.model.resources import ResourceSpace, add, amount_of, read_resources, readable, scale_of
 from phalanx.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from phalanx.model.shape import AffinityTerm, ClaimUse, HostPort, PodAffinity, Shape, SpreadConstraint
-from phalanx.model.status import Status
 from phalanx.model.storage import NO_PROVISIONER, StorageClass
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 
 
 @pytest.mark.parametrize(

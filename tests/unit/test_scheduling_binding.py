@@ -11,8 +11,8 @@ from phalanx.live.api_port import ApiPort
 from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Outbox
 from phalanx.model.kinds import POD, Document, kind_of
-from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.model.task_status import Status
 from phalanx.model.watch_event import WatchEvent
 from phalanx.scheduling.binding import Binding
 from phalanx.scheduling.cache import SchedulerCache

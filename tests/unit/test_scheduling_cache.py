@@ -6,8 +6,8 @@ import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.kinds import POD, Document, Kind, kind_of
-from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.testing import build

@@ -8,7 +8,7 @@ from phalanx.controllers.objects import key_of, owner_reference
 from phalanx.model.kinds import Document, Kind, kind_of
 from phalanx.scheduling.controllers import ControllerRunner
 from phalanx.sim.store_port import StorePort
-from phalanx.sim.virtual_time import Rank, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.store.memory import MemoryStore
 
 CONFIG = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
@@ -41,7 +41,7 @@ class Stage:
         self.time = VirtualTime(100.0)
         self.store = MemoryStore(lambda: self.time.now)
         self.trial, self.problems = Trial(say), list[str]()
-        self.port = StorePort(self.store, self.time, Rank.CONTROLLER)
+        self.port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self.run(self.trial)
 
     def run(self, controller: Trial) -> None:

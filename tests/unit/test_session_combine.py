@@ -10,8 +10,8 @@ from phalanx.actions.queue_heap import Heap
 from phalanx.model.gang import Gang, SubGroup
 from phalanx.model.resources import ResourceSpace
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.placement import NO_LIMIT
 from phalanx.session import combine
 from phalanx.session.amounts import (

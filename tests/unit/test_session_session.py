@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from phalanx.config.builtin import CATALOGUE
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey
+from phalanx.model.task_status import Status
 from phalanx.session.cycle import close_session, run_cycle
 from phalanx.session.session import Session
 from phalanx.session.victim_order import victims_in_order

@@ -1,7 +1,7 @@
 """The recorder: who held what, when, and the lives of gangs."""
 
 from phalanx.model.resources import CPU, GPU
-from phalanx.sim.recorder import Change
+from phalanx.sim.recorder import HoldingChange
 from phalanx.sim.settings import Settings
 from phalanx.testing import build
 from tests.support import kai_objects as kai
@@ -12,7 +12,7 @@ def test_what_is_held_is_noted_by_node_and_queue_and_let_go_at_the_end() -> None
     world = worlds.world(nodes=1, gpus=4)
     worlds.submit(world, worlds.gang("a", tasks=1, duration="10s", gpus=3))
     worlds.run(world, 100)
-    assert world.recorder.changes == [Change(0.0, "node-0", "default", 3.0), Change(11.0, "node-0", "default", -3.0)]
+    assert world.recorder.changes == [HoldingChange(0.0, "node-0", "default", 3.0), HoldingChange(11.0, "node-0", "default", -3.0)]
     assert world.recorder.useful == [(1.0, 3.0), (11.0, 0.0)]
 
 

@@ -26,7 +26,7 @@ from phalanx.actions.allocate_tasks import TaskPlacer
 from phalanx.model.queue import Queue
 from phalanx.placement import Mask
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Statement
+from phalanx.session.statement import OperationKind, Statement
 from phalanx.session.task_filters import offers
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import WHOLE_CLUSTER, SearchScope
@@ -38,7 +38,7 @@ class Solution:
 
     hypernode: int
     score: float = 0.0
-    moves: list[tuple[Kind, list[TaskState], list[int]]] = field(default_factory=list)
+    moves: list[tuple[OperationKind, list[TaskState], list[int]]] = field(default_factory=list)
     left: dict[str, list[TaskState]] = field(default_factory=dict)
     hypernodes_by_subgroup: dict[str, str] = field(default_factory=dict)
     """Sub-group to its allocated HyperNode afterwards."""
@@ -94,7 +94,7 @@ class DomainSearch:
 
     def _replay(self, solution: Solution, statement: Statement) -> None:
         for kind, tasks, nodes in solution.moves:
-            (statement.allocate if kind is Kind.ALLOCATE else statement.pipeline)(tasks, nodes)
+            (statement.allocate if kind is OperationKind.ALLOCATE else statement.pipeline)(tasks, nodes)
 
     def _widen(self, allocated: str, chosen: int) -> str:
         """Return the lowest HyperNode that holds what is allocated already and what was chosen now."""

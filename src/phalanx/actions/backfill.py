@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.model.queue import Queue
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.placement import Index, Mask
 from phalanx.session.session import Session
 from phalanx.session.task_filters import own_filters

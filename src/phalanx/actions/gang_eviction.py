@@ -24,7 +24,7 @@ from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
 from phalanx.actions.victim_search import RoomRequest, VictimSearch
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
-from phalanx.model.status import READY
+from phalanx.model.task_status import READY
 from phalanx.placement import Mask
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from phalanx.model.gang import STALE
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState

@@ -1,7 +1,7 @@
 """Room that was cleared for a gang stays its own until the gang starts: its tasks go to the nodes that were nominated for them."""
 
 from phalanx.model.queue import Queue
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_filters import own_filters

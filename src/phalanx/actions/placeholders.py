@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from phalanx.actions.nominated import is_room_free, keep_place
 from phalanx.model.shape import Shape
-from phalanx.model.status import EVICTABLE, Status
+from phalanx.model.task_status import EVICTABLE, Status
 from phalanx.session.session import Session
 from phalanx.session.task_order import pending_tasks
 from phalanx.state.gang_state import GangState, TaskState

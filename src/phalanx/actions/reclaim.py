@@ -11,7 +11,7 @@ from heapq import heappop
 from phalanx.actions.dry_run import DryRun, gang_heap, starving_gangs, victim_reason, waiting_tasks
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement

@@ -5,7 +5,7 @@ Nobody takes their place in this action. Whoever owns the pods makes them anew, 
 
 from collections.abc import Mapping
 
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState

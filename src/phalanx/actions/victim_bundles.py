@@ -6,7 +6,7 @@ from functools import cmp_to_key
 import numpy as np
 
 from phalanx.actions.dry_run import is_victim
-from phalanx.model.status import EVICTABLE, READY
+from phalanx.model.task_status import EVICTABLE, READY
 from phalanx.placement import Amounts, Mask
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState

@@ -13,8 +13,8 @@ import numpy as np
 
 from phalanx.actions.dry_run import is_victim
 from phalanx.actions.gang_places import dominant_share
-from phalanx.model.status import EVICTABLE, READY, Status
 from phalanx.model.task import Task
+from phalanx.model.task_status import EVICTABLE, READY, Status
 from phalanx.placement import Amounts
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState

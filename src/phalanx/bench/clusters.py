@@ -14,8 +14,8 @@ from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, MEMORY, PODS
 from phalanx.model.selectors import LabelSelector, Requirement
 from phalanx.model.shape import AffinityTerm, PodAffinity, Shape
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.state.cluster import ClusterState
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

@@ -23,8 +23,8 @@ from phalanx.model.gang import Condition, Gang
 from phalanx.model.node import Node
 from phalanx.model.queue import Queue, QueueBounds
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.session.cycle import Catalogue, run_cycle
 from phalanx.session.policy import Policy
 from phalanx.state.cluster import ClusterState

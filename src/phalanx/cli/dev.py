@@ -32,7 +32,7 @@ def build(names: tuple[str, ...]) -> None:
 
     Run it in a clone of the repository. It needs Go; 'make controlplane' installs Go too.
     """
-    from phalanx.dev.build import build
+    from phalanx.dev.go_build import build
     from phalanx.dev.programs import PROGRAMS, folder
 
     for name in names:

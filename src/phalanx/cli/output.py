@@ -17,7 +17,7 @@ from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.reason_text import as_counted, counted
 from phalanx.model.task import Task
 from phalanx.session.decision import Decisions, Eviction
-from phalanx.session.shard_decisions import Part, together
+from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
 
 GAP = "  "
@@ -80,7 +80,7 @@ def write_trace(decisions: Decisions) -> None:
         click.echo(f"[{step.level}] {step.text}", err=True)
 
 
-def write_tables(parts: Sequence[Part], screen: Terminal) -> None:
+def write_tables(parts: Sequence[ShardDecisions], screen: Terminal) -> None:
     """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
     click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
 
@@ -91,7 +91,7 @@ def write_refused(refused: Sequence[tuple[str, str]]) -> None:
         click.echo("\n".join(["", "REFUSED", *(text for _, text in refused)]))
 
 
-def lines_of(parts: Sequence[Part], screen: Terminal) -> Iterator[str]:
+def lines_of(parts: Sequence[ShardDecisions], screen: Terminal) -> Iterator[str]:
     """Return what `write_tables` writes."""
     rows, snapshot, decisions = all_rows(parts), parts[0].snapshot, together(parts)
     if not rows:

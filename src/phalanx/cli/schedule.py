@@ -140,7 +140,7 @@ def _policy(asked: ScheduleOptions) -> "Policy":
 
 
 def _now(text: str | None) -> float:
-    from phalanx.dialects.fields import seconds
+    from phalanx.dialects.field_values import seconds
     from phalanx.errors import SnapshotError
 
     if text is None:

@@ -7,7 +7,7 @@ import msgspec
 
 from phalanx.config.policies import policy_of
 from phalanx.dialects.cluster import ObjectCluster, describe
-from phalanx.dialects.fields import seconds
+from phalanx.dialects.field_values import seconds
 from phalanx.dialects.queue_usage import history
 from phalanx.errors import PhalanxError, SnapshotError
 from phalanx.explain.answer import whole_answer

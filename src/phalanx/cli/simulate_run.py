@@ -69,7 +69,7 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
     """Simulate under every policy that was asked for, and write what came out."""
     gc.set_threshold(*GARBAGE)
     given, policies = _input(asked), list(_policies(asked))
-    outcome, pace = SimulationOutcome(), Pace(asked.factor)
+    outcome, pace = SimulationOutcome(), PlaybackPace(asked.factor)
     with pace.listening():
         for name, policy in policies:
             outcome.shown.append(_simulated(given, name, policy, pace))
@@ -156,7 +156,7 @@ def _policies(asked: SimulateOptions) -> Iterator[tuple[str, Policy]]:
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
-def _simulated(given: SimulationInput, name: str, policy: Policy, pace: "Pace") -> ShownSimulation:
+def _simulated(given: SimulationInput, name: str, policy: Policy, pace: "PlaybackPace") -> ShownSimulation:
     world = _world(given, name, policy)
     ending = play(world, given.until, pace.begin(world, name, given.until))
     pace.finish()
@@ -194,7 +194,7 @@ def _served_world(given: SimulationInput, name: str, profile: Profile, settings:
     )  # fmt: skip
 
 
-class Pace:
+class PlaybackPace:
     """Paces a simulation: lets its time pass no faster than asked, shows the progress, and ends it on Ctrl-C."""
 
     def __init__(self, factor: float | None) -> None:
@@ -220,7 +220,7 @@ class Pace:
         self.is_over = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def begin(self, world: World, name: str, until: float | None) -> "Pace":
+    def begin(self, world: World, name: str, until: float | None) -> "PlaybackPace":
         """Return itself for a new world."""
         self._world, self._name, self._until = world, name, until
         self._begun = self._last_line = time.monotonic()

@@ -88,7 +88,7 @@ async def _run(asked: UpOptions) -> None:
     import asyncio
 
     from phalanx.cli.lookup import leave_address, take_address_back
-    from phalanx.sim.embedded import Embedded, Place
+    from phalanx.sim.embedded import Embedded, ServingPlace
     from phalanx.web.server import LOCALHOST
 
     world = _world(asked)
@@ -103,7 +103,7 @@ async def _run(asked: UpOptions) -> None:
         _greet(world, address)
 
     try:
-        await embedded.run(Place(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)
+        await embedded.run(ServingPlace(LOCALHOST, asked.port, Path(asked.state) if asked.state else None), announce, is_over)
     finally:
         for address in addresses:
             take_address_back(address)

@@ -80,7 +80,7 @@ KAI_CATALOGUE = Catalogue(
     plugins={
         plugin.name: plugin
         for plugin in (
-            PredicatesPlugin, kai_proportion.ProportionPlugin, kai_orders.PriorityPlugin, kai_orders.ElasticPlugin,
+            PredicatesPlugin, kai_proportion.KaiProportionPlugin, kai_orders.KaiPriorityPlugin, kai_orders.ElasticPlugin,
             kai_orders.KubeflowPlugin, kai_orders.RayPlugin, kai_orders.TaskOrderPlugin, kai_orders.SubGroupOrderPlugin,
             kai_scores.NodeAvailabilityPlugin, kai_scores.ResourceTypePlugin, kai_scores.GpuSharingOrderPlugin,
             kai_scores.NominatedNodePlugin, kai_scores.PodAffinityPlugin, kai_scores.NodePlacementPlugin, kai_scores.GpuPackPlugin,

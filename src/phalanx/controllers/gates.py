@@ -13,7 +13,7 @@ from phalanx.dialects.group_references import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
 from phalanx.model.moment import moment_of
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 
 class GateLifter:

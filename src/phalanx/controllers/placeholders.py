@@ -18,7 +18,7 @@ from phalanx.dialects.group_references import YUNIKORN_APP
 from phalanx.dialects.pods import PLACEHOLDER, REPLACES, TASK_GROUP
 from phalanx.dialects.yunikorn import TASK_GROUPS, TaskGroupRead
 from phalanx.model.kinds import POD, Document
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 IMAGE = "registry.k8s.io/pause:3.10"
 """The default image of placeholders; it does nothing."""

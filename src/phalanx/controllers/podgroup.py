@@ -24,7 +24,7 @@ from phalanx.dialects import pods, schema
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, REPLICA_SET, STATEFUL_SET, Document, Kind, kind_of
 from phalanx.model.resources import quantity_text
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 GROUP = GROUP_BY_DIALECT["volcano"]
 PREFIX = "podgroup-"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from phalanx.controllers.controller import NOTHING, Key, Patch, Result, View
 from phalanx.controllers.objects import is_leaving, key_of, meta_of
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 GROUP = GROUP_BY_DIALECT["native"]
 FINALIZER = "scheduling.k8s.io/podgroup-protection"

@@ -21,7 +21,7 @@ from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, QUEUE, Document, Kind
 from phalanx.model.queue import ROOT
 from phalanx.model.resources import PODS, Resources, add, quantity_text
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 EVERYTHING = Key("", "")
 PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")

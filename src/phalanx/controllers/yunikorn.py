@@ -25,7 +25,7 @@ from phalanx.controllers.placeholders import (
     remove_surplus,
     replace_placeholders,
 )
-from phalanx.dialects.fields import seconds
+from phalanx.dialects.field_values import seconds
 from phalanx.dialects.group_references import YUNIKORN
 from phalanx.dialects.yunikorn import (
     DEGRADED,
@@ -41,7 +41,7 @@ from phalanx.dialects.yunikorn import (
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, Document, Kind
 from phalanx.model.moment import moment_of, moment_text
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 ARRIVAL_SECONDS = 2.0
 """After the last pod of an application has come; a little later an event on the waiting pods would say that others are missing."""

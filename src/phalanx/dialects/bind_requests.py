@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from phalanx.dialects.fields import key_of, seconds
+from phalanx.dialects.field_values import key_of, seconds
 from phalanx.dialects.kinds.kai import BindRequestMeta, BindRequestSpec, BindRequestStatus, KaiBindRequest
 from phalanx.dialects.kinds.reader import blank
 from phalanx.dialects.schema import Int32, Read

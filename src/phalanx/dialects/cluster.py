@@ -15,7 +15,7 @@ from phalanx.dialects import bind_requests as binding
 from phalanx.dialects import coscheduling, kai, kai_shards, koordinator, native, nodes, schema, storage_schema, volcano
 from phalanx.dialects import node_reports as nodeinfo
 from phalanx.dialects import supporting as surroundings
-from phalanx.dialects.fields import key_of
+from phalanx.dialects.field_values import key_of
 from phalanx.dialects.group_references import GroupReference, references_of
 from phalanx.dialects.groups import Groups
 from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroup, OlderPodGroup
@@ -31,8 +31,8 @@ from phalanx.model.kinds import KINDS, Kind, object_key
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.model.resources import Resources
-from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.state.cluster import ClusterState
 from phalanx.state.snapshot import Snapshot
 

@@ -7,7 +7,7 @@ their highest pod.
 
 from collections.abc import Mapping
 
-from phalanx.dialects.fields import key_of, seconds, staleness_grace
+from phalanx.dialects.field_values import key_of, seconds, staleness_grace
 from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroup, CoschedulingPodGroupSpec, CoschedulingPodGroupStatus
 from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError

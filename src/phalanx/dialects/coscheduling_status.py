@@ -21,7 +21,7 @@ from phalanx.dialects.status import (
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.moment import moment_text
-from phalanx.model.status import ON_NODE, VALID, Status
+from phalanx.model.task_status import ON_NODE, VALID, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.quorum import counts_of

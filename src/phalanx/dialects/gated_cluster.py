@@ -14,8 +14,8 @@ from phalanx.dialects.cluster import Document, ObjectCluster
 from phalanx.dialects.gates import GATE, GatePlan, foreseen, gates_of, placed, plan_of, plans
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import object_key
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions
 
 FIRST = 2**31

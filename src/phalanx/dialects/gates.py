@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from phalanx.dialects.fields import integer, staleness_grace
+from phalanx.dialects.field_values import integer, staleness_grace
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import seconds_of
 from phalanx.model.gang import Gang

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from phalanx.dialects.fields import condition, integer, key_of, seconds, staleness_grace
+from phalanx.dialects.field_values import condition, integer, key_of, seconds, staleness_grace
 from phalanx.dialects.kinds import kai as kinds
 from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError

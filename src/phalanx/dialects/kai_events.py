@@ -8,7 +8,7 @@ from phalanx.dialects.kai_status import NOT_READY, is_untouched, job_error, pod_
 from phalanx.kai.bind_orders import bound_tasks
 from phalanx.kai.podsets import USING, can_be_whole, pod_sets
 from phalanx.model.kinds import split_key
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot

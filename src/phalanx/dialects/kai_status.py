@@ -21,7 +21,7 @@ from phalanx.model.gang import Condition, Gang, TopologyConstraint
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.queue import Queue
 from phalanx.model.resources import CPU, GPU, MEMORY, MIG, PODS, quantity_text
-from phalanx.model.status import READY, Status
+from phalanx.model.task_status import READY, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError, Verdict, insufficient, lacked_resource

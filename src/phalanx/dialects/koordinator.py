@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from phalanx.dialects import coscheduling as api
-from phalanx.dialects.fields import integer, key_of, seconds, staleness_grace
+from phalanx.dialects.field_values import integer, key_of, seconds, staleness_grace
 from phalanx.dialects.group_references import KOORDINATOR_GANG, SIGS_GROUP, SIGS_GROUP_NAME
 from phalanx.dialects.kinds.coscheduling import CoschedulingPodGroupSpec, OlderPodGroup, OlderPodGroupStatus
 from phalanx.dialects.kinds.reader import blank

@@ -7,7 +7,7 @@ can do without, since nobody but their owner knows which of them are too many.
 
 from collections.abc import Mapping
 
-from phalanx.dialects.fields import integer, staleness_grace
+from phalanx.dialects.field_values import integer, staleness_grace
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task

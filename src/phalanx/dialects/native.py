@@ -6,7 +6,7 @@ controllers make groups; nothing here reads it, as kube-scheduler does not.
 
 from typing import Any
 
-from phalanx.dialects.fields import condition, key_of, seconds, staleness_grace
+from phalanx.dialects.field_values import condition, key_of, seconds, staleness_grace
 from phalanx.dialects.schema import ConditionRead, Int32, Meta, Read
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Condition, Gang, TopologyConstraint

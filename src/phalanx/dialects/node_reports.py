@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from phalanx.dialects import schema
-from phalanx.dialects.fields import integer, seconds
+from phalanx.dialects.field_values import integer, seconds
 from phalanx.dialects.kinds.reader import blank
 from phalanx.dialects.kinds.volcano import CpuInfo, Numatopology, NumatopologySpec, ResourceInfo
 from phalanx.errors import SnapshotError

@@ -19,7 +19,7 @@ from phalanx.dialects.status import (
 )
 from phalanx.dialects.yunikorn import GANG_DEGRADED
 from phalanx.model.gang import STALE, Condition, Gang
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 

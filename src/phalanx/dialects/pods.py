@@ -8,7 +8,7 @@ import msgspec
 
 from phalanx.dialects import schema
 from phalanx.dialects.bind_requests import failed_binds
-from phalanx.dialects.fields import integer, key_of, label_selector, node_term, node_terms, seconds
+from phalanx.dialects.field_values import integer, key_of, label_selector, node_term, node_terms, seconds
 from phalanx.dialects.group_references import references_of
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED
@@ -26,8 +26,8 @@ from phalanx.model.shape import (
     SpreadConstraint,
     Toleration,
 )
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.state.quorum import are_same_but_for_minima, minima_of
 
 GPU_FRACTION, GPU_MEMORY, GPU_DEVICES = "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"

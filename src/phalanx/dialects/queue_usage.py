@@ -12,7 +12,7 @@ A sample is a time, in seconds since 1970 or as Kubernetes writes it, and an amo
 import math
 from collections.abc import Mapping
 
-from phalanx.dialects.fields import seconds
+from phalanx.dialects.field_values import seconds
 from phalanx.errors import SnapshotError
 from phalanx.model.queue_usage import RESOURCES, QueueHistory, Series
 

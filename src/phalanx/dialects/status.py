@@ -13,7 +13,7 @@ from typing import Protocol
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import Document, Kind
 from phalanx.model.moment import moment_text
-from phalanx.model.status import COMPLETED, HOLDING, Status
+from phalanx.model.task_status import COMPLETED, HOLDING, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.staleness import stale_verdict

@@ -1,7 +1,7 @@
 """Volumes, claims, devices, namespaces, services, budgets and quotas: what plugins read besides nodes and pods."""
 
 from phalanx.dialects import schema, storage_schema
-from phalanx.dialects.fields import key_of, label_selector, node_terms, requirement
+from phalanx.dialects.field_values import key_of, label_selector, node_terms, requirement
 from phalanx.errors import SnapshotError
 from phalanx.model.disruption import DisruptionBudget
 from phalanx.model.quantity import to_units

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from phalanx.dialects.fields import condition, key_of, label_selector, seconds, staleness_grace
+from phalanx.dialects.field_values import condition, key_of, label_selector, seconds, staleness_grace
 from phalanx.dialects.kinds import volcano as kinds
 from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError

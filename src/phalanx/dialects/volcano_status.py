@@ -14,7 +14,7 @@ from phalanx.dialects.status import (
 )
 from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT
-from phalanx.model.status import COMPLETED, SCHEDULED, Status
+from phalanx.model.task_status import COMPLETED, SCHEDULED, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, TaskState
 

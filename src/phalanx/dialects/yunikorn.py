@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from phalanx.dialects.fields import staleness_grace
+from phalanx.dialects.field_values import staleness_grace
 from phalanx.dialects.group_references import YUNIKORN
 from phalanx.dialects.schema import Quantities, Read, Strings
 from phalanx.errors import SnapshotError

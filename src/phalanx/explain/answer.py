@@ -10,10 +10,10 @@ from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer_kai import with_kai
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Condition, Gang
-from phalanx.model.status import Status
 from phalanx.model.task import Task
+from phalanx.model.task_status import Status
 from phalanx.session.decision import ClaimGrant, Decisions, Eviction, Outcome
-from phalanx.session.shard_decisions import Part, together
+from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 
@@ -22,10 +22,10 @@ WAITING = (Status.PENDING, Status.PIPELINED, Status.ALLOCATED)
 
 def answer(snapshot: Snapshot, decisions: Decisions) -> dict[str, Any]:
     """Return the decisions of one cycle and the state they lead to."""
-    return whole_answer([Part("", snapshot, decisions)])
+    return whole_answer([ShardDecisions("", snapshot, decisions)])
 
 
-def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
+def whole_answer(parts: Sequence[ShardDecisions]) -> dict[str, Any]:
     """Return what several schedulers decided as one answer; figures of a queue are under ``shard/queue``."""
     decisions = together(parts)
     tasks, groups = zip(*map(_members, parts), strict=True)
@@ -44,7 +44,7 @@ def whole_answer(parts: Sequence[Part]) -> dict[str, Any]:
     return with_kai(found, parts) if decisions.binds_by_request else found
 
 
-def _members(part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
+def _members(part: ShardDecisions) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tasks and the groups of one scheduler."""
     snapshot, outcomes = part.snapshot, part.decisions.outcomes
     touched = {outcome.state.key for outcome in outcomes}

@@ -11,11 +11,11 @@ from phalanx.kai.accounts import KaiAccount, group_account, queue_accounts
 from phalanx.kai.bind_orders import bind_orders
 from phalanx.kai.gpu_reservations import plan_reservations
 from phalanx.model.queue import Queue
-from phalanx.session.shard_decisions import Part
+from phalanx.session.shard_decisions import ShardDecisions
 from phalanx.state.gang_state import GangState
 
 
-def with_kai(answer: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
+def with_kai(answer: dict[str, Any], parts: Sequence[ShardDecisions]) -> dict[str, Any]:
     """Add bind requests, reservations of shared GPUs, events, and the status and stamps of groups and queues."""
     accounts = [(gang, group_account(gang, part.snapshot)) for part in parts for gang in _gangs(part)]
     groups = {gang.key: {"resourcesStatus": resources_status(account)} for gang, account in accounts}
@@ -32,7 +32,7 @@ def with_kai(answer: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
     }
 
 
-def _gangs(part: Part) -> list[GangState]:
+def _gangs(part: ShardDecisions) -> list[GangState]:
     return [outcome.state for outcome in part.decisions.outcomes if traits_of(outcome.state.gang).has_resources_status]
 
 
@@ -46,7 +46,7 @@ def _with(entries: dict[str, Any], more: dict[Any, dict[str, Any]]) -> dict[str,
     return {**entries, **{key: {**entries.get(key, {}), **part} for key, part in more.items()}}
 
 
-def _reservations(parts: Sequence[Part]) -> dict[str, Any]:
+def _reservations(parts: Sequence[ShardDecisions]) -> dict[str, Any]:
     plans = [plan_reservations(part.snapshot, part.decisions) for part in parts]
     return {
         "create": [{"group": group, "node": node} for group, node in sorted(entry for plan in plans for entry in plan.create)],

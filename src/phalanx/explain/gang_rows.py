@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from phalanx.explain.gang_status import GangStatus, gang_status, minimum_of
 from phalanx.explain.why import missing_groups, why
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.decision import Decisions, Outcome
-from phalanx.session.shard_decisions import Part
+from phalanx.session.shard_decisions import ShardDecisions
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
@@ -39,7 +39,7 @@ def gang_rows(snapshot: Snapshot, decisions: Decisions) -> list[GangRow]:
     return sorted(rows, key=_place)
 
 
-def all_rows(parts: Iterable[Part]) -> list[GangRow]:
+def all_rows(parts: Iterable[ShardDecisions]) -> list[GangRow]:
     """Return the gangs of several schedulers, in the same order."""
     seen = list(parts)
     rows = [row for part in seen for row in gang_rows(part.snapshot, part.decisions)]

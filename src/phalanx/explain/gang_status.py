@@ -8,7 +8,7 @@ from enum import StrEnum
 from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
 from phalanx.kai.podsets import pod_sets
-from phalanx.model.status import READY, Status
+from phalanx.model.task_status import READY, Status
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import FitError
 

@@ -16,8 +16,8 @@ from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
 from phalanx.model.moment import moment_text
-from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import GangKey, Task
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot

@@ -13,8 +13,8 @@ from phalanx.explain.reason_text import amount_text, counted, general_obstacle, 
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
-from phalanx.model.status import HOLDING, READY, Status
 from phalanx.model.task import GangKey, Task
+from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.snapshot import Snapshot

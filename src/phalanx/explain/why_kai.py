@@ -13,7 +13,7 @@ from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
 from phalanx.kai.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
 from phalanx.model.gang import STALE, TopologyConstraint
-from phalanx.model.status import READY, Status
+from phalanx.model.task_status import READY, Status
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError, Verdict

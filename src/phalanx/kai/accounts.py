@@ -7,7 +7,7 @@ from phalanx.kai.podsets import is_preemptible
 from phalanx.model.queue import Queue
 from phalanx.model.resources import GPU, PODS, Resources, add, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 

@@ -26,12 +26,12 @@ from phalanx.kai.usage_window import UsageWindow, read_window, usage_by_queue
 from phalanx.model.queue import Queue
 from phalanx.model.resources import GPU
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB, Shape
-from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import Task
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Mask
 from phalanx.session.session import Session
 from phalanx.session.shards import GPU_WORKER
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import YES, Verdict
 
@@ -137,7 +137,7 @@ class FairShares:
         leaf = self.tree.leaf(operation.gang.gang.queue)
         if leaf is None:
             return
-        move = release if (operation.kind is Kind.EVICT) != undone else hold
+        move = release if (operation.kind is OperationKind.EVICT) != undone else hold
         for node in operation.nodes:
             move(leaf, self.amounts(operation.shape, node), is_preemptible=is_preemptible(operation.gang))
 

@@ -8,8 +8,8 @@ shares its device with strangers: it has to go.
 from dataclasses import dataclass
 
 from phalanx.kai.bind_orders import bound_tasks
-from phalanx.model.status import ON_NODE, Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import ON_NODE, Status
 from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from phalanx.kai.podsets import pod_sets
 from phalanx.kai.stamps import last_start
 from phalanx.model.duration import seconds_of
-from phalanx.model.status import HOLDING
+from phalanx.model.task_status import HOLDING
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from phalanx.model.gang import SubGroup
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 

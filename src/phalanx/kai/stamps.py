@@ -2,7 +2,7 @@
 
 from phalanx.kai.podsets import USING, pod_sets
 from phalanx.model.moment import moment_of, moment_text
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState
 

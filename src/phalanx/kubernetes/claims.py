@@ -26,14 +26,14 @@ import numpy as np
 
 from phalanx.kubernetes.devices import DeviceTable, nodes_of
 from phalanx.model.shape import ClaimUse, Shape
-from phalanx.model.status import Status
 from phalanx.model.storage import DeviceRequest, GrantedDevice, ResourceClaim
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.placement import Counts, Index, Mask
 from phalanx.session.decision import ClaimGrant, Decisions
 from phalanx.session.hooks import Layer
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.verdict import YES, Verdict
 
 TOO_FEW = "cannot allocate all claims"
@@ -142,7 +142,7 @@ class ClaimBook:
         shape = operation.shape
         if not shape.resource_claims or not self.is_used:
             return
-        if operation.kind is Kind.EVICT:
+        if operation.kind is OperationKind.EVICT:
             for task in operation.tasks if self._evictions_free else ():
                 (self._restore_user if undone else self._evict_user)(shape, task.task)
             return

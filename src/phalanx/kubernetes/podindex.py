@@ -10,10 +10,10 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.placement import Counts, Mask
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 
 
 class _Counter:
@@ -71,7 +71,7 @@ class PodIndex:
 
     def changed(self, operation: Operation, undone: bool) -> None:
         """Follow an operation: allocated and pipelined pods are there at once, evicted ones gone at once."""
-        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
         for node in operation.nodes:
             # An undone eviction cancels the entry of the eviction itself, so both are of the class that was not terminating.
             self._enter(operation.shape, False, node, sign)

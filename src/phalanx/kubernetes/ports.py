@@ -5,7 +5,7 @@ import numpy as np
 from phalanx.model.shape import HostPort, Shape
 from phalanx.placement import Mask
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 
 TAKEN = "node(s) didn't have free ports for the requested pod ports"
 
@@ -30,7 +30,7 @@ class PortBook:
 
     def changed(self, operation: Operation, undone: bool) -> None:
         """Follow an operation."""
-        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
         if operation.shape.host_ports:
             for node in operation.nodes:
                 self._enter(operation.shape, node, sign)

@@ -13,11 +13,11 @@ import numpy as np
 
 from phalanx.model.resources import GPU
 from phalanx.model.shape import GpuShare, Shape
-from phalanx.model.status import Status
 from phalanx.model.task import Task
+from phalanx.model.task_status import Status
 from phalanx.placement import Mask
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import TaskState
 
 DEVICE = 1000
@@ -146,14 +146,14 @@ class SharedGpus:
         if operation.shape.gpu_share is None:
             return
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            if operation.kind is Kind.EVICT:
+            if operation.kind is OperationKind.EVICT:
                 self._leave(task, node, undone)
             elif undone:
                 self._give_back(task, node, operation.kind)
             else:
                 self._take(task, node, operation.kind)
 
-    def _take(self, task: TaskState, node: int, kind: Kind) -> None:
+    def _take(self, task: TaskState, node: int, kind: OperationKind) -> None:
         share = task.task.shape.gpu_share
         assert share is not None
         need = self.need(share, node)
@@ -163,7 +163,7 @@ class SharedGpus:
             if device is None:
                 # The name is the group that the pod is bound with: known before the device is, and the same in every session.
                 device = self._device(node, f"{task.task.uid}-{self._session.node_name(node)}-{place}")
-                device.is_pipelined = kind is not Kind.ALLOCATE
+                device.is_pipelined = kind is not OperationKind.ALLOCATE
                 self._open(node, now=not device.is_pipelined)
             self._count(node, device, users=1, taken=need)
             assigned.append((device.name, is_new))
@@ -214,7 +214,7 @@ class SharedGpus:
         parts = (_rounded(device) for device in devices if device.users)
         return sorted(parts)
 
-    def _give_back(self, task: TaskState, node: int, kind: Kind) -> None:
+    def _give_back(self, task: TaskState, node: int, kind: OperationKind) -> None:
         share = task.task.shape.gpu_share
         assert share is not None
         need = self.need(share, node)
@@ -224,7 +224,7 @@ class SharedGpus:
             device = self._device(node, name)
             self._count(node, device, users=-1, taken=-need)
             if is_new:
-                self._close(node, now=kind is Kind.ALLOCATE)
+                self._close(node, now=kind is OperationKind.ALLOCATE)
                 del self._node(node).devices[name]
         task.gpu_groups = places[-1] if places else []
 

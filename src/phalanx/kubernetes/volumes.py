@@ -29,7 +29,7 @@ from phalanx.model.task import TaskKey
 from phalanx.placement import Counts, Index, Mask
 from phalanx.session.hooks import Layer
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.verdict import YES, Verdict
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -155,9 +155,9 @@ class VolumeBook:
         shape = operation.shape
         if not shape.volume_claims or not self.is_used:
             return
-        joins = (operation.kind is Kind.EVICT) == undone
+        joins = (operation.kind is OperationKind.EVICT) == undone
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            if operation.kind is not Kind.EVICT:  # a claim stays bound to its volume when its pod is evicted
+            if operation.kind is not OperationKind.EVICT:  # a claim stays bound to its volume when its pod is evicted
                 (self._reserve if joins else self._unreserve)(shape, task.task.key, node)
             self._attachments.attach(shape, node, 1 if joins else -1)
 

@@ -18,8 +18,8 @@ from phalanx.live.metric_gauges import LastMinute
 from phalanx.live.queue_metrics import Figures, queue_rows
 from phalanx.live.start_latency import Starting
 from phalanx.live.waiting_gangs import WaitingRoom
-from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.model.task_status import Status
 from phalanx.scheduling.timing import Times
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState

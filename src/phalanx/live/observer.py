@@ -13,7 +13,7 @@ from phalanx.errors import Forbidden, SnapshotError
 from phalanx.explain.gangs import gang_list
 from phalanx.explain.recorded import event_order, recorded_reason
 from phalanx.model.kinds import EVENT, GROUP_KINDS, POD, Document, object_key
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import Client

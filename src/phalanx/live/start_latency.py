@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from phalanx.explain.gang_status import GangStatus, GangWithStatus
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.state.snapshot import Snapshot
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from phalanx.explain.gang_status import GangStatus, GangWithStatus, reason_code
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey
+from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 

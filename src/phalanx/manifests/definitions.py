@@ -7,7 +7,7 @@ from phalanx.dialects.kinds import coscheduling, kai, volcano
 from phalanx.dialects.kinds import volcano_flows as flows
 from phalanx.dialects.kinds import volcano_jobs as jobs
 from phalanx.dialects.kinds.fields import CustomObject
-from phalanx.manifests.schema import Schema, schema_of
+from phalanx.manifests.openapi import Schema, schema_of
 from phalanx.model.kinds import Document, Kind, kind_of
 
 CATEGORY = "phalanx"

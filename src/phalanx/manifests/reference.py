@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from phalanx.manifests.admission_policies import MUTATING, VALIDATING, AdmissionPolicy
 from phalanx.manifests.definitions import DEFINITIONS, Definition
-from phalanx.manifests.schema import defaults_of, rules_of
+from phalanx.manifests.openapi import defaults_of, rules_of
 
 HEAD = """# Rules and defaults
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.kubernetes.cel_rules import compile_rule
 from phalanx.kubernetes.cel_values import CelError
-from phalanx.manifests.schema import INT_OR_STRING, KEEPS_UNKNOWN, VALIDATIONS, Schema
+from phalanx.manifests.openapi import INT_OR_STRING, KEEPS_UNKNOWN, VALIDATIONS, Schema
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,), "array": (list, tuple), "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),

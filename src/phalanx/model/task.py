@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NewType
 
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 
 TaskKey = NewType("TaskKey", str)
 GangKey = NewType("GangKey", str)

@@ -13,7 +13,7 @@ from phalanx.errors import ConfigError
 from phalanx.model.queue import ROOT, Queue
 from phalanx.model.resources import PODS, ResourceSpace
 from phalanx.model.shape import Shape
-from phalanx.model.status import HOLDING
+from phalanx.model.task_status import HOLDING
 from phalanx.placement import Vector
 from phalanx.session.amounts import (
     Claim,
@@ -30,7 +30,7 @@ from phalanx.session.amounts import (
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Totals
@@ -260,7 +260,7 @@ class CapacityPlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, pipelined tasks included, up to the root."""
-        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
         amounts = self._request(session, operation.shape) * (sign * len(operation.tasks))
         for account in self._accounts[operation.gang.gang.queue].line():
             account.allocated = account.allocated + amounts

@@ -5,8 +5,8 @@ without end. How long is up to the pod: label or annotation ``volcano.sh/cooldow
 from collections.abc import Sequence
 
 from phalanx.model.duration import seconds_of
-from phalanx.model.status import Status
 from phalanx.model.task import Task
+from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session

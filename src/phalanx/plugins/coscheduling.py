@@ -11,7 +11,7 @@ from phalanx.errors import ConfigError
 from phalanx.model.gang import Gang
 from phalanx.model.moment import moment_of, moment_text
 from phalanx.model.resources import PODS, add, quantity_text
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Amounts
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy

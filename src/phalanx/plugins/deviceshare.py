@@ -30,7 +30,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Layer, Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 
 NO_CARDS = "node(s) had no GPUs to share"
 OTHER_MODE = "node(s) share their GPUs in another mode"
@@ -171,7 +171,7 @@ class DeviceSharePlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Take cards for allocated and pipelined tasks, give them back for evicted ones; the other way round when undone."""
-        request, evicts = self._request(operation.shape), operation.kind is Kind.EVICT
+        request, evicts = self._request(operation.shape), operation.kind is OperationKind.EVICT
         if request is None:
             return
         for task, node in zip(operation.tasks, operation.nodes, strict=True):

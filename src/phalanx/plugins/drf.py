@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phalanx.model.queue import Queue
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Vector
 from phalanx.session.amounts import EPSILON, dominant_share, share
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, TaskState
 
 SHARE_DELTA = 1e-6
@@ -56,7 +56,7 @@ class DrfPlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what gangs hold."""
-        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
         amounts = session.request_of(operation.shape).amounts
         gang = operation.gang.key
         if gang in self._held:

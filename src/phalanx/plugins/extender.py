@@ -19,7 +19,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Layer
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import ABSTAINED, YES, Verdict, Vote
 
@@ -125,7 +125,7 @@ class ExtenderPlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Tell the process of tasks allocated or pipelined, and of those evicted."""
-        verb = "deallocateFunc" if (operation.kind is Kind.EVICT) != undone else "allocateFunc"
+        verb = "deallocateFunc" if (operation.kind is OperationKind.EVICT) != undone else "allocateFunc"
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
             if self._concerns(verb, task):
                 self._tell(Question(verb, session, task, (node,)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from phalanx.model.status import READY, Status
+from phalanx.model.task_status import READY, Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session

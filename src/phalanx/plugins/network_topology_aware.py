@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phalanx.model.shape import Shape
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Counts, Scores, Vector
 from phalanx.session.amounts import EPSILON
 from phalanx.session.arguments import Arguments

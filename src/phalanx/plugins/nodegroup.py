@@ -13,13 +13,13 @@ import numpy as np
 from phalanx.errors import SnapshotError
 from phalanx.model.queue import ROOT, NodeGroupAffinity, Queue
 from phalanx.model.resources import Resources, read_resources
-from phalanx.model.status import HOLDING
+from phalanx.model.task_status import HOLDING
 from phalanx.placement import Index, Mask, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Layer
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import TaskState
 
 LABEL = "volcano.sh/nodegroup-name"
@@ -94,7 +94,7 @@ class NodeGroupPlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what the queue holds; a pipelined task counts at once, an evicted one no more."""
-        queue, sign = operation.gang.gang.queue, -1 if (operation.kind is Kind.EVICT) != undone else 1
+        queue, sign = operation.gang.gang.queue, -1 if (operation.kind is OperationKind.EVICT) != undone else 1
         for node in operation.nodes if self._rules[queue].limits else ():
             self._take(queue, node, operation.shape.request, sign)
 

@@ -24,7 +24,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Layer, Site, Term
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 
 POLICY = "volcano.sh/numa-topology-policy"
 NONE, BEST_EFFORT, SINGLE = "none", "best-effort", "single-numa-node"
@@ -98,7 +98,7 @@ class NumaAwarePlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Take CPUs for allocated and pipelined tasks, and give them back when that is undone."""
-        if operation.kind is Kind.EVICT or not operation.shape.is_guaranteed:
+        if operation.kind is OperationKind.EVICT or not operation.shape.is_guaranteed:
             return
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
             key, state = task.task.key, self._states[self._codes[node]]

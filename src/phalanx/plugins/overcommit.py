@@ -5,7 +5,7 @@ The minimum resources of all admitted gangs together stay under a multiple of th
 
 import numpy as np
 
-from phalanx.model.status import HOLDING
+from phalanx.model.task_status import HOLDING
 from phalanx.placement import Vector
 from phalanx.session.amounts import requested_rows
 from phalanx.session.arguments import Arguments

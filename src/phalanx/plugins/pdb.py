@@ -14,7 +14,7 @@ from phalanx.model.task import Task
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import TaskState
 
 SPARES_UNLABELLED = True
@@ -44,7 +44,7 @@ class PdbPlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Charge evictions to the budgets."""
-        if operation.kind is not Kind.EVICT:
+        if operation.kind is not OperationKind.EVICT:
             return
         for task in operation.tasks:
             for key in self._covering(task.task):

@@ -22,7 +22,7 @@ from phalanx.session.amounts import (
 from phalanx.session.arguments import Arguments
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Totals
 from phalanx.state.verdict import PERMITTED, YES, Room, Verdict, Vote
@@ -147,7 +147,7 @@ class ProportionPlugin:
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow what queues hold, pipelined tasks included."""
-        sign = -1 if (operation.kind is Kind.EVICT) != undone else 1
+        sign = -1 if (operation.kind is OperationKind.EVICT) != undone else 1
         amounts = session.request_of(operation.shape).amounts
         account = self._accounts[operation.gang.gang.queue]
         account.allocated = account.allocated + sign * len(operation.tasks) * amounts

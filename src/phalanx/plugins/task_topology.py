@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phalanx.model.resources import MEMORY
-from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Amounts, Counts, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import SortKey
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, TaskState
 
 PREFIX = "volcano.sh/task-topology-"
@@ -159,7 +159,7 @@ class TaskTopologyPlugin:
         buckets = self._gangs.get(operation.gang.gang.key)
         if buckets is None:
             return
-        evicts = operation.kind is Kind.EVICT
+        evicts = operation.kind is OperationKind.EVICT
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
             bucket = buckets.by_task.get(task.task.key)
             if bucket is not None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from phalanx.errors import ConfigError
 from phalanx.model.shape import Shape
-from phalanx.model.status import COMPLETED, Status
+from phalanx.model.task_status import COMPLETED, Status
 from phalanx.placement import Index, Mask, Scores
 from phalanx.placement.score import TOP
 from phalanx.session.arguments import Arguments

@@ -15,14 +15,14 @@ from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.quantity import to_milli, to_units
 from phalanx.model.resources import CPU, MEMORY
 from phalanx.model.shape import Shape
-from phalanx.model.status import HOLDING, Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Amounts, Index, Mask, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Layer, Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Operation
+from phalanx.session.statement import Operation, OperationKind
 
 BUSY_CPU = "the CPU load of the node exceeds the upper limit."
 BUSY_MEMORY = "the memory load of the node exceeds the upper limit."
@@ -91,7 +91,7 @@ class UsagePlugin:
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
         """Follow allocated and pipelined tasks; an evicted one gives back what was estimated for it."""
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            if operation.kind is Kind.EVICT:
+            if operation.kind is OperationKind.EVICT:
                 held = self._by_task.get(task.task.key)
                 if held is not None:
                     self._estimates[:, node] += held[1] if undone else -held[1]

@@ -26,8 +26,8 @@ from phalanx.dialects.bind_requests import FAILED_BINDS, failed_binds_document
 from phalanx.errors import ClusterError, Missing, Unreachable
 from phalanx.model.bind_request import remember
 from phalanx.model.kinds import POD, split_key
-from phalanx.model.status import Status
 from phalanx.model.task import FailedBind, GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.scheduling.cache import SchedulerCache
 from phalanx.scheduling.port import ClusterPort, Effort
 from phalanx.session.decision import Decisions

@@ -13,8 +13,8 @@ from enum import IntEnum
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import BIND_REQUEST, POD, SILENT, Document, object_key
-from phalanx.model.status import COMPLETED, Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import COMPLETED, Status
 from phalanx.model.watch_event import DELETED, MODIFIED, WatchEvent
 from phalanx.state.quorum import are_same_but_for_minima, minima_of
 from phalanx.state.snapshot import Snapshot
@@ -114,18 +114,22 @@ class SchedulerCache:
         return True
 
     def _enter(self, event: WatchEvent) -> None:
-        place = f"{event.kind.resource} {object_key(event.object)}"
         try:
             if event.type == DELETED:
                 self._cluster.remove(event.object)
             else:
                 self._cluster.put(event.object)
         except SnapshotError as problem:
-            if self._faults.get(place) != str(problem):
-                self._report(str(problem))
-            self._faults[place] = str(problem)
+            self._note_fault(event, str(problem))
         else:
-            self._faults.pop(place, None)
+            if self._faults:
+                self._faults.pop(_place(event), None)
+
+    def _note_fault(self, event: WatchEvent, problem: str) -> None:
+        place = _place(event)
+        if self._faults.get(place) != problem:
+            self._report(problem)
+        self._faults[place] = problem
 
     # --- what is assumed --------------------------------------------------------------------------------------------
 
@@ -177,6 +181,10 @@ class SchedulerCache:
         keys, self._assumed = list(self._assumed), {}
         for document in filter(None, map(find, keys)):
             self._cluster.put(document)
+
+
+def _place(event: WatchEvent) -> str:
+    return f"{event.kind.resource} {object_key(event.object)}"
 
 
 # --- how soon ------------------------------------------------------------------------------------------------------------
@@ -234,5 +242,7 @@ def _is_other(before: Document, after: Document) -> bool:
 
 def _pod_marks(pod: Document) -> tuple[object, ...]:
     meta, spec = pod["metadata"], pod["spec"]
-    marks = tuple(meta.get(name) for name in DECISIVE)
-    return *marks, spec.get("nodeName"), spec.get("schedulingGates"), spec.get("priority"), pod.get("status", {}).get("phase")
+    return (
+        meta.get("labels"), meta.get("annotations"), meta.get("deletionTimestamp"), spec.get("nodeName"),
+        spec.get("schedulingGates"), spec.get("priority"), pod.get("status", {}).get("phase"),
+    )  # fmt: skip

@@ -7,7 +7,7 @@ from phalanx.controllers.controller import Evict, RecordEvent
 from phalanx.errors import ClusterError
 from phalanx.explain.events import eviction_text
 from phalanx.model.kinds import POD, Document
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.scheduling.cache import SchedulerCache
 from phalanx.scheduling.port import ClusterPort, Effort
 from phalanx.session.decision import Eviction

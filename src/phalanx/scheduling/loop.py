@@ -14,8 +14,8 @@ from phalanx.controllers.objects import controller_of, group_of
 from phalanx.dialects.gates import came_to_gate
 from phalanx.explain.gang_status import is_admitted
 from phalanx.model.kinds import POD, split_key
-from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.model.task_status import Status
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.scheduling.bind_requests import BindRequester, request_writes
 from phalanx.scheduling.binding import Binding
@@ -25,12 +25,12 @@ from phalanx.scheduling.failures import Failures
 from phalanx.scheduling.pod_conditions import PodConditions
 from phalanx.scheduling.port import ClusterPort, Report, Timer
 from phalanx.scheduling.shards import decide
-from phalanx.scheduling.status import StatusWriter
+from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.scheduling.timing import Stopwatch, Times
 from phalanx.scheduling.unschedulable import UnschedulableGangs
 from phalanx.session.cycle import Decider, Profile
 from phalanx.session.decision import Decisions, Outcome
-from phalanx.session.shard_decisions import Part, together
+from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
 
 NEVER = float("inf")
@@ -192,7 +192,7 @@ class SessionLoop:
             self._is_carrying_out = False
         self._plan_next(snapshot, parts)
 
-    def _parts(self, snapshot: Snapshot, begun: float) -> list[Part]:
+    def _parts(self, snapshot: Snapshot, begun: float) -> list[ShardDecisions]:
         taken = self._clock.elapsed
         catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
         profile = Profile(self.profile.policy, catalogue)
@@ -203,7 +203,7 @@ class SessionLoop:
             watcher(self._clock.elapsed - begun, taken - begun, times)
         return parts
 
-    def _announce(self, whole: Snapshot, parts: list[Part]) -> None:
+    def _announce(self, whole: Snapshot, parts: list[ShardDecisions]) -> None:
         is_one = len(parts) == 1
         snapshot, decisions = (parts[0].snapshot, parts[0].decisions) if is_one else (whole, together(parts))
         for listener in self.decided:
@@ -211,8 +211,10 @@ class SessionLoop:
 
     # --- whom it concerns --------------------------------------------------------------------------------------------
 
-    def _take_out(self, part: Part) -> list[Outcome]:
+    def _take_out(self, part: ShardDecisions) -> list[Outcome]:
         """Say nothing of gangs that others look after, nor of those that are still arriving; the latter are returned."""
+        if not self._cache.cluster.schedulers and not self._pace.arrival:
+            return []
         ours = [outcome for outcome in part.decisions.outcomes if not self._is_theirs(outcome)]
         arriving = [outcome for outcome in ours if self._is_arriving(outcome)]
         part.decisions.outcomes = [outcome for outcome in ours if not self._is_arriving(outcome)] if arriving else ours
@@ -249,7 +251,7 @@ class SessionLoop:
 
     # --- carrying out ------------------------------------------------------------------------------------------------
 
-    def _carry_out(self, part: Part) -> None:
+    def _carry_out(self, part: ShardDecisions) -> None:
         snapshot, decisions = part.snapshot, part.decisions
         for eviction in decisions.evictions.values():
             self.evictor.start(eviction)
@@ -275,7 +277,7 @@ class SessionLoop:
         gangs = {task.gang or task.key for task in tasks if task.shape.volume_claims or task.shape.resource_claims}
         return frozenset(task.key for task in tasks if (task.gang or task.key) in gangs)
 
-    def _plan_next(self, snapshot: Snapshot, parts: list[Part]) -> None:
+    def _plan_next(self, snapshot: Snapshot, parts: list[ShardDecisions]) -> None:
         elapsed, now = self._clock.elapsed, snapshot.now
         for decisions in (part.decisions for part in parts):
             if decisions.again is not None:

@@ -9,8 +9,8 @@ from phalanx.explain.quarantine import quarantine_condition
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import POD, Document, split_key
 from phalanx.model.moment import moment_text
-from phalanx.model.status import Status
 from phalanx.model.task import TaskKey
+from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import TaskState
 from phalanx.state.snapshot import Snapshot

@@ -11,7 +11,7 @@ from phalanx.model.shard import DEFAULT_POOL, NODE_POOL, PoolShard
 from phalanx.session.cycle import Catalogue, Profile, run_cycle
 from phalanx.session.decision import Decisions
 from phalanx.session.policy import Policy
-from phalanx.session.shard_decisions import Part, unseen
+from phalanx.session.shard_decisions import ShardDecisions, unseen
 from phalanx.session.shards import seen_by
 from phalanx.state.snapshot import Snapshot
 
@@ -25,7 +25,7 @@ class Decide(Protocol):
     def __call__(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions: ...
 
 
-def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: Decide = run_cycle) -> list[Part]:
+def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: Decide = run_cycle) -> list[ShardDecisions]:
     """Decide for every scheduler that the policy and the SchedulingShards of a cluster ask for, on one snapshot of it.
 
     The last part holds the gangs whose pool no shard takes, if there are any.
@@ -33,7 +33,7 @@ def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: D
     parts = []
     for name, own in _schedulers(snapshot, profile.policy):
         seen = seen_by(own, snapshot)
-        parts.append(Part(name, seen, run(seen, own, profile.catalogue, trace_level=trace_level)))
+        parts.append(ShardDecisions(name, seen, run(seen, own, profile.catalogue, trace_level=trace_level)))
     rest = unseen(snapshot, _pools(snapshot)) if _is_by_shards(snapshot, profile.policy) else None
     return [*parts, rest] if rest is not None else parts
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from phalanx.model.gang import Gang
-from phalanx.model.status import READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import READY, Status
 from phalanx.placement.fit import copies
 from phalanx.session.decision import Decisions
 from phalanx.state.gang_state import GangState

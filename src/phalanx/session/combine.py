@@ -85,7 +85,12 @@ def any_says_so(tiers: Tiers[bool], *question: Any) -> bool:
 
 def first_answer(tiers: Tiers[Answer], *question: Any) -> Answer | None:
     """The first answer that is not None decides; None when nobody has one."""
-    return next(_answers(tiers, question), None)
+    for tier in tiers:
+        for method in tier:
+            answer = method(*question)
+            if answer is not None:
+                return answer
+    return None
 
 
 def collected(tiers: Tiers[Any], *question: Any) -> list[Any]:
@@ -100,7 +105,8 @@ def collected_by_plugin(tiers: Tiers[Answer], *question: Any) -> list[tuple[str,
 
 def sort_key(tiers: Tiers[Any], *question: Any) -> tuple[Any, ...]:
     """The keys in order, so that the first ones that differ decide; empty when nobody has one."""
-    return tuple(_answers(tiers, question))
+    # A list, not a chain of generators: this is asked for every task of every gang.
+    return tuple([answer for tier in tiers for method in tier if (answer := method(*question)) is not None])
 
 
 def chained(tiers: Tiers[Sequence[Any] | None], *question: Any) -> list[Any] | None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey
+from phalanx.model.task_status import Status
 from phalanx.session.contract import hooks_of
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.policy import Policy

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from phalanx.model.queue import Queue
-from phalanx.model.status import HOLDING
 from phalanx.model.task import GangKey
+from phalanx.model.task_status import HOLDING
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import YES, Verdict
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeVar
 
 from phalanx.model.resources import Resources
 from phalanx.model.shape import Shape
-from phalanx.model.status import EVICTABLE, Status
 from phalanx.model.task import GangKey
+from phalanx.model.task_status import EVICTABLE, Status
 from phalanx.placement import Vector
 from phalanx.placement.ledger import Ledger, Request
 from phalanx.session import hooks
@@ -19,7 +19,7 @@ from phalanx.session.node_view import NodeView
 from phalanx.session.policy import Policy
 from phalanx.session.questions import PluginFactory, Questions
 from phalanx.session.shards import shard_parts
-from phalanx.session.statement import Kind, Operation, Statement
+from phalanx.session.statement import Operation, OperationKind, Statement
 from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.gang_topology import locate_gang
@@ -132,7 +132,7 @@ class Session(Questions):
 
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""
-        status, evicts = operation.kind.value, operation.kind is Kind.EVICT
+        status, evicts = operation.kind.value, operation.kind is OperationKind.EVICT
         assert status is not None, "a restoration reverts an eviction"
         operation.gang.move_all(operation.tasks, status)
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
@@ -145,7 +145,7 @@ class Session(Questions):
 
     def revert(self, operation: Operation) -> None:
         """Undo an operation. Only statements call this."""
-        evicts = operation.kind is Kind.EVICT
+        evicts = operation.kind is OperationKind.EVICT
         for task, before, place in zip(operation.tasks, operation.before, operation.places, strict=True):
             task.gang.move(task, before)
             if not evicts:
@@ -160,21 +160,21 @@ class Session(Questions):
     def withdraw(self, task: TaskState) -> None:
         """Make a pipelined task pending again; others are left alone."""
         if task.status is Status.PIPELINED:
-            self.revert(Operation(Kind.PIPELINE, [task], [task.node], [Status.PENDING]))
+            self.revert(Operation(OperationKind.PIPELINE, [task], [task.node], [Status.PENDING]))
             task.node = -1
 
     def _book(self, operation: Operation, sign: int) -> None:
         nodes, counts = operation.tally()
         counts = counts * sign
         request = self.request_of(operation.shape)
-        if operation.kind is Kind.ALLOCATE:
+        if operation.kind is OperationKind.ALLOCATE:
             self.ledger.take(request, nodes, counts)
-        elif operation.kind is Kind.PIPELINE:
+        elif operation.kind is OperationKind.PIPELINE:
             self.ledger.pipeline(request, nodes, counts)
         else:
             self.ledger.release(request, nodes, counts)
         if self.books_are_live:
-            self.ledger.book(request, nodes, -counts if operation.kind is Kind.EVICT else counts)
+            self.ledger.book(request, nodes, -counts if operation.kind is OperationKind.EVICT else counts)
             for book in self._books.values():
                 book.changed(operation, sign < 0)
         self._ask(hooks.CHANGED, operation, sign < 0)
@@ -197,7 +197,7 @@ class Session(Questions):
         for gang in self.gangs.values():
             for task in gang.tasks:
                 if task.status is not task.task.status and task.node >= 0:
-                    kind = Kind.EVICT if task.status is Status.RELEASING else Kind.ALLOCATE
+                    kind = OperationKind.EVICT if task.status is Status.RELEASING else OperationKind.ALLOCATE
                     found.append(Operation(kind, [task], [task.node], [task.task.status]))
         return found
 

@@ -11,7 +11,7 @@ from phalanx.state.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShardDecisions:
     """What one scheduler saw, and what it decided."""
 
     shard: str
@@ -20,7 +20,7 @@ class Part:
     decisions: Decisions
 
 
-def together(parts: Sequence[Part]) -> Decisions:
+def together(parts: Sequence[ShardDecisions]) -> Decisions:
     """Return all decisions as one. Where there are several schedulers, each has its own figures of a queue: ``shard/queue``."""
     whole = Decisions(binds_by_request=parts[0].decisions.binds_by_request, options=parts[0].decisions.options)
     for part in parts:
@@ -41,7 +41,7 @@ def together(parts: Sequence[Part]) -> Decisions:
     return whole
 
 
-def unseen(snapshot: Snapshot, pools: set[str]) -> Part | None:
+def unseen(snapshot: Snapshot, pools: set[str]) -> ShardDecisions | None:
     """Return the gangs whose pool is none of these, each told so; None when there are none."""
     others = {gang.node_pool for gang in snapshot.gangs.values()} - pools
     if not others:
@@ -53,4 +53,4 @@ def unseen(snapshot: Snapshot, pools: set[str]) -> Part | None:
         pool = gang.pool
         state.verdicts.append(Verdict.refuse("", "NoShard", f"no SchedulingShard takes node pool {pool!r}", pool=pool))
         outcomes.append(Outcome(state, False))
-    return Part("", seen, Decisions(outcomes=outcomes, binds_by_request=True))
+    return ShardDecisions("", seen, Decisions(outcomes=outcomes, binds_by_request=True))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from phalanx.model.shape import Shape
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.placement import Counts, Index
 from phalanx.session.decision import Eviction
 from phalanx.state.gang_state import GangState, TaskState
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from phalanx.session.session import Session
 
 
-class Kind(Enum):
+class OperationKind(Enum):
     """What an operation does to its tasks."""
 
     ALLOCATE = Status.ALLOCATED
@@ -37,7 +37,7 @@ class Kind(Enum):
 class Operation:
     """One kind of change to tasks of one shape and gang; the node of each task beside it."""
 
-    kind: Kind
+    kind: OperationKind
     tasks: Sequence[TaskState]
     nodes: Sequence[int]
     before: Sequence[Status]
@@ -98,21 +98,21 @@ class Statement:
 
     def allocate(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
         """Give tasks of one shape a place now."""
-        self._do(Operation(Kind.ALLOCATE, tasks, nodes, [task.status for task in tasks]))
+        self._do(Operation(OperationKind.ALLOCATE, tasks, nodes, [task.status for task in tasks]))
 
     def pipeline(self, tasks: Sequence[TaskState], nodes: Sequence[int]) -> None:
         """Give tasks of one shape a place that they can take once others have left."""
-        self._do(Operation(Kind.PIPELINE, tasks, nodes, [task.status for task in tasks]))
+        self._do(Operation(OperationKind.PIPELINE, tasks, nodes, [task.status for task in tasks]))
 
     def evict(self, task: TaskState, *, action: str, preemptor: str, reason: str) -> None:
         """Let a running task leave, for a preemptor and for a reason; its room is released, not free."""
-        self._do(Operation(Kind.EVICT, [task], [task.node], [task.status], reason, preemptor, action))
+        self._do(Operation(OperationKind.EVICT, [task], [task.node], [task.status], reason, preemptor, action))
 
     def restore(self, task: TaskState) -> bool:
         """Take back the eviction of a task in this statement; tell whether there was one."""
         for operation in reversed(self.operations):
-            if operation.kind is Kind.EVICT and operation.tasks[0] is task:
-                undo = Operation(Kind.RESTORE, [task], [task.node], [task.status], undoes=operation)
+            if operation.kind is OperationKind.EVICT and operation.tasks[0] is task:
+                undo = Operation(OperationKind.RESTORE, [task], [task.node], [task.status], undoes=operation)
                 self._session.revert(operation)
                 self.operations.append(undo)
                 return True
@@ -163,9 +163,9 @@ class Statement:
         for operation in self.operations:
             for task in operation.tasks:
                 task.attempt = None
-            if operation.kind is Kind.ALLOCATE:
+            if operation.kind is OperationKind.ALLOCATE:
                 self._bind(operation)
-            elif operation.kind is Kind.EVICT:
+            elif operation.kind is OperationKind.EVICT:
                 self._evict(operation)
         self._is_open = False
 

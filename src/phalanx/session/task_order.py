@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from typing import Any
 
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.state.gang_state import TaskState
 
 

@@ -3,9 +3,9 @@
 from phalanx.controllers.binder.claims import FINALIZER, claims_of
 from phalanx.controllers.objects import inside, is_leaving, key_of, meta_of
 from phalanx.model.kinds import POD, RESOURCE_CLAIM, Document
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
-from phalanx.sim.virtual_time import Rank, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.store.memory import MemoryStore
 
 
@@ -26,7 +26,7 @@ class ClaimKeeping:
                 self._later(key.namespace, name, str(meta_of(event.object).get("uid", "")))
 
     def _later(self, namespace: str, name: str, uid: str) -> None:
-        self._time.after(0, Rank.CONTROLLER, lambda: self._take_off(namespace, name, uid))
+        self._time.after(0, Precedence.CONTROLLER, lambda: self._take_off(namespace, name, uid))
 
     def _take_off(self, namespace: str, name: str, uid: str) -> None:
         """Take a pod off a claim; what nobody uses any more gives its devices back, and may go."""

@@ -11,7 +11,7 @@ from phalanx.controllers.objects import annotations_of, inside, key_of
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import POD, VOLUME, VOLUME_CLAIM, Document
 from phalanx.model.watch_event import DELETED, WatchEvent
-from phalanx.sim.virtual_time import Rank, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.store.memory import MemoryStore
 
 PROVISIONING_SECONDS = 1.0
@@ -29,11 +29,11 @@ class Devices:
         if event.type == DELETED:
             return
         if event.kind is POD and _lacks_device(event.object):
-            self._time.after(0, Rank.KUBELET, lambda: self._try(self._name_device, event.object))
+            self._time.after(0, Precedence.KUBELET, lambda: self._try(self._name_device, event.object))
         elif event.kind is VOLUME_CLAIM and _lacks_volume(event.object):
-            self._time.after(PROVISIONING_SECONDS, Rank.KUBELET, lambda: self._try(self._provision, event.object))
+            self._time.after(PROVISIONING_SECONDS, Precedence.KUBELET, lambda: self._try(self._provision, event.object))
         elif event.kind is VOLUME and inside(event.object, "spec", "claimRef"):
-            self._time.after(0, Rank.KUBELET, lambda: self._try(self._give, event.object))
+            self._time.after(0, Precedence.KUBELET, lambda: self._try(self._give, event.object))
 
     def _try(self, deed: Callable[[Document], None], document: Document) -> None:
         try:

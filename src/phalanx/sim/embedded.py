@@ -29,7 +29,7 @@ EVENTS_KEPT_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServingPlace:
     """Where a cluster is served and kept."""
 
     host: str
@@ -90,7 +90,7 @@ class Embedded:
 
     # --- service -----------------------------------------------------------------------------------------------------
 
-    async def run(self, place: Place, announce: Callable[[str], None], is_over: asyncio.Event) -> None:
+    async def run(self, place: ServingPlace, announce: Callable[[str], None], is_over: asyncio.Event) -> None:
         """Serve the cluster until it is over."""
         api = Api(self.world.store, before=self.advance, after=self._bell.set, own={GANGS: self.gangs})
         async with serving(api.application(), host=place.host, port=place.port) as address, asyncio.TaskGroup() as tasks:

@@ -6,10 +6,10 @@ from random import Random
 from phalanx.errors import Missing
 from phalanx.model.kinds import POD, Document
 from phalanx.model.moment import moment_text
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.settings import Settings
-from phalanx.sim.virtual_time import Rank, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.store.memory import MemoryStore
 
 
@@ -37,9 +37,9 @@ class Kubelets:
         if state == "gone":
             del self._known[uid]
         elif state == "bound":
-            self._time.after(self._starting_time(), Rank.KUBELET, lambda: self._start(pod))
+            self._time.after(self._starting_time(), Precedence.KUBELET, lambda: self._start(pod))
         elif state == "leaving" and pod["metadata"].get("deletionGracePeriodSeconds") != 0:
-            self._time.after(self._stopping_time(pod), Rank.KUBELET, lambda: self._stop(pod))
+            self._time.after(self._stopping_time(pod), Precedence.KUBELET, lambda: self._stop(pod))
 
     def _starting_time(self) -> float:
         delays = self._settings.delays

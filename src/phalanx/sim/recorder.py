@@ -10,8 +10,8 @@ from phalanx.model.kinds import POD, Document
 from phalanx.model.quantity import parse_quantity
 from phalanx.model.resources import GPU, scale_of
 from phalanx.model.shape import UNKNOWN_GPU_MEMORY_MIB
-from phalanx.model.status import ENDED
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.virtual_time import VirtualTime
 
@@ -56,7 +56,7 @@ class EvictionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HoldingChange:
     """So much more, or less, is held on a node by a queue."""
 
     moment: float
@@ -82,7 +82,7 @@ class Recorder:
         self.resource = GPU
         self.gangs: dict[GangKey, GangRecord] = {}
         self.evictions: list[EvictionRecord] = []
-        self.changes: list[Change] = []
+        self.changes: list[HoldingChange] = []
         self.node_events: list[tuple[float, str, str]] = []
         self.capacity_changes: list[tuple[float, str, float]] = []
         """Moment, node, and what it offers from then on."""
@@ -182,7 +182,7 @@ class Recorder:
         self._note(hold, hold.amount)
 
     def _note(self, hold: _Hold, amount: float) -> None:
-        self.changes.append(Change(self.moment, hold.node, hold.queue, amount))
+        self.changes.append(HoldingChange(self.moment, hold.node, hold.queue, amount))
         if hold.gang is None:
             return
         left = self.held_by_gang.get(hold.gang, 0.0) + amount

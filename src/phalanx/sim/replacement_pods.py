@@ -10,7 +10,7 @@ from phalanx.errors import Exists, Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.sim.settings import Settings
-from phalanx.sim.virtual_time import Rank, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.store.memory import MemoryStore
 
 _OF_THE_OLD_POD = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -39,7 +39,7 @@ class ReplacementPods:
         self._expected.discard(uid)
         if event.object.get("status", {}).get("phase") != "Succeeded" and not self.is_managed(event.object):
             pod = self._without_own_group(event.object)
-            self._time.after(self._settings.restart_after or 0.0, Rank.WORLD, lambda: self._create(pod))
+            self._time.after(self._settings.restart_after or 0.0, Precedence.WORLD, lambda: self._create(pod))
 
     def _without_own_group(self, pod: Document) -> Document:
         """Return a pod without the link to a group that was made for it alone, and goes with it."""

@@ -11,10 +11,10 @@ from random import Random
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
 from phalanx.explain.gang_status import has_minimum
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import Status
 from phalanx.sim.settings import FOREVER, Settings, seconds_in
-from phalanx.sim.virtual_time import Rank, Timer, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime, VirtualTimer
 from phalanx.state.gang_state import GangState
 
 Finish = Callable[[list[TaskKey]], None]
@@ -38,7 +38,7 @@ class Shift:
     since: float | None = None
     done: float = 0.0
     """Seconds of work in earlier shifts, if progress is kept."""
-    timers: dict[float, Timer] = field(default_factory=dict)
+    timers: dict[float, VirtualTimer] = field(default_factory=dict)
     tasks_by_duration: dict[float, set[TaskKey]] = field(default_factory=dict)
 
 
@@ -57,7 +57,7 @@ class Work:
     def touch(self, gang: GangKey) -> None:
         """Look at a gang again at the end of this moment."""
         if not self._dirty:
-            self._time.after(0, Rank.WORK, self._look)
+            self._time.after(0, Precedence.WORK, self._look)
         self._dirty[gang] = None
 
     def is_whole(self, gang: GangKey) -> bool:
@@ -111,7 +111,7 @@ class Work:
             end = self._time.now + max(duration - shift.done, 0.0)
             shift.tasks_by_duration.setdefault(end, set()).add(task.key)
             if end not in shift.timers:
-                shift.timers[end] = self._time.at(end, Rank.WORLD, lambda end=end: self._end(key, end))  # type: ignore[misc]
+                shift.timers[end] = self._time.at(end, Precedence.WORLD, lambda end=end: self._end(key, end))  # type: ignore[misc]
 
     def _duration(self, key: GangKey, task: Task) -> float:
         own = task.annotations.get(DURATION)

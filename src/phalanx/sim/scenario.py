@@ -23,19 +23,19 @@ NEVER = "never"
 RANGE = ".."
 
 Value = TypeVar("Value")
-Read = Callable[["Place", yaml.Node], Any]
+Read = Callable[["FilePlace", yaml.Node], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """Where something stands in a file: "scenario.yaml, line 12: nodes[0].event"."""
 
     file: str
     path: str = ""
 
-    def at(self, name: str) -> "Place":
+    def at(self, name: str) -> "FilePlace":
         """Return the place of a field or an item."""
-        return Place(self.file, f"{self.path}{name}" if name.startswith("[") or not self.path else f"{self.path}.{name}")
+        return FilePlace(self.file, f"{self.path}{name}" if name.startswith("[") or not self.path else f"{self.path}.{name}")
 
     def wrong(self, node: yaml.Node, problem: str) -> ConfigError:
         """Return an error about what stands here."""
@@ -107,7 +107,7 @@ def find_scenarios(text: bytes, name: str) -> list[Scenario]:
         nodes = [node for node in yaml.compose_all(text, Loader=yaml.SafeLoader) if node is not None and _is_scenario(node)]
     except yaml.YAMLError:
         return []  # whoever reads the objects of the file says what is wrong with it
-    return [_scenario(Place(name), node) for node in nodes]
+    return [_scenario(FilePlace(name), node) for node in nodes]
 
 
 def _is_scenario(node: yaml.Node) -> bool:
@@ -115,7 +115,7 @@ def _is_scenario(node: yaml.Node) -> bool:
     return fields.get("kind") == KIND and str(fields.get("apiVersion", "")).startswith("phalanx.dev/")
 
 
-def _scenario(place: Place, node: yaml.Node) -> Scenario:
+def _scenario(place: FilePlace, node: yaml.Node) -> Scenario:
     found = _mapping(place, node, FIELDS)
     found.pop("apiVersion", None), found.pop("kind", None), found.pop("metadata", None)
     settings = {SETTING_BY_FIELD[name]: found.pop(name) for name in list(found) if name in SETTING_BY_FIELD}
@@ -125,7 +125,7 @@ def _scenario(place: Place, node: yaml.Node) -> Scenario:
 # --- parts of a document -------------------------------------------------------------------------------------------------
 
 
-def _mapping(place: Place, node: yaml.Node, fields: Mapping[str, Read], *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
+def _mapping(place: FilePlace, node: yaml.Node, fields: Mapping[str, Read], *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
     """Read the fields of a mapping; one that is unknown, stands twice or is missing is wrong."""
     if not isinstance(node, yaml.MappingNode):
         raise place.wrong(node, f"expected a mapping with some of {', '.join(fields)}")
@@ -143,7 +143,7 @@ def _mapping(place: Place, node: yaml.Node, fields: Mapping[str, Read], *, neede
     return found
 
 
-def _list(read: Read, place: Place, node: yaml.Node) -> tuple[Any, ...]:
+def _list(read: Read, place: FilePlace, node: yaml.Node) -> tuple[Any, ...]:
     if not isinstance(node, yaml.SequenceNode):
         raise place.wrong(node, "expected a list; begin each entry with '- '")
     return tuple(read(place.at(f"[{number}]"), item) for number, item in enumerate(node.value))
@@ -154,35 +154,35 @@ def _instead(name: str, known: tuple[str, ...]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"write one of {', '.join(known)}"
 
 
-def _text(place: Place, node: yaml.Node) -> str:
+def _text(place: FilePlace, node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode) or not node.value:
         raise place.wrong(node, "expected text")
     return str(node.value)
 
 
-def _anything(place: Place, node: yaml.Node) -> None:
+def _anything(place: FilePlace, node: yaml.Node) -> None:
     """Leave a part to others."""
 
 
-def _one_of(known: tuple[str, ...], place: Place, node: yaml.Node) -> str:
+def _one_of(known: tuple[str, ...], place: FilePlace, node: yaml.Node) -> str:
     value = _text(place, node)
     if value not in known:
         raise place.wrong(node, f"{value!r} is unknown; write one of {', '.join(known)}")
     return value
 
 
-def _switch(place: Place, node: yaml.Node) -> bool:
+def _switch(place: FilePlace, node: yaml.Node) -> bool:
     return _one_of(("true", "false"), place, node) == "true"
 
 
-def _whole(place: Place, node: yaml.Node) -> int:
+def _whole(place: FilePlace, node: yaml.Node) -> int:
     value = _text(place, node)
     if not value.isascii() or not value.isdigit():
         raise place.wrong(node, f"{value!r} is not a whole number; write 0, 1, 2 and so on")
     return int(value)
 
 
-def _count(place: Place, node: yaml.Node) -> int:
+def _count(place: FilePlace, node: yaml.Node) -> int:
     value = _whole(place, node)
     if not 1 <= value <= MOST_TIMES:
         raise place.wrong(node, f"{value} is not possible; write a number from 1 to {MOST_TIMES}")
@@ -192,25 +192,25 @@ def _count(place: Place, node: yaml.Node) -> int:
 MOST_TIMES = 10_000
 
 
-def _seconds(place: Place, node: yaml.Node) -> float:
+def _seconds(place: FilePlace, node: yaml.Node) -> float:
     return _duration(_text(place, node), place, node)
 
 
-def _duration(text: str, place: Place, node: yaml.Node) -> float:
+def _duration(text: str, place: FilePlace, node: yaml.Node) -> float:
     found = seconds_in(text)
     if found is None:
         raise place.wrong(node, f"{text!r} is not a duration; write for example 90s, 2h30m or a number of seconds")
     return found
 
 
-def _more_than_nothing(place: Place, node: yaml.Node) -> float:
+def _more_than_nothing(place: FilePlace, node: yaml.Node) -> float:
     found = _seconds(place, node)
     if not found:
         raise place.wrong(node, f"{node.value!r} is no time at all; write for example 1s")
     return found
 
 
-def _span(place: Place, node: yaml.Node) -> Span:
+def _span(place: FilePlace, node: yaml.Node) -> Span:
     low, sign, high = _text(place, node).partition(RANGE)
     first = _duration(low.strip(), place, node)
     last = _duration(high.strip(), place, node) if sign else first
@@ -219,18 +219,18 @@ def _span(place: Place, node: yaml.Node) -> Span:
     return Span(first, last)
 
 
-def _restart(place: Place, node: yaml.Node) -> float | None:
+def _restart(place: FilePlace, node: yaml.Node) -> float | None:
     return None if _text(place, node) == NEVER else _seconds(place, node)
 
 
 # --- entries -------------------------------------------------------------------------------------------------------------
 
 
-def _delays(place: Place, node: yaml.Node) -> Delays:
+def _delays(place: FilePlace, node: yaml.Node) -> Delays:
     return Delays(**_mapping(place, node, dict.fromkeys(("bind", "pull", "start", "stop"), _span)))
 
 
-def _controllers(place: Place, node: yaml.Node) -> ControllerSettings:
+def _controllers(place: FilePlace, node: yaml.Node) -> ControllerSettings:
     fields: dict[str, Read] = {"schedulers": partial(_list, _text), "hyperNodeLevels": partial(_list, _text)}
     found = _mapping(place, node, fields)
     levels = found.get("hyperNodeLevels", ())
@@ -240,12 +240,12 @@ def _controllers(place: Place, node: yaml.Node) -> ControllerSettings:
     return replace(usual, hypernode_levels=levels, schedulers=frozenset(found.get("schedulers", usual.schedulers)))
 
 
-def _a_duration(place: Place, node: yaml.Node) -> Duration:
+def _a_duration(place: FilePlace, node: yaml.Node) -> Duration:
     found = _mapping(place, node, {"match": _text, "duration": _span}, needed=("match", "duration"))
     return Duration(long_name(found["match"]), found["duration"])
 
 
-def _arrival(place: Place, node: yaml.Node) -> Arrival:
+def _arrival(place: FilePlace, node: yaml.Node) -> Arrival:
     names: dict[str, Read] = dict.fromkeys(("gangs", "pods"), partial(_list, _text))
     found = _mapping(place, node, {"at": _seconds, **names, "every": _more_than_nothing, "times": _count}, needed=("at",))
     if ("gangs" in found) == ("pods" in found):
@@ -258,7 +258,7 @@ def _arrival(place: Place, node: yaml.Node) -> Arrival:
     return Arrival(where=_where(place.at(what), node), **{**found, what: tuple(map(long_name, found[what]))})
 
 
-def _failure(place: Place, node: yaml.Node) -> Failure | Refusal:
+def _failure(place: FilePlace, node: yaml.Node) -> Failure | Refusal:
     fields: dict[str, Read] = {"at": _seconds, "pod": _text, "gang": _text, "bind": _text, "times": _count}
     found = _mapping(place, node, fields)
     if sum(name in found for name in ("pod", "gang", "bind")) != 1:
@@ -273,12 +273,12 @@ def _failure(place: Place, node: yaml.Node) -> Failure | Refusal:
     return Failure(found["at"], **names, where=_where(place, node))
 
 
-def _node_event(place: Place, node: yaml.Node) -> NodeEvent:
+def _node_event(place: FilePlace, node: yaml.Node) -> NodeEvent:
     fields: dict[str, Read] = {"at": _seconds, "node": _text, "event": partial(_one_of, NODE_EVENTS)}
     return NodeEvent(where=_where(place.at("node"), node), **_mapping(place, node, fields, needed=tuple(fields)))
 
 
-def _expected_gang(place: Place, node: yaml.Node) -> dict[str, Any]:
+def _expected_gang(place: FilePlace, node: yaml.Node) -> dict[str, Any]:
     fields: dict[str, Read] = {
         "starts": _switch, "finishes": _switch, "evicted": _whole, "why": _text, "after": _text, "waits": _span,
     }  # fmt: skip
@@ -286,20 +286,20 @@ def _expected_gang(place: Place, node: yaml.Node) -> dict[str, Any]:
     return {**found, **({"after": long_name(found["after"])} if "after" in found else {})}
 
 
-def _expected_gangs(place: Place, node: yaml.Node) -> dict[str, dict[str, Any]]:
+def _expected_gangs(place: FilePlace, node: yaml.Node) -> dict[str, dict[str, Any]]:
     if not isinstance(node, yaml.MappingNode):
         raise place.wrong(node, "expected a mapping from gangs to what becomes of them")
     return {long_name(str(key.value)): _expected_gang(place.at(str(key.value)), value) for key, value in node.value}
 
 
-def _expectation(place: Place, node: yaml.Node) -> Expectation:
+def _expectation(place: FilePlace, node: yaml.Node) -> Expectation:
     fields: dict[str, Read] = {
         "profiles": partial(_list, _text), "gangs": _expected_gangs, **dict.fromkeys(("deadlocks", "evictions"), _whole),
     }  # fmt: skip
     return Expectation(where=_where(place, node), **_mapping(place, node, fields))
 
 
-def _where(place: Place, node: yaml.Node) -> str:
+def _where(place: FilePlace, node: yaml.Node) -> str:
     return f"{place.file}, line {node.start_mark.line + 1}: {place.path}"
 
 

@@ -10,7 +10,7 @@ from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, R
 from phalanx.errors import Busy, ClusterError, Exists, Missing, ServerError
 from phalanx.scheduling.port import Done, Effort, SingleWrite
 from phalanx.sim.settings import AT_ONCE, Span
-from phalanx.sim.virtual_time import Rank, Timer, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime, VirtualTimer
 from phalanx.store import patches
 from phalanx.store.memory import MemoryStore
 
@@ -20,7 +20,7 @@ RETRY_SECONDS = 1.0
 class RankedClock:
     """Virtual time for those who act at one rank of a moment."""
 
-    def __init__(self, time: VirtualTime, rank: Rank) -> None:
+    def __init__(self, time: VirtualTime, rank: Precedence) -> None:
         """Let what is planned here happen at this rank."""
         self._time, self._rank = time, rank
 
@@ -34,7 +34,7 @@ class RankedClock:
         """The same: virtual time never jumps."""
         return self._time.now
 
-    def after(self, seconds: float, action: Callable[[], None]) -> Timer:
+    def after(self, seconds: float, action: Callable[[], None]) -> VirtualTimer:
         """Call something after some seconds."""
         return self._time.after(seconds, self._rank, action)
 
@@ -43,7 +43,7 @@ class StorePort:
     """Writes to a store."""
 
     def __init__(
-        self, store: MemoryStore, time: VirtualTime, rank: Rank, *, bind: Span = AT_ONCE, chance: Random | None = None
+        self, store: MemoryStore, time: VirtualTime, rank: Precedence, *, bind: Span = AT_ONCE, chance: Random | None = None
     ) -> None:
         """Act at one rank of each moment; `bind` is how long binds take, drawn by `chance`."""
         self._store, self._time, self._bind_delay, self._chance = store, time, bind, chance or Random(0)
@@ -71,7 +71,7 @@ class StorePort:
         """Carry out a write at once, or a bind after its delay."""
         delay = self._bind_delay.draw(self._chance) if isinstance(write, Bind) else 0.0
         if delay:
-            self._time.after(delay, Rank.KUBELET, partial(self._try, write, done, effort))
+            self._time.after(delay, Precedence.KUBELET, partial(self._try, write, done, effort))
         else:
             self._try(write, done, effort)
 

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 
-class Rank(IntEnum):
+class Precedence(IntEnum):
     """What comes first at one moment: the world changes, kubelets and controllers follow, plans are made, sessions decide."""
 
     WORLD = 0
@@ -19,7 +19,7 @@ class Rank(IntEnum):
 
 
 @dataclass(slots=True)
-class Timer:
+class VirtualTimer:
     """Something planned; cancel it by forgetting what to do."""
 
     moment: float
@@ -37,17 +37,17 @@ class VirtualTime:
     def __init__(self, now: float) -> None:
         """Begin at a moment, in seconds since 1970."""
         self.now = now
-        self._timers: list[tuple[float, int, int, Timer]] = []
+        self._timers: list[tuple[float, int, int, VirtualTimer]] = []
         """By moment, rank and number."""
         self._numbers = count()
 
-    def after(self, seconds: float, rank: Rank, action: Callable[[], None]) -> Timer:
+    def after(self, seconds: float, rank: Precedence, action: Callable[[], None]) -> VirtualTimer:
         """Plan something for later, or for this moment with 0."""
         return self.at(self.now + max(seconds, 0.0), rank, action)
 
-    def at(self, moment: float, rank: Rank, action: Callable[[], None]) -> Timer:
+    def at(self, moment: float, rank: Precedence, action: Callable[[], None]) -> VirtualTimer:
         """Plan something for a moment; what is past happens now."""
-        timer = Timer(max(moment, self.now), rank, action)
+        timer = VirtualTimer(max(moment, self.now), rank, action)
         heappush(self._timers, (timer.moment, rank, next(self._numbers), timer))
         return timer
 
@@ -60,7 +60,7 @@ class VirtualTime:
     def next_deed(self) -> float | None:
         """Return the moment of what is planned next besides plans and sessions, which may do nothing; None when nothing is."""
         return min(
-            (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank < Rank.PLAN), default=None
+            (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank < Precedence.PLAN), default=None
         )
 
     def step(self) -> None:

@@ -19,8 +19,8 @@ from phalanx.explain.why import missing_groups, why
 from phalanx.manifests.gpu_reservations import home_documents
 from phalanx.model.kinds import GROUP_BY_DIALECT, NAMESPACE, POD, QUEUE, SILENT, Document, split_key
 from phalanx.model.resources import CPU, GPU, scale_of
-from phalanx.model.status import COMPLETED
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import COMPLETED
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.controllers import ControllerRunner
@@ -38,7 +38,7 @@ from phalanx.sim.replacement_pods import ReplacementPods, fresh
 from phalanx.sim.running_work import Work
 from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.store_port import StorePort
-from phalanx.sim.virtual_time import Rank, VirtualTime
+from phalanx.sim.virtual_time import Precedence, VirtualTime
 from phalanx.sim.without_gangs import SoloCluster
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.memory import MemoryStore
@@ -70,8 +70,8 @@ class World:
         self._arrived: dict[GangKey, None] = {}
         self._wake: Callable[[Urgency], None] = lambda urgency: None
         """Called with how soon a session should look at a change; until there are sessions, nobody is."""
-        self.port = StorePort(self.store, self.time, Rank.SESSION, bind=self.settings.delays.bind, chance=self._chance)
-        self._controller_port = StorePort(self.store, self.time, Rank.CONTROLLER)
+        self.port = StorePort(self.store, self.time, Precedence.SESSION, bind=self.settings.delays.bind, chance=self._chance)
+        self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self._begin_clusters(is_solo=is_solo)
         self._begin_nodes(controllers)
         self._begin_scheduling(profile, gates, controllers, has_pod_conditions=has_pod_conditions)
@@ -116,7 +116,7 @@ class World:
         if gates is not None:
             planner = GatePlanner(gates, self.store.everything)
             self.gates = GateLoop(
-                StorePort(self.store, self.time, Rank.PLAN), planner, gap=BETWEEN_PLANS_SECONDS, report=self.problems.append
+                StorePort(self.store, self.time, Precedence.PLAN), planner, gap=BETWEEN_PLANS_SECONDS, report=self.problems.append
             )
             self.store.listen(self.gates.notice)
             self.gates.start()
@@ -186,7 +186,7 @@ class World:
 
     def plan(self, offset: float, deed: Callable[[], object]) -> None:
         """Let something happen so many seconds after the start; what the cluster refuses is noted, and the rest goes on."""
-        self.time.at(self.start + offset, Rank.WORLD, lambda: self._try(deed))
+        self.time.at(self.start + offset, Precedence.WORLD, lambda: self._try(deed))
 
     def _try(self, deed: Callable[[], object]) -> None:
         try:
@@ -243,7 +243,7 @@ class World:
     def _arrive(self, gang: GangKey) -> None:
         """Note at the end of this moment how large a gang is that got new pods."""
         if not self._arrived:
-            self.time.after(0, Rank.WORK, self._record_arrivals)
+            self.time.after(0, Precedence.WORK, self._record_arrivals)
         self._arrived[gang] = None
 
     def _record_arrivals(self) -> None:

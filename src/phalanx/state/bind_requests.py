@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from phalanx.model.bind_request import BindRequest, remember
-from phalanx.model.status import Status
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import Status
 
 
 class BindRequests:

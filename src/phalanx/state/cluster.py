@@ -22,8 +22,8 @@ from phalanx.model.gang import Gang
 from phalanx.model.node import HyperNode, Node
 from phalanx.model.queue import Queue
 from phalanx.model.resources import Resources, ResourceSpace, add
-from phalanx.model.status import COMPLETED, HOLDING, ON_NODE, READY, Status
 from phalanx.model.task import GangKey, Task, TaskKey
+from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
 from phalanx.state.bind_requests import BindRequests
 from phalanx.state.gang_state import GangState
 from phalanx.state.holders import Holders

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from phalanx.model.gang import Gang, Quorum, SubGroup, TopologyConstraint
-from phalanx.model.status import HOLDING, READY, VALID, Status
 from phalanx.model.task import LONGEST_NAME, Task, TaskKey
+from phalanx.model.task_status import HOLDING, READY, VALID, Status
 from phalanx.state.quorum import as_members_say
 from phalanx.state.verdict import FitError, Verdict
 

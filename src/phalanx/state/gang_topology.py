@@ -5,7 +5,7 @@ gone; a gang that grows must stay near the members that run.
 """
 
 from phalanx.model.gang import TopologyConstraint
-from phalanx.model.status import HOLDING
+from phalanx.model.task_status import HOLDING
 from phalanx.state.gang_state import GangState, SubGroupState
 from phalanx.state.hypernodes import HyperTree
 from phalanx.state.verdict import Verdict

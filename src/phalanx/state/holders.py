@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from phalanx.model.shape import Shape
-from phalanx.model.status import EVICTABLE
 from phalanx.model.task import Task, TaskKey
+from phalanx.model.task_status import EVICTABLE
 from phalanx.placement import Counts
 
 NOBODY = -1

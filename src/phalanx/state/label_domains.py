@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Mask
 from phalanx.state.gang_state import GangState
 from phalanx.state.node_table import LabelColumn, NodeTable

@@ -11,8 +11,8 @@ from dataclasses import replace
 import msgspec
 
 from phalanx.model.gang import Counts, Gang, Quorum, SubGroup
-from phalanx.model.status import READY, Status
 from phalanx.model.task import Task
+from phalanx.model.task_status import READY, Status
 
 WAS_WHOLE = ("Running", "Completed")
 MINIMA = "phalanx.dev/minima"

@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from phalanx.model.gang import STALE, Gang, SubGroup
-from phalanx.model.status import EVICTABLE, HOLDING, READY, Status
 from phalanx.model.task import Task
+from phalanx.model.task_status import EVICTABLE, HOLDING, READY, Status
 from phalanx.state.gang_state import GangState, SubGroupState, Tally, TaskState
 from phalanx.state.quorum import GANG, role_part, subgroup_part, subgroups_part
 from phalanx.state.verdict import Verdict

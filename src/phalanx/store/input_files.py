@@ -19,7 +19,7 @@ from phalanx.dialects.documents import Located, documents_in
 from phalanx.dialects.queue_usage import history
 from phalanx.errors import ConfigError, PhalanxError, SnapshotError
 from phalanx.model.queue_usage import QueueHistory
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
 

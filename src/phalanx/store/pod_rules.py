@@ -7,7 +7,7 @@ from phalanx.dialects.pods import with_implied_requests
 from phalanx.errors import Conflict, Forbidden, Invalid, ServerError
 from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import Document
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 DEFAULT_GRACE = 30
 MAY_CHANGE = ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds", "schedulingGates")

@@ -10,7 +10,7 @@ from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import next_tasks
 from phalanx.kai.stamps import stamp_start
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState

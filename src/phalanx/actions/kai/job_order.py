@@ -16,8 +16,8 @@ from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import can_be_whole
 from phalanx.kai.queue_order import Contender, comes_first
 from phalanx.kai.shares import QueueShare
-from phalanx.model.status import Status
 from phalanx.model.task import GangKey
+from phalanx.model.task_status import Status
 from phalanx.session.hooks import SortKey
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState

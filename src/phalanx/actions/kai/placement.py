@@ -12,12 +12,12 @@ import numpy as np
 
 from phalanx.kai.podsets import leaves_in_order, pod_sets
 from phalanx.kubernetes.shared_gpus import SharedGpus
-from phalanx.model.status import HOLDING, Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Mask
 from phalanx.placement.fill import NOT_A_CANDIDATE
 from phalanx.placement.fit import fits
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Statement
+from phalanx.session.statement import OperationKind, Statement
 from phalanx.session.task_filters import offers, own_filters
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError
@@ -142,5 +142,5 @@ def _pipeline_all(gang: GangState, statement: Statement, mark: int) -> None:
     moves = [(operation.kind, list(operation.tasks), list(operation.nodes)) for operation in statement.operations[mark:]]
     statement.rollback(mark)
     for kind, tasks, nodes in moves:
-        if kind is not Kind.EVICT:
+        if kind is not OperationKind.EVICT:
             statement.pipeline(tasks, nodes)

@@ -26,10 +26,10 @@ from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import is_whole, next_tasks
 from phalanx.kubernetes.shared_gpus import SharedGpus, uses_gpu
 from phalanx.model.resources import GPU
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.placement import Mask
 from phalanx.session.session import Session
-from phalanx.session.statement import Kind, Statement
+from phalanx.session.statement import OperationKind, Statement
 from phalanx.state.gang_state import GangState, TaskState
 
 Judge = Callable[[list[VictimUnit], list[TaskState]], bool]
@@ -101,7 +101,7 @@ class Solver:
 
         A unit is kept whole although a part of it may have stayed: the core of a gang that is cut would be a broken gang.
         """
-        evicted = {id(operation.tasks[0]) for operation in statement.operations if operation.kind is Kind.EVICT}
+        evicted = {id(operation.tasks[0]) for operation in statement.operations if operation.kind is OperationKind.EVICT}
         stayed = {id(operation.tasks[0]) for operation in statement.operations if operation.undoes is not None}
         return [unit for unit in units if any(id(task) in evicted - stayed for task in unit)]
 

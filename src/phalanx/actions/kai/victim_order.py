@@ -18,7 +18,7 @@ from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import ACTIVE, PodSet, leaves_in_order, pod_sets
 from phalanx.kai.queue_order import Contender, gives_first
 from phalanx.kai.shares import QueueShare
-from phalanx.model.status import HOLDING
+from phalanx.model.task_status import HOLDING
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 

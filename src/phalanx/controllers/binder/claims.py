@@ -7,8 +7,8 @@ finalizer, which keeps them from going while somebody uses them.
 from collections.abc import Iterable
 from typing import Any
 
-from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.binder.pending import Ask
+from phalanx.controllers.binder.preparation_step import READY, PreparationStep
 from phalanx.controllers.controller import Patch, View, Write
 from phalanx.controllers.objects import inside, is_leaving, meta_of
 from phalanx.model.kinds import RESOURCE_CLAIM, RESOURCE_SLICE, Document
@@ -35,26 +35,26 @@ def _names(ask: Ask) -> list[str]:
 # --- giving --------------------------------------------------------------------------------------------------------------
 
 
-def claim_parts(view: View, ask: Ask) -> list[Part]:
+def claim_parts(view: View, ask: Ask) -> list[PreparationStep]:
     """Return what is left to do until the claims of a pod have devices, and the pod may use them."""
     chosen = _chosen(ask)
     return [_claim_part(view, ask, name, chosen.get(name)) for name in _names(ask)]
 
 
-def _claim_part(view: View, ask: Ask, name: str, chosen: Document | None) -> Part:
+def _claim_part(view: View, ask: Ask, name: str, chosen: Document | None) -> PreparationStep:
     claim = view.find(RESOURCE_CLAIM, ask.pod_key.namespace, name)
     if claim is None:
-        return Part(waits=f"resource claim {name} is not there; create it")
+        return PreparationStep(waits=f"resource claim {name} is not there; create it")
     given = inside(claim, "status", "allocation")
     if given and chosen and _devices(given) != _devices(chosen):
-        return Part(waits=f"resource claim {name} has other devices than the request; delete the request")
+        return PreparationStep(waits=f"resource claim {name} has other devices than the request; delete the request")
     if given and _user(ask) in _users(claim):
         return READY
     if is_leaving(claim):
-        return Part(waits=f"resource claim {name} is being deleted")
+        return PreparationStep(waits=f"resource claim {name} is being deleted")
     if not given and not chosen:
-        return Part(waits=f"resource claim {name} has no devices yet")
-    return Part([_shared(view, claim, ask, given or chosen or {})])
+        return PreparationStep(waits=f"resource claim {name} has no devices yet")
+    return PreparationStep([_shared(view, claim, ask, given or chosen or {})])
 
 
 def _shared(view: View, claim: Document, ask: Ask, allocation: Document) -> Patch:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from phalanx.controllers.binder.claims import claims_of
 from phalanx.controllers.binder.gpu_reservations import groups_of, is_reservation
-from phalanx.controllers.binder.part import Part
 from phalanx.controllers.binder.pending import BROKEN, Ask, asks_of, circle_of, open_asks, read_request
 from phalanx.controllers.binder.preparation import prepared, taken_back, volume_claims_of
+from phalanx.controllers.binder.preparation_step import PreparationStep
 from phalanx.controllers.binder.reservation_pod import IMAGE
 from phalanx.controllers.binder.wholeness import is_whole_with
 from phalanx.controllers.controller import NOTHING, Bind, Create, Evict, Key, Patch, RecordEvent, Result, Try, View, Write
@@ -190,7 +190,7 @@ class _Round:
         waits = {ask: part for ask, part in parts.items() if part.waits}
         return self._wait(waits) if waits else self._bind(asks)
 
-    def _first_writes(self, parts: dict[Ask, Part]) -> list[Write]:
+    def _first_writes(self, parts: dict[Ask, PreparationStep]) -> list[Write]:
         """Return what is to be written, once for each object: what another pod wants there is looked at again after it."""
         found: dict[object, Write] = {}
         for ask, part in parts.items():
@@ -204,7 +204,7 @@ class _Round:
             return write
         return Try(write, lambda reason: _attempt_failed(ask, f"a reservation pod was refused: {reason}; {HOW_TO}", self._view.now))
 
-    def _wait(self, waits: dict[Ask, Part]) -> Result:
+    def _wait(self, waits: dict[Ask, PreparationStep]) -> Result:
         """Wait until everybody is prepared; what takes too long is an attempt that failed."""
         deadlines = {ask: max(ask.request.latest, ask.not_before) + PREPARING_SECONDS for ask in waits}
         late = [ask for ask, deadline in deadlines.items() if deadline <= self._view.now]

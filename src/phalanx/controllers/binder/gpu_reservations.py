@@ -7,14 +7,14 @@ is lost, whoever is on its GPU has to go too: the GPU is given to others.
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
-from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.binder.pending import Ask, open_asks
+from phalanx.controllers.binder.preparation_step import READY, PreparationStep
 from phalanx.controllers.binder.reservation_pod import DEVICE, HOME, VISIBLE, reservation, reservation_name
 from phalanx.controllers.controller import Create, Delete, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, inside, is_leaving, labels_of, meta_of
 from phalanx.dialects.pods import GPU_GROUP, RESERVATION
 from phalanx.model.kinds import BIND_REQUEST, POD, Document, Kind
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 RESERVATION_GONE = "ReservationGone"
 
@@ -22,23 +22,27 @@ RESERVATION_GONE = "ReservationGone"
 # --- before a pod is bound -----------------------------------------------------------------------------------------------
 
 
-def reservation_part(view: View, ask: Ask, image: str) -> Part:
+def reservation_part(view: View, ask: Ask, image: str) -> PreparationStep:
     """Return what is left to do until the shared GPUs of a pod are reserved."""
-    return Part.of([_group_part(view, group, ask.node, image) for group in ask.request.gpu_groups])
+    return PreparationStep.of([_group_part(view, group, ask.node, image) for group in ask.request.gpu_groups])
 
 
-def _group_part(view: View, group: str, node: str, image: str) -> Part:
+def _group_part(view: View, group: str, node: str, image: str) -> PreparationStep:
     found = reservations_of(view, group)
     if not found:
         name = reservation_name(group)
         is_free = view.find(POD, HOME, name) is None
-        return Part([Create(reservation(group, node, image))]) if is_free else Part(waits=f"reservation pod {name} is leaving")
+        return (
+            PreparationStep([Create(reservation(group, node, image))])
+            if is_free
+            else PreparationStep(waits=f"reservation pod {name} is leaving")
+        )
     pod, name = found[0], meta_of(found[0])["name"]
     if inside(pod, "spec", "nodeName") != node:
-        return Part(waits=f"reservation pod {name} is on node {inside(pod, 'spec', 'nodeName')}, not on {node}")
+        return PreparationStep(waits=f"reservation pod {name} is on node {inside(pod, 'spec', 'nodeName')}, not on {node}")
     if DEVICE in annotations_of(pod):
         return READY
-    return Part(waits=f"reservation pod {name} has not said which GPU it got", when_late=[_deleted(pod)])
+    return PreparationStep(waits=f"reservation pod {name} has not said which GPU it got", when_late=[_deleted(pod)])
 
 
 def devices_for(view: View, groups: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from phalanx.controllers.binder.claims import claim_parts, claims_let_go
 from phalanx.controllers.binder.gpu_reservations import devices_for, reservation_part
-from phalanx.controllers.binder.part import READY, Part
 from phalanx.controllers.binder.pending import Ask
+from phalanx.controllers.binder.preparation_step import READY, PreparationStep
 from phalanx.controllers.binder.reservation_pod import VISIBLE
 from phalanx.controllers.binder.volumes import has_reserved, reserve_volume
 from phalanx.controllers.controller import Patch, View, Write
@@ -23,9 +23,9 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 WAITS_FOR_POD = "WaitForFirstConsumer"
 
 
-def prepared(view: View, ask: Ask, image: str) -> Part:
+def prepared(view: View, ask: Ask, image: str) -> PreparationStep:
     """Return what is left to do for a pod; its marks come when everything else is ready."""
-    found = Part.of([reservation_part(view, ask, image), *_volume_parts(view, ask), *claim_parts(view, ask)])
+    found = PreparationStep.of([reservation_part(view, ask, image), *_volume_parts(view, ask), *claim_parts(view, ask)])
     return _marks(view, ask) if found.is_ready else found
 
 
@@ -43,7 +43,7 @@ def group_labels(groups: Iterable[str]) -> dict[str, str]:
     return {GPU_GROUP: names[0]} if len(names) == 1 else {f"{GPU_GROUP}/{name}": name for name in names}
 
 
-def _marks(view: View, ask: Ask) -> Part:
+def _marks(view: View, ask: Ask) -> PreparationStep:
     received, groups = inside(ask.document, "spec", "receivedResourceType"), ask.request.gpu_groups
     annotations = {RECEIVED: str(received)} if received else {}
     if groups:
@@ -51,7 +51,7 @@ def _marks(view: View, ask: Ask) -> Part:
     labels = group_labels(groups)
     if labels.items() <= labels_of(ask.pod).items() and annotations.items() <= annotations_of(ask.pod).items():
         return READY
-    return Part([_pod_patch(ask, {"labels": labels, "annotations": annotations})])
+    return PreparationStep([_pod_patch(ask, {"labels": labels, "annotations": annotations})])
 
 
 def _unmarked(ask: Ask) -> list[Write]:
@@ -78,20 +78,20 @@ def volume_claims_of(pod: Document) -> list[str]:
     return found
 
 
-def _volume_parts(view: View, ask: Ask) -> list[Part]:
+def _volume_parts(view: View, ask: Ask) -> list[PreparationStep]:
     return [_volume_part(view, ask, name) for name in volume_claims_of(ask.pod)]
 
 
-def _volume_part(view: View, ask: Ask, name: str) -> Part:
+def _volume_part(view: View, ask: Ask, name: str) -> PreparationStep:
     claim = view.find(VOLUME_CLAIM, ask.pod_key.namespace, name)
     if claim is None:
-        return Part(waits=f"volume claim {name} is not there; create it")
+        return PreparationStep(waits=f"volume claim {name} is not there; create it")
     if inside(claim, "spec", "volumeName") and inside(claim, "status", "phase") == "Bound":
         return READY
     is_unplaced = _waits_for_pod(view, claim) and annotations_of(claim).get(SELECTED_NODE) != ask.node
     if is_unplaced and not has_reserved(view, claim):
-        return Part([reserve_volume(view, claim, ask.node) or _claim_patch(ask, name, ask.node)])
-    return Part(waits=f"volume claim {name} is not bound")
+        return PreparationStep([reserve_volume(view, claim, ask.node) or _claim_patch(ask, name, ask.node)])
+    return PreparationStep(waits=f"volume claim {name} is not bound")
 
 
 def _waits_for_pod(view: View, claim: Document) -> bool:

@@ -8,7 +8,7 @@ from phalanx.dialects.kai import SUBGROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.schema import Meta, PodSpec, Read
 from phalanx.model.kinds import Document, split_key
-from phalanx.model.status import ENDED
+from phalanx.model.task_status import ENDED
 
 LINK_KEYS = frozenset({*(mark.key for mark in REFERENCE_FIELDS), SUBGROUP, ROLE})
 """Labels and annotations that make a pod a member of a group or of a part of it."""

@@ -19,7 +19,7 @@ from phalanx.controllers.volcano_job.job import (
 )
 from phalanx.controllers.volcano_job.plugins import IMPLIED, check_plugins
 from phalanx.dialects.cluster import readable
-from phalanx.dialects.fields import seconds
+from phalanx.dialects.field_values import seconds
 from phalanx.dialects.kinds.reader import blank, reader_of
 from phalanx.dialects.kinds.volcano_jobs import (
     JobState,

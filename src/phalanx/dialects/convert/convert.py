@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.dialects.cluster import describe
-from phalanx.dialects.convert.groups import Lost, NeutralGang, sort_out
 from phalanx.dialects.convert.jobs import written_out
+from phalanx.dialects.convert.neutral_gangs import Lost, NeutralGang, sort_out
 from phalanx.dialects.convert.pods import MODELLED, bare, dialect_of, kept, lost_metadata, patched
 from phalanx.dialects.convert.writers import (
     LEVELS,

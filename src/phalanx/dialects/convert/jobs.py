@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from phalanx.dialects.cluster import describe, readable
-from phalanx.dialects.convert.groups import Lost
+from phalanx.dialects.convert.neutral_gangs import Lost
 from phalanx.dialects.group_references import GROUP
 from phalanx.dialects.kinds.reader import reader_of
 from phalanx.dialects.kinds.volcano_jobs import JobTask, VolcanoJob

@@ -6,7 +6,7 @@ from typing import Any
 
 from phalanx.dialects import gates, kai, koordinator, kueue, native, yunikorn
 from phalanx.dialects.cluster import describe
-from phalanx.dialects.convert.groups import GANG_GROUP_NAME, QUOTA, Lost, NeutralGang
+from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, Lost, NeutralGang
 from phalanx.dialects.group_references import with_group_name
 from phalanx.dialects.pods import ROLE, TASK_GROUP
 from phalanx.model.kinds import Document

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from phalanx.dialects.convert.groups import GangPod, NeutralGang
+from phalanx.dialects.convert.neutral_gangs import GangPod, NeutralGang
 from phalanx.dialects.kai import SUBGROUP
 from phalanx.model.gang import SubGroup, TopologyConstraint
 from phalanx.model.selectors import LabelSelector

@@ -9,7 +9,7 @@ import msgspec
 
 from phalanx.dialects import gates, kai, koordinator, kueue, native, schema, yunikorn
 from phalanx.dialects import group_references as references
-from phalanx.dialects.convert.groups import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang
+from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang
 from phalanx.dialects.convert.pods import PodPatch, bare, dialect_of, kept
 from phalanx.dialects.convert.subgroups import kai_parts, kai_topology, volcano_parts, volcano_topology
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request

@@ -9,7 +9,7 @@ TASK_PRIORITY = "kai.scheduler/task-priority"
 KUBEFLOW_ROLE, RAY_TYPE = "training.kubeflow.org/job-role", "ray.io/node-type"
 
 
-class PriorityPlugin(PlainPlugin):
+class KaiPriorityPlugin(PlainPlugin):
     """More important jobs first."""
 
     name = "priority"

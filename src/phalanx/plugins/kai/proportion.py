@@ -7,7 +7,7 @@ from phalanx.session.session import Session
 from phalanx.session.statement import Operation
 
 
-class ProportionPlugin:
+class KaiProportionPlugin:
     """Keeps what queues have and may have; answers who is next and what is too much."""
 
     name = "proportion"

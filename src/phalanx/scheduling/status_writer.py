@@ -13,7 +13,7 @@ from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
 from phalanx.model.moment import moment_text
-from phalanx.model.status import Status
+from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.snapshot import Snapshot
 

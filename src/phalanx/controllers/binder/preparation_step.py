@@ -8,7 +8,7 @@ from phalanx.controllers.controller import Write
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PreparationStep:
     """What to write, and what it waits for, in words; with neither it is ready."""
 
     writes: Sequence[Write] = ()
@@ -32,4 +32,4 @@ class Part:
         return not self.writes and not self.waits
 
 
-READY = Part()
+READY = PreparationStep()
