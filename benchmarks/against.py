@@ -15,10 +15,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+CORE = ["bench", "core", "--nodes", "1000", "--pods", "5000", "--gang", "50"]
 ROWS = {
-    "core, plain": ["bench", "core", "--nodes", "1000", "--pods", "5000", "--gang", "50", "-o", "json"],
-    "core, mixed": ["bench", "core", "--nodes", "1000", "--pods", "5000", "--gang", "50", "--kind", "mixed", "-o", "json"],
-    "core, hard topology": ["bench", "core", "--nodes", "1000", "--pods", "5000", "--gang", "50", "--kind", "topology-hard", "-o", "json"],
+    "core, plain": [*CORE, "-o", "json"],
+    "core, mixed": [*CORE, "--kind", "mixed", "-o", "json"],
+    "core, hard topology": [*CORE, "--kind", "topology-hard", "-o", "json"],
     "evict, gang of 200": ["bench", "evict", "--only", "gang of 200", "-o", "json"],
     "evict, kai": ["bench", "evict", "--profile", "kai", "-o", "json"],
     "simulate": ["simulate", "--workload", "generated:jobs=600,nodes=60", "--seed", "3", "-o", "json"],

@@ -27,7 +27,7 @@ from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.model.kinds import GROUP_BY_DIALECT, Document
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.credentials import Fixed, bearer
+from phalanx.store.kube.credentials import FixedCredentials, bearer
 
 PER_GANG = 50
 SETTLE_SECONDS, IDLE_SECONDS = 20.0, 30.0
@@ -72,7 +72,7 @@ def documents(nodes: int, pods: int) -> tuple[list[Document], list[Document]]:
 async def fill(plane: ControlPlane, nodes: int, pods: int) -> None:
     """Create everything."""
     groups, made = documents(nodes, pods)
-    async with Client(plane.server, credentials=Fixed(bearer(plane.token), plane.tls)) as client:
+    async with Client(plane.server, credentials=FixedCredentials(bearer(plane.token), plane.tls)) as client:
         await each(lambda item=item: client.create(item) for item in (*groups, *made))  # type: ignore[misc]
 
 

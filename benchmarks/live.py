@@ -26,15 +26,15 @@ from pathlib import Path
 from statistics import median
 
 import phalanx as package
-from phalanx.dev.layout import SCHEDULER
 from phalanx.dev.go_build import build
 from phalanx.dev.kwok_nodes import Machines
+from phalanx.dev.layout import SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
 from phalanx.errors import Missing
 from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, Document
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.credentials import Fixed, bearer
+from phalanx.store.kube.credentials import FixedCredentials, bearer
 
 CONNECTIONS = 32
 PATIENCE_SECONDS, BETWEEN_LOOKS_SECONDS = 300.0, 0.1
@@ -196,7 +196,7 @@ async def clear(client: Client, namespace: str) -> None:
 async def run(plane: ControlPlane, race: Race, names: list[str]) -> dict[str, list[float]]:
     """Let every contender run in every round."""
     found: dict[str, list[float]] = {name: [] for name in names}
-    async with Client(plane.server, credentials=Fixed(bearer(plane.token), plane.tls)) as client:
+    async with Client(plane.server, credentials=FixedCredentials(bearer(plane.token), plane.tls)) as client:
         for node in (await client.list(NODE)).items:
             await client.patch(NODE, "", node["metadata"]["name"], {"spec": {"taints": None}})
         for number in range(race.rounds):

@@ -193,8 +193,8 @@ def texts(found: World, fault: Fault) -> list[str]:
     group = found.store.get(GROUP_BY_DIALECT[fault.dialect], "default", "train")
     status, annotations = group.get("status") or {}, group["metadata"].get("annotations") or {}
     conditions = [*(status.get("conditions") or ()), *(status.get("schedulingConditions") or ())]
-    notes = [annotations[key] for key in ("phalanx.dev/problem", "phalanx.dev/set-aside") if key in annotations]
-    return [*notes, *(item["message"] for item in conditions if item["type"] in ("Refused", "SetAside"))]
+    notes = [annotations[key] for key in ("phalanx.dev/problem", "phalanx.dev/quarantined") if key in annotations]
+    return [*notes, *(item["message"] for item in conditions if item["type"] in ("Refused", "Quarantined"))]
 
 
 def says(found: Iterable[str], fault: Fault) -> bool:

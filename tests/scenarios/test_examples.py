@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(file.parent for file in (ROOT / "examples").glob("*/expected.yaml") if not (file.parent / "server.py").exists())
 """Examples with a process of their own have a test of their own."""
 CONFIG = "volcano-scheduler.conf"
-WAITS = ("Waits", "Promised", "Evicted")
+WAITS = ("Waits", "Pipelined", "Evicted")
 
 
 def expectation(folder: Path) -> dict[str, Any]:

@@ -66,8 +66,8 @@ def test_promises_have_a_section_of_their_own() -> None:
     leaving = build.pod("old", on="node-0", gpus=1)
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     found = lines(leaving, build.gang("a", tasks=1, gpus=1), gpus=1)
-    assert section(found, "PROMISED") == ["default/a  node-0 ×1"]
-    assert found[-1] == "1 gang: 1 promised"
+    assert section(found, "PIPELINED") == ["default/a  node-0 ×1"]
+    assert found[-1] == "1 gang: 1 pipelined"
 
 
 def test_evictions_have_a_section_of_their_own() -> None:
@@ -79,7 +79,7 @@ def test_evictions_have_a_section_of_their_own() -> None:
     urgent[1]["spec"]["priority"] = 100
     found = lines(classes, old, urgent, policy=policy)
     assert section(found, "EVICTIONS")[0].startswith("default/old-0  by preempt for default/urgent")
-    assert found[-1] == "2 gangs: 1 promised, 1 evicted; 1 pod evicted"
+    assert found[-1] == "2 gangs: 1 pipelined, 1 evicted; 1 pod evicted"
 
 
 def test_a_hundred_gangs_take_a_line_each() -> None:

@@ -54,4 +54,4 @@ def test_a_gang_that_is_evicted_or_pipelined_says_so() -> None:
     outcome.move(outcome.tasks[0], Status.RELEASING)
     assert code_of(outcome) == "Evicted"
     outcome.move(outcome.tasks[0], Status.PIPELINED)
-    assert code_of(outcome) == "Promised"
+    assert code_of(outcome) == "Pipelined"

@@ -168,7 +168,7 @@ def test_a_gang_of_gated_pods_only_says_so() -> None:
 def test_promised_room_is_said_to_be_in_use_still() -> None:
     old = leaving(build.pod("old", on="node-0", gpus=1))
     assert why(old, build.gang("train", tasks=2, gpus=1), nodes=1, gpus=2) == (
-        "1 of 2 tasks placed; 1 of 2 tasks is promised room that leaving pods still hold"
+        "1 of 2 tasks placed; 1 of 2 tasks is pipelined onto room that leaving pods still hold"
     )
 
 

@@ -115,7 +115,7 @@ def test_a_gang_that_needs_room_of_leaving_pods_is_pipelined_as_a_whole() -> Non
     cycle = cluster().submit(A, group, kai.leaving(pod), kai.gang("train", tasks=4, gpus=1)).run_cycle()
     assert cycle.binds == []
     assert len(cycle.pipelined) == 4
-    assert cycle.why("train") == "4 of 4 tasks are promised room that leaving pods still hold"
+    assert cycle.why("train") == "4 of 4 tasks are pipelined onto room that leaving pods still hold"
 
 
 def test_an_elastic_job_starts_with_what_is_free_and_is_pipelined_onto_the_rest() -> None:

@@ -125,7 +125,7 @@ def test_a_pipelined_pod_names_its_node() -> None:
     cycle = cycle_of(group, kai.leaving(pod), kai.gang("train", gpus=2), nodes=1)
     task = cycle.answer["tasks"]["default/train-0"]
     assert task["reason"] == "Pipelined"
-    assert task["message"] == "Pod default/train-0 is promised node node-0 once resources are released"
+    assert task["message"] == "Pod default/train-0 is nominated for node node-0 once resources are released"
     assert cycle.condition("train", UNSCHEDULABLE) is None
 
 

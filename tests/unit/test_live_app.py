@@ -200,7 +200,7 @@ def test_nobody_is_told_of_missing_pods_while_they_are_being_made(policy: Policy
             assert "conditions" not in scene.store.get(POD, "default", "train-0")["status"]
             scene.load(pods[1])
             await until(lambda: all(scene.nodes_of_pods().values()))
-            assert scene.events("FailedScheduling") == scene.events("SetAside") == []
+            assert scene.events("FailedScheduling") == scene.events("Quarantined") == []
 
     run(question, policy=policy)
 

@@ -159,7 +159,7 @@ def test_victims_are_counted_for_each_gang_that_they_go_for(metrics: Metrics) ->
     metrics.note(*decided(cluster.submit(high)))
     assert value(metrics, "phalanx_preemption_victims_count") == 1
     assert value(metrics, "phalanx_preemption_victims_sum") == 1
-    assert value(metrics, "phalanx_pending_gangs", queue="default", reason="Promised") == 1
+    assert value(metrics, "phalanx_pending_gangs", queue="default", reason="Pipelined") == 1
 
 
 def test_a_timeout_is_counted_once() -> None:

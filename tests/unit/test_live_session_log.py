@@ -56,7 +56,7 @@ def test_the_sentences_of_gangs_are_not_made_below_their_level(two: build.Cluste
 
 def test_a_session_has_one_line(two: build.Cluster) -> None:
     assert [(line.text, line.fields) for line in told(two, 1)] == [
-        ("session: 1 gang started, 1 waiting, 1 pod to bind, 0 promised a place, 0 to evict", {"cycle": 7})
+        ("session: 1 gang started, 1 waiting, 1 pod to bind, 0 pipelined, 0 to evict", {"cycle": 7})
     ]
 
 
@@ -112,7 +112,7 @@ def test_evictions_are_told_by_gang_and_for_whom() -> None:
     evicted = [line for line in lines if "evicted by" in line.text]
     assert [line.text for line in evicted] == ["1 pod of gang default/low evicted by preempt for default/high: default/low-0"]
     assert evicted[0].fields == {"gang": "default/low", "pods": ["default/low-0"], "cycle": 7}
-    assert "gang default/high waits: 1 of 1 task is promised room that leaving pods still hold" in texts(lines, 2)
+    assert "gang default/high waits: 1 of 1 task is pipelined onto room that leaving pods still hold" in texts(lines, 2)
 
 
 def test_from_level_three_on_the_course_is_told(two: build.Cluster) -> None:

@@ -128,7 +128,7 @@ def test_a_gang_that_lost_a_member_says_of_which_role_whoever_decides_about_it()
     worlds.submit(world, [build.pod_group("train", min_member=2, minTaskMember={"worker": 2}), *members])
     world.plan(100, lambda: world.store.delete(POD, "default", "train-1"))
     worlds.run(world, 110)
-    (aside,) = [item for item in group(world, "volcano")["status"]["conditions"] if item["type"] == "SetAside"]
+    (aside,) = [item for item in group(world, "volcano")["status"]["conditions"] if item["type"] == "Quarantined"]
     assert aside["message"].startswith("too few pods (worker: 1 of 2); create")
 
 
@@ -165,7 +165,11 @@ def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions
     for number, pod in enumerate(pods[:3]):
         worlds.submit(world, [pod], at=10 * number)
     worlds.run(world, 40)
-    assert sorted(item.about["metadata"]["name"] for item in told if item.reason == "SetAside") == ["train-0", "train-1", "train-2"]
+    assert sorted(item.about["metadata"]["name"] for item in told if item.reason == "Quarantined") == [
+        "train-0",
+        "train-1",
+        "train-2",
+    ]
     (condition,) = [
         item for item in world.store.get(POD, "default", "train-0")["status"]["conditions"] if "3 of 4" in item["message"]
     ]

@@ -100,7 +100,7 @@ def lines_of(parts: Sequence[ShardDecisions], screen: Terminal) -> Iterator[str]
         yield f"No gangs: the input has {counted(nodes, 'node')} with {counted(pods, 'pod')}, and no PodGroup."
         return
     yield from _gang_lines(rows, screen)
-    for title, places in (("PLACEMENTS", decisions.binds), ("PROMISED", decisions.pipelined)):
+    for title, places in (("PLACEMENTS", decisions.binds), ("PIPELINED", decisions.pipelined)):
         if places:
             yield from ("", title, *columns(_places(snapshot, places, screen)))
     if decisions.evictions:

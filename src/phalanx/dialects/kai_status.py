@@ -239,7 +239,7 @@ def _topology_error(gang: GangState, constraint: TopologyConstraint) -> str:
 def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:
     """Say what became of a pod that is not bound: it is pipelined to a node, or has none."""
     if task.status is Status.PIPELINED:
-        message = f"Pod {task.task.key} is promised node {names[task.node]} once resources are released"
+        message = f"Pod {task.task.key} is nominated for node {names[task.node]} once resources are released"
         return PodScheduledCondition("Pipelined", message)
     if isinstance(task.error, FitError):
         return PodScheduledCondition("Unschedulable", task_error(task))

@@ -130,7 +130,7 @@ def _pod_condition(task: TaskState, names: list[str], who: str) -> PodScheduledC
     if status in HOLDING:
         return PodScheduledCondition(UNSCHEDULABLE, f"there is room on {names[node]}; {_whole(task, who)}")
     if status is Status.PIPELINED:
-        text = f"it is promised {names[node]} as soon as leaving pods have freed it, together with the rest of {who}"
+        text = f"it is nominated for {names[node]} as soon as leaving pods have freed it, together with the rest of {who}"
         return PodScheduledCondition(UNSCHEDULABLE, text, names[node])
     cause = volcano_status.pod_condition(task, names).message
     return PodScheduledCondition(UNSCHEDULABLE, cause or _whole(task, who))

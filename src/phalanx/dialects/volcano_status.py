@@ -58,16 +58,16 @@ def _gang_condition(gang: GangState, names: list[str]) -> Condition | None:
     if _scheduled(gang) >= gang.gang.min_member and not is_waiting:
         return None
     missing = gang.gang.min_member - placeable(gang)
-    message = f"{missing}/{len(gang.tasks)} tasks in gang unschedulable: {fit_error(gang, names)}"
+    message = f"{missing}/{len(gang.tasks)} tasks in gang unschedulable: {fit_error(gang)}"
     return Condition("Unschedulable", "True", "NotEnoughResources", message)
 
 
-def fit_error(gang: GangState, names: list[str]) -> str:
+def fit_error(gang: GangState) -> str:
     """Say how far the gang is: counts by status, reasons of the waiting tasks, and the first real cause."""
     counts = Counter({status.word: count for status, count in zip(Status, gang.tally.counts, strict=True) if count})
     counts["minAvailable"] = gang.gang.min_member
     text = f"{READY if gang.is_ready else NOT_READY}, {_histogram(counts)}"
-    reasons = Counter(pod_condition(task, names).reason for task in gang.tasks if task.status is Status.PENDING)
+    reasons = Counter([_reason(task) for task in gang.tasks if task.status is Status.PENDING])
     if reasons:
         text += f"; {Status.PENDING.word}: {_histogram(reasons)}"
     blocked = first_blocked(gang.tasks)
@@ -83,12 +83,18 @@ def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:
     """Say what became of a task that is not bound: it fits and waits for the gang, it is pipelined, or it has no node."""
     status, node = (task.status, task.node) if task.attempt is None else (task.attempt, task.attempt_node)
     if status not in (Status.ALLOCATED, Status.PIPELINED):
-        return PodScheduledCondition("Unschedulable", error_text(task))
+        return PodScheduledCondition(_reason(task), error_text(task))
     where = f"Pod {task.task.key} can possibly be assigned to {names[node]}"
     if status is Status.ALLOCATED:
-        return PodScheduledCondition("Schedulable", f"{where}, once minAvailable is satisfied")
+        return PodScheduledCondition(_reason(task), f"{where}, once minAvailable is satisfied")
     message = f"{where}, once resource is released and minAvailable is satisfied"
-    return PodScheduledCondition("Unschedulable", message, names[node])
+    return PodScheduledCondition(_reason(task), message, names[node])
+
+
+def _reason(task: TaskState) -> str:
+    """Return the reason of the condition alone, without the sentence: a gang counts those of all its pods."""
+    status = task.status if task.attempt is None else task.attempt
+    return "Schedulable" if status is Status.ALLOCATED else "Unschedulable"
 
 
 def _scheduled(gang: GangState) -> int:

@@ -12,9 +12,9 @@ from phalanx.model.task_status import READY, Status
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import FitError
 
-NO_PODS, EVICTED, PROMISED = "NoPods", "Evicted", "Promised"
+NO_PODS, EVICTED, PIPELINED = "NoPods", "Evicted", "Pipelined"
 NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED = "NoNodeFits", "Gated", "NotAdmitted", "NotTried"
-OWN_CODES = (NO_PODS, EVICTED, PROMISED, NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED)
+OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED)
 """Reason codes of our own; every other one is the code of a verdict."""
 
 
@@ -25,7 +25,7 @@ class GangStatus(StrEnum):
     """It gets its minimum in this session."""
     GROWS = "Grows"
     """It had its minimum before and gets more."""
-    PIPELINED = PROMISED
+    PIPELINED = PIPELINED
     """It gets its minimum once others have left."""
     WAITS = "Waits"
     EVICTED = EVICTED
@@ -65,7 +65,7 @@ def reason_code(gang: GangState, status: GangStatus) -> str:
     if status is GangStatus.EVICTED:
         return EVICTED
     if status is GangStatus.PIPELINED and gang.is_pipelined:
-        return PROMISED
+        return PIPELINED
     return _reason_to_wait(gang)
 
 

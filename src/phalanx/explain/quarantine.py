@@ -1,7 +1,7 @@
 """Quarantined gangs: those that no session schedules until somebody mends an object, with what is wrong and what to write.
 
 Only a session can see it: a queue that does not exist, a gang group whose PodGroups contradict each other, fewer pods than the gang
-needs. A gang for which nodes lack room is not quarantined. Users see it as the condition and the event `SetAside`.
+needs. A gang for which nodes lack room is not quarantined. Users see it as the condition and the event `Quarantined`.
 """
 
 from phalanx.dialects.status import is_finished
@@ -15,7 +15,7 @@ from phalanx.session.decision import Outcome
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
-QUARANTINED = "SetAside"
+QUARANTINED = "Quarantined"
 NO_QUEUE, TOO_FEW, WRONG = "QueueNotFound", "NotEnoughPods", "Invalid"
 
 

@@ -269,7 +269,7 @@ def _pipelined(gang: GangState) -> Iterator[str]:
     if kept:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
     if gang.tally.pipelined > kept:
-        yield f"{_part(gang.tally.pipelined - kept, gang)} promised room that leaving pods still hold"
+        yield f"{_part(gang.tally.pipelined - kept, gang)} pipelined onto room that leaving pods still hold"
 
 
 def _gated(gang: GangState) -> Iterator[str]:

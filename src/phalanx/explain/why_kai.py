@@ -173,7 +173,7 @@ def _level(constraint: TopologyConstraint) -> str:
 
 def _pipelined(gang: GangState) -> Iterator[str]:
     if gang.tally.pipelined:
-        yield f"{_part(gang.tally.pipelined, gang)} promised room that leaving pods still hold"
+        yield f"{_part(gang.tally.pipelined, gang)} pipelined onto room that leaving pods still hold"
 
 
 def _part(number: int, gang: GangState) -> str:

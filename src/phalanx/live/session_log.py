@@ -1,7 +1,7 @@
 """What a session decided, as lines of the log. Nothing is put into words that nobody wants to read.
 
     1  one line for a session that decided something
-    2  what becomes of gangs: started, grown, promised room, evicted for whom; that one waits, when the reason is new
+    2  what becomes of gangs: started, grown, pipelined, evicted for whom; that one waits, when the reason is new
     3  every gang that waits, in every session; and from here on the trace of the session, as far as it was recorded:
        queues and gangs in order, tasks placed, commit and discard
     4  orders and votes, victims, tasks tried, and how many nodes refused one
@@ -108,5 +108,5 @@ def _step(step: TraceEvent) -> Line:
 def _summary(decisions: Decisions) -> str:
     standings = [gang_status(outcome.state) for outcome in decisions.outcomes]
     starts, waits = standings.count(GangStatus.STARTS), sum(not standing.has_minimum for standing in standings)
-    pods = f"{counted(len(decisions.binds), 'pod')} to bind, {len(decisions.pipelined)} promised a place"
+    pods = f"{counted(len(decisions.binds), 'pod')} to bind, {len(decisions.pipelined)} pipelined"
     return f"session: {counted(starts, 'gang')} started, {waits} waiting, {pods}, {len(decisions.evictions)} to evict"

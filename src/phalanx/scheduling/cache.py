@@ -85,6 +85,9 @@ class SchedulerCache:
         return _urgency(event)
 
     def _notice_pod(self, event: WatchEvent) -> Urgency:
+        if not self._assumed:
+            self._enter(event)
+            return _pod_urgency(event)
         key = TaskKey(object_key(event.object))
         assumed = self._assumed.get(key)
         if assumed is not None and self._has_only_landed(event, key, assumed):

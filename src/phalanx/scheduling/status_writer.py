@@ -1,4 +1,4 @@
-"""What a session leaves on objects: phase, conditions and stamps of groups, promises on pods; written only when they change."""
+"""What a session leaves on objects: phase, conditions, stamps of groups, nominated nodes of pods; written when they change."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,8 +17,10 @@ from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.snapshot import Snapshot
 
-SET_ASIDE_NOTE = "phalanx.dev/set-aside"
-"""Annotation that stands for the condition `SetAside` on groups that have no conditions."""
+QUARANTINE_NOTE = "phalanx.dev/quarantined"
+"""Annotation that stands for the condition `Quarantined` on groups that have no conditions."""
+FORMER_CONDITION, FORMER_NOTE = "SetAside", "phalanx.dev/set-aside"
+"""What version 0.1 wrote: removed where it is found."""
 WITHOUT_CONDITIONS = frozenset({"coscheduling", "koordinator"})
 UNSCHEDULABLE = "Unschedulable"
 TAKES_PART = Condition(QUARANTINED, "False")
@@ -41,7 +43,7 @@ class StatusWriter:
         self.has_admitted = False
         for outcome in decisions.outcomes:
             yield from self._group(snapshot, outcome)
-            yield from _promises(snapshot, outcome)
+            yield from _nominations(snapshot, outcome)
             yield from _stamps(outcome.state.gang, decisions)
 
     def forget(self) -> None:
@@ -65,10 +67,10 @@ class StatusWriter:
             if texts:
                 yield Patch(item.kind, *place, {"metadata": {"annotations": texts}})
             if found is not None and found.message not in _messages(gang, before):
-                yield from _told(self._view.find(item.kind, *place), found)
+                yield from _recorded(self._view.find(item.kind, *place), found)
 
     def _on_pods(self, outcome: Outcome, found: Condition | None) -> Iterator[Patch | RecordEvent]:
-        """Let the pods that make a gang say that it is set aside, or not any more."""
+        """Let the pods that make a gang say that it is quarantined, or not any more."""
         now = found or TAKES_PART
         for task in (state.task for state in outcome.state.tasks if state.task.status is Status.PENDING):
             before = self._said.get(task.key, TAKES_PART)
@@ -80,16 +82,16 @@ class StatusWriter:
                 condition = _condition(pod, now.message, outcome.now)
                 yield Patch(POD, *split_key(task.key), {"status": {"conditions": [condition]}}, is_status=True)
                 if before.reason != now.reason:  # that there are fewer or more of them is not worth an event on each
-                    yield from _told(pod, found)
+                    yield from _recorded(pod, found)
 
 
-def _told(about: Document | None, found: Condition | None) -> Iterator[Patch | RecordEvent]:
-    """Tell that a gang is set aside; simulations name those that wait at the end with the same reason."""
+def _recorded(about: Document | None, found: Condition | None) -> Iterator[Patch | RecordEvent]:
+    """Record that a gang is quarantined; simulations name those that wait at the end with the same reason."""
     if about is not None and found is not None:
         yield RecordEvent(about, QUARANTINED, found.message, is_warning=True, is_expected=True)
 
 
-def _promises(snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
+def _nominations(snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
     for state in outcome.state.tasks:
         task = state.task
         node = snapshot.nodes.names[state.node] if state.status is Status.PIPELINED else ""
@@ -104,8 +106,8 @@ def _stamps(gang: Gang, decisions: Decisions) -> Iterator[Patch | RecordEvent]:
 
 
 def _with(status: GroupStatus, found: Condition | None, outcome: Outcome) -> GroupStatus:
-    """Return a status that also says whether the gang is set aside, and since when."""
-    others = tuple(item for item in status.conditions if item.type != QUARANTINED)
+    """Return a status that also says whether the gang is quarantined, and since when."""
+    others = tuple(item for item in status.conditions if item.type not in (QUARANTINED, FORMER_CONDITION))
     if found is None:
         return replace(status, conditions=others)
     old = next((item for item in outcome.state.gang.conditions if item.type == QUARANTINED), None)
@@ -115,20 +117,23 @@ def _with(status: GroupStatus, found: Condition | None, outcome: Outcome) -> Gro
 
 def _note(gang: Gang, found: Condition | None, before: GroupStatus | None) -> dict[str, str | None]:
     """Return the annotation of a group that has no conditions, if it may change."""
-    if gang.dialect not in WITHOUT_CONDITIONS or (found is None and not any(_messages(gang, before))):
+    if gang.dialect not in WITHOUT_CONDITIONS:
         return {}
-    return {SET_ASIDE_NOTE: None if found is None else found.message}
+    former: dict[str, str | None] = {FORMER_NOTE: None} if FORMER_NOTE in gang.annotations else {}
+    if found is None and not any(_messages(gang, before)):
+        return former
+    return {**former, QUARANTINE_NOTE: None if found is None else found.message}
 
 
 def _messages(gang: Gang, before: GroupStatus | None) -> set[str]:
-    """Return why a gang was said to be set aside, on the object or in an earlier session."""
+    """Return why a gang was said to be quarantined, on the object or in an earlier session."""
     conditions = (*gang.conditions, *(before.conditions if before is not None else ()))
     found = {item.message for item in conditions if item.type == QUARANTINED}
-    return found | ({gang.annotations[SET_ASIDE_NOTE]} if SET_ASIDE_NOTE in gang.annotations else set())
+    return found | ({gang.annotations[QUARANTINE_NOTE]} if QUARANTINE_NOTE in gang.annotations else set())
 
 
 def _said(pod: Document) -> str:
-    """Return what a pod says of its gang that is set aside."""
+    """Return what a pod says of its gang that is quarantined."""
     return next((item.get("message", "") for item in _listed(pod) if _is_ours(item)), "")
 
 

@@ -1,6 +1,7 @@
 """Every question that an action may ask the plugins of a session; each goes to the plugins by the declaration in `hooks.py`."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ class Questions:
             (tier, plugin, factories[plugin.name](plugin)) for tier, plugins in enumerate(self.policy.tiers) for plugin in plugins
         ]
         self._asked = self._collect()
+        self._questions = {name: partial(HOOKS[name].rule, tiers, self) for name, tiers in self._asked.items()}
+        """Each hook as a call: tens of thousands of questions are asked in a session."""
         self._voters: list[Asked[Any]] = []
         self._surplus: dict[str, tuple[int, Vector]] = {}
 
@@ -62,7 +65,8 @@ class Questions:
 
     def _ask(self, hook: Hook[Result, *Question], *question: *Question) -> Result:
         """Ask the plugins and combine their answers."""
-        return hook.rule(self._asked[hook.name], self, *question)
+        result: Result = self._questions[hook.name](*question)
+        return result
 
     def plugin(self, name: str) -> PluginPolicy | None:
         """Return the settings of a plugin that is loaded."""
@@ -84,7 +88,7 @@ class Questions:
 
     def sorted_tasks(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         """Return tasks in the order in which they are placed."""
-        return tasks_in_order(tasks, lambda task: self._ask(hooks.TASK_ORDER, task))
+        return tasks_in_order(tasks, self._questions[hooks.TASK_ORDER.name])
 
     def queue_compare(self, left: Queue, right: Queue) -> int:
         """Return -1 when the left queue is served before the right one now, else 1."""

@@ -1,5 +1,5 @@
 """What device plugins, provisioners and Kubernetes' volume controller do: a pod that reserves a GPU is told which one it got, a
-volume claim for which a node was chosen gets a volume, and one to which a volume was promised gets that.
+volume claim for which a node was chosen gets a volume, and one for which a volume is reserved gets that.
 """
 
 from collections.abc import Callable
@@ -58,11 +58,11 @@ class Devices:
         self._store.create(_volume(f"pvc-{claim['metadata']['uid']}", claim))
 
     def _give(self, volume: Document) -> None:
-        """Give a claim the volume that was promised to it."""
-        promise, name = volume["spec"]["claimRef"], volume["metadata"]["name"]
-        place = (promise["namespace"], promise["name"])
+        """Give a claim the volume that is reserved for it."""
+        reference, name = volume["spec"]["claimRef"], volume["metadata"]["name"]
+        place = (reference["namespace"], reference["name"])
         claim = self._store.find(VOLUME_CLAIM, *place)
-        if claim is None or claim["metadata"]["uid"] != promise.get("uid") or inside(claim, "spec", "volumeName"):
+        if claim is None or claim["metadata"]["uid"] != reference.get("uid") or inside(claim, "spec", "volumeName"):
             return
         self._store.patch(VOLUME_CLAIM, *place, {"spec": {"volumeName": name}})
         self._store.patch(VOLUME_CLAIM, *place, {"status": {"phase": "Bound"}}, is_status=True)

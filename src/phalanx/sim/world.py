@@ -120,9 +120,10 @@ class World:
             )
             self.store.listen(self.gates.notice)
             self.gates.start()
-        self.controllers = ControllerRunner(self._controller_port, controllers, report=self.problems.append)
-        self.store.listen(lambda event: self.controllers.notice(event.kind, event.object))
-        self.controllers.start()
+        if controllers:
+            runner = ControllerRunner(self._controller_port, controllers, report=self.problems.append)
+            self.store.listen(lambda event: runner.notice(event.kind, event.object))
+            runner.start()
         self.loop.start()
         self._wake = self.loop.notice
 
@@ -351,7 +352,7 @@ def _is_restored(owners: set[tuple[str, str]], pod: Document) -> bool:
 
 
 def _is_a_note(event: WatchEvent) -> bool:
-    """Tell whether a change is only what a session left on an object: the status of a group, a promise to a pod."""
+    """Tell whether a change is only what a session left on an object: the status of a group, the nominated node of a pod."""
     if event.type != MODIFIED:
         return event.kind.kind in SILENT
     return event.kind.kind == "PodGroup" or (event.kind is POD and not event.object["spec"].get("nodeName")) or _is_a_count(event)

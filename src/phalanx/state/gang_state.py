@@ -68,7 +68,10 @@ class Tally:
 
     def total(self, statuses: Iterable[Status]) -> int:
         """Count the members in any of these statuses."""
-        return sum(self.counts[status] for status in statuses)
+        counts, found = self.counts, 0
+        for status in statuses:
+            found += counts[status]
+        return found
 
     @property
     def ready(self) -> int:
