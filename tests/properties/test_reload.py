@@ -45,7 +45,7 @@ def test_no_file_ends_the_process_and_the_policy_is_one_that_was_accepted(texts:
         path.write_text(GOOD)
         source = ConfigSource(path, partial(policy_of_text, where=str(path)))
         told: list[Reload] = []
-        source.told.append(told.append)
+        source.on_reload.append(told.append)
         for text in texts:
             before, heard = source.policy, len(told)
             path.write_bytes(text)

@@ -1,9 +1,9 @@
 """What tests of the contract say to a store: short words for requests inside one namespace."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from phalanx.dev.processes import wait_until
 from phalanx.store.patches import MERGE
 from tests.support.http_api import Answer, Connection
 
@@ -124,9 +124,4 @@ def binding(name: str, target: dict[str, Any], meta: dict[str, Any] | None = Non
 
 def eventually(holds: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS, step: float = STEP_SECONDS) -> bool:
     """Wait for something that a controller does, and look every few moments; tell whether it came true."""
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(step)
-    return True
+    return wait_until(holds, seconds, step=step)

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 from phalanx.cli.run import RunOptions, _chosen
 from phalanx.controllers.jobflow import JobTemplateController
-from phalanx.dev.processes import launch
+from phalanx.dev.processes import launch, wait_until
 from phalanx.sim.sshkeys import pair_for
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
@@ -158,10 +158,7 @@ def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def until(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+    assert wait_until(is_so, PATIENCE_SECONDS), "waited in vain"
 
 
 def ended(process: subprocess.Popen[str]) -> int:

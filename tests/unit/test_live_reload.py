@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> Path:
 def source_of(path: Path) -> tuple[ConfigSource, list[Reload]]:
     source = ConfigSource(path, partial(policy_of_text, where=str(path)))
     told: list[Reload] = []
-    source.told.append(told.append)
+    source.on_reload.append(told.append)
     return source, told
 
 
@@ -159,7 +159,7 @@ def test_the_file_is_followed_while_the_loop_runs(file: Path) -> None:
 def test_the_outcome_is_a_metric(file: Path) -> None:
     source, _ = source_of(file)
     metrics = Metrics(lambda: 0.0)
-    source.told.append(lambda outcome: metrics.config_reloaded(outcome.is_applied))
+    source.on_reload.append(lambda outcome: metrics.config_reloaded(outcome.is_applied))
     file.write_text(BAD)
     source.poll()
     assert metrics.registry.get_sample_value("phalanx_config_last_reload_successful") == 0

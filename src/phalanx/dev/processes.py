@@ -145,13 +145,13 @@ class _Lifeline:
 _LIFELINE = _Lifeline()
 
 
-def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Wait until a condition holds; return whether it did in time."""
+def wait_until(holds: Callable[[], object], seconds: float, *, step: float = STEP_SECONDS) -> bool:
+    """Wait until a condition holds, and look every few moments; return whether it did in time."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
             return False
-        time.sleep(STEP_SECONDS)
+        time.sleep(step)
     return True
 
 

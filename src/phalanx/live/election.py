@@ -40,10 +40,10 @@ class Election:
     """Takes part in an election, over and over."""
 
     def __init__(self, client: ApiClient, terms: Terms, *, clock: LoopClock | None = None, report: Callable[[str], None]) -> None:
-        """Lead nothing yet; `report` is told what goes wrong."""
+        """`report` is called with what goes wrong."""
         self._client, self._terms, self._report, self._clock = client, terms, report, clock or LoopClock()
-        self.told = report
-        """Told when we begin to lead, and when we do not any more."""
+        self.on_change = report
+        """Called when we begin to lead, and when we do not any more."""
         self._renewed = float("-inf")
         self._back_at = float("-inf")
         """Before that moment we stand back."""
@@ -74,9 +74,9 @@ class Election:
         while True:
             while not await self._try():
                 await asyncio.sleep(self._terms.retry_seconds * random.uniform(1.0, 1.2))
-            self.told(f"{self._terms.identity} leads")
+            self.on_change(f"{self._terms.identity} leads")
             await self._lead(lead)
-            self.told(f"{self._terms.identity} does not lead any more")
+            self.on_change(f"{self._terms.identity} does not lead any more")
             await self._stand_back()
 
     async def _stand_back(self) -> None:

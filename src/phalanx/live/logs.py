@@ -83,10 +83,10 @@ class _Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         message, fields = record.getMessage(), _fields(record)
-        told = {"cycle": fields["cycle"]} if "cycle" in fields else {}
-        told |= {key: fields[key] for key in NAMES if key in fields and not _says(message, fields[key])}
-        told |= {"err": error} if (error := _error(record)) else {}
-        rest = " ".join(f"{key}={_quoted(value)}" for key, value in told.items())
+        shown = {"cycle": fields["cycle"]} if "cycle" in fields else {}
+        shown |= {key: fields[key] for key in NAMES if key in fields and not _says(message, fields[key])}
+        shown |= {"err": error} if (error := _error(record)) else {}
+        rest = " ".join(f"{key}={_quoted(value)}" for key, value in shown.items())
         head = f"{_moment(record)} {_severity(record).upper():<5} {_name(record)}"
         line = _one_line("  ".join(filter(None, (head, message, rest))))
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line

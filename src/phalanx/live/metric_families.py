@@ -62,7 +62,7 @@ class GangFamilies:
 
 
 class WriteFamilies:
-    """What is written to the cluster, and what is heard from it."""
+    """What is written to the cluster, and what watches report."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Enter them."""

@@ -118,7 +118,7 @@ class Metrics:
             self.gang_started(self._clock() - created)
 
     def evicted(self, reason: str) -> None:
-        """A pod was told to go; the reason is the action that chose it, or the controller."""
+        """A pod was evicted; the reason is the action that chose it, or the controller."""
         self._writes.evictions.labels(reason).inc()
 
     def victims_chosen(self, count: int) -> None:
@@ -126,7 +126,7 @@ class Metrics:
         self._writes.victims.observe(count)
 
     def watch_event(self, kind: str, type_: str) -> None:
-        """A change was heard: its kind, and ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+        """A watch reported a change: its kind, and ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
         self._writes.watch_events.labels(kind, type_).inc()
 
     # --- the process -------------------------------------------------------------------------------------------------

@@ -53,13 +53,13 @@ class Operations:
         live.loop.binding.refused.append(self._refused)
         live.loop.evictor.evicted.append(self._evicted)
         live.loop.evictor.refused.append(self._not_evicted)
-        live.watching.heard = self._heard
+        live.watching.on_event = self._watched
         live.turned.append(self._turn)
         if live.election is not None:
-            live.election.told = lambda text: log_line(self._log, Line(0, text))
+            live.election.on_change = lambda text: log_line(self._log, Line(0, text))
         self.metrics.configured()
         if config is not None:
-            config.told.append(self._reloaded)
+            config.on_reload.append(self._reloaded)
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Operations:
     def _not_evicted(self, eviction: Eviction, reason: str) -> None:
         log_line(self._log, Line(2, f"an eviction for {eviction.preemptor} was refused: {reason}", {"pod": eviction.task.key}))
 
-    def _heard(self, kind: Kind, type_: str) -> None:
+    def _watched(self, kind: Kind, type_: str) -> None:
         self.metrics.watch_event(kind.resource, type_)
 
     def _turn(self) -> None:

@@ -1,7 +1,7 @@
 """Requests that wait to be sent: important ones first, those about one object in order, as many at once as there are connections.
 
-What the server could not take just now is sent again a little later; what it refused is told to whoever asked for it. Once we may
-not write any more nothing is sent again: the client refuses to send, and that is told as if it had been dropped.
+What the server could not take just now is sent again a little later; whoever asked for it is called with a refusal. Once we may
+not write any more nothing is sent again: the client refuses to send, and that counts as dropped.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Outbox:
     def __init__(
         self, *, connections: int = CONNECTIONS, report: Callable[[str], None], may_write: Callable[[], bool] = lambda: True
     ) -> None:
-        """Send nothing yet; `report` is told what nobody else is told, `may_write` says whether to try again."""
+        """`report` is called with refusals that nobody waits for, `may_write` says whether to try again."""
         self._connections, self._report, self._may_write = connections, report, may_write
         self._lines: dict[Hashable, deque[Job]] = {}
         """Requests by object; the first of a line is under way or next."""

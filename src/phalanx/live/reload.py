@@ -44,8 +44,8 @@ class ConfigSource:
         self._path, self._parse, self._accept = path, parse, accept
         self._seen: bytes | None = self._read()
         self.policy = parse(self._seen)
-        self.told: list[Callable[[Reload], None]] = []
-        """Told whenever the file has changed, for better or worse."""
+        self.on_reload: list[Callable[[Reload], None]] = []
+        """Called whenever the file has changed, whether it is valid or not."""
 
     def poll(self) -> None:
         """Look whether the file has changed, and go by what it says now if it is right."""
@@ -58,12 +58,12 @@ class ConfigSource:
             self._change(found, "")
 
     def _change(self, found: bytes | None, problem: str) -> None:
-        """Take over what was found; what cannot be read is told once, until it can be read again."""
+        """Take over what was found; what cannot be read is reported once, until it can be read again."""
         if found is None and self._seen is None:
             return
         self._seen = found
         outcome = self._apply(found) if found is not None else _refused(problem)
-        for listener in self.told:
+        for listener in self.on_reload:
             listener(outcome)
 
     def _apply(self, text: bytes) -> Reload:

@@ -30,7 +30,7 @@ _ALSO = {"task": "pod"}
 
 
 class Narrator:
-    """Tells sessions; remembers why gangs waited, so as not to repeat itself."""
+    """Makes log lines of sessions; remembers why gangs waited, so as not to repeat itself."""
 
     def __init__(self) -> None:
         """Begin with nothing said."""

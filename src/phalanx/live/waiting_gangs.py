@@ -1,4 +1,4 @@
-"""Which gangs wait for what, counted over all of them: a session tells only of those it looked at."""
+"""Which gangs wait for what, counted over all of them: a session has only those it looked at."""
 
 from collections import Counter
 from collections.abc import Iterable

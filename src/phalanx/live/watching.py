@@ -44,7 +44,7 @@ class Watching:
         report: Callable[[str], None],
         single: Mapping[Kind, Place] | None = None,
     ) -> None:
-        """Follow nothing yet; `report` is told what goes wrong, `single` are objects of kinds of which nobody needs more."""
+        """`report` is called with what goes wrong; of the kinds in `single` one object is watched, and no others."""
         self._client, self._mirror, self._report, self._single = client, mirror, report, single or {}
         watched = {kind for kind in wanted if kind.kind not in UNWATCHED} | self._single.keys()
         self._by_resource = {kind.resource: kind for kind in KINDS if kind in watched}
@@ -52,11 +52,11 @@ class Watching:
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
         self.has_synced = asyncio.Event()
         """Everything that was served at the start has been listed."""
-        self.heard: Callable[[Kind, str], None] = lambda kind, type_: None
-        """Told of the kind and type of every event of a watch."""
+        self.on_event: Callable[[Kind, str], None] = lambda kind, type_: None
+        """Called with the kind and type of every event of a watch."""
         self._bell, self._pause = asyncio.Event(), LONGEST_PAUSE_SECONDS
         self._silent: dict[str, str] = {}
-        """Groups that do not tell what they serve, and why."""
+        """Groups that do not say what they serve, and why."""
         self._said: dict[str, float] = {}
         """What went wrong with watches that do not go on yet, and when it was last said."""
 
@@ -144,7 +144,7 @@ class Watching:
         return Reflector(self._client, self._mirror, kind, report=self._report, may_be_hidden=may_be_hidden, only=only)
 
     def _pass_on(self, kind: Kind, type_: str) -> None:
-        self.heard(kind, type_)
+        self.on_event(kind, type_)
 
     def _complain(self, kind: Kind, problem: ClusterError, then: str) -> None:
         """Say what went wrong with a watch; what many watches run into is said once in a while."""
@@ -177,7 +177,7 @@ class Watching:
         return all(reflector.is_synced.is_set() for reflector in self.reflectors.values())
 
     def hurry(self) -> None:
-        """Let everybody who waits for the server try again: one has heard it."""
+        """Let everybody who waits for the server try again: one of them has had an answer."""
         for reflector in self.reflectors.values():
             reflector.hurry()
 

@@ -58,7 +58,7 @@ def request_writes(snapshot: Snapshot, decisions: Decisions, asked: Collection[T
 
 
 def _forgotten(snapshot: Snapshot, key: str) -> Iterator[RequestWrite]:
-    """Delete a request, after its pod was told what the request knew."""
+    """Delete a request, after the pod has got what the request knew."""
     task = snapshot.refused.get(snapshot.bind_requests[key].task)
     if task is not None:
         yield from _annotated(task, {FAILED_BINDS: msgspec.json.encode(failed_binds_document(task.failed_binds)).decode()})

@@ -26,7 +26,7 @@ class PodConditions:
         """Know nothing of what was said before."""
         self._view = view
         self._said: dict[str, tuple[PodScheduledCondition, float]] = {}
-        """What pods were told last and when, by uid."""
+        """The condition that each pod got last, and when, by uid."""
 
     def writes(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[Patch]:
         """Yield the conditions that a session changes."""
@@ -67,10 +67,10 @@ class GatedConditions:
         """Know nothing of what was said before."""
         self._view = view
         self._said: dict[TaskKey, float] = {}
-        """When pods were told last."""
+        """When each pod got its condition last."""
 
     def writes(self, waits: Mapping[TaskKey, str], now: float) -> Iterator[Patch]:
-        """Yield the conditions of pods that have not heard lately what they wait for."""
+        """Yield the conditions of pods whose condition is not up to date, each once in a while."""
         self._said = {key: said for key, said in self._said.items() if key in waits}
         for key, text in waits.items():
             pod = self._view.find(POD, *split_key(key))
@@ -82,7 +82,7 @@ class GatedConditions:
 
 
 def _waiting(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Outcome, TaskState]]:
-    """Yield the pods that wait; not those behind a gate, whom the API server tells, nor those that are told what to mend."""
+    """Yield the pods that wait, but not those behind a gate, which the API server explains, nor those of quarantined gangs."""
     for outcome in decisions.outcomes:
         if not outcome.state.gang.has_object and quarantine_condition(outcome, snapshot) is not None:
             continue

@@ -34,7 +34,7 @@ class StatusWriter:
         self._view = view
         self._written: dict[str, GroupStatus] = {}
         self._said: dict[str, Condition] = {}
-        """What pods of gangs without an object were told, by key."""
+        """What pods of gangs without an object say of it, by key."""
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
 

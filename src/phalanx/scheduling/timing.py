@@ -73,7 +73,7 @@ class _TimedAction:
 
 
 class _TimedHook:
-    """A method of a plugin with a watch beside it; whose method it is can still be told."""
+    """A method of a plugin with a watch beside it; whose method it is can still be seen."""
 
     def __init__(
         self, method: Any, clock: Clock, times: Times, key: tuple[str, str]
