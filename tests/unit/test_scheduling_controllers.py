@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import pytest
 
-from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, View
-from phalanx.errors import Invalid
+from phalanx.controllers.controller import NOTHING, Create, Key, Patch, Result, Try, View
+from phalanx.errors import Invalid, ServerError
 from phalanx.live.api_port import ApiPort
 from phalanx.live.clock import LoopClock
 from phalanx.live.outbox import Outbox
@@ -157,8 +157,8 @@ class Office:
     def __init__(self, server: Server, client: Client, *controllers: Echo) -> None:
         self.server, self.complaints = server, list[str]()
         self.mirror = Mirror(lambda: server.store.now)
-        outbox = Outbox(report=self.complaints.append)
-        port = ApiPort(client, outbox, self.mirror, LoopClock(lambda: server.store.now), instance="test")
+        self.outbox = Outbox(report=self.complaints.append)
+        port = ApiPort(client, self.outbox, self.mirror, LoopClock(lambda: server.store.now), instance="test")
         self.binds_under_way = 0
         self.runner = ControllerRunner(port, controllers, is_busy=self.is_binding, report=self.complaints.append)
 
@@ -293,3 +293,19 @@ def test_many_keys_are_worked_off_beside_each_other() -> None:
         assert len(office.complaints) == 2
 
     run(question, echo)
+
+
+def test_what_is_dropped_when_another_takes_over_is_not_answered_by_other_writes() -> None:
+    def say(view: View, key: Key) -> Result:
+        return Result([Try(make("tried"), lambda reason: [make("instead")]), make("rest")])
+
+    async def question(office: Office) -> None:
+        office.server.refusals.append(ServerError("etcd is away"))
+        office.change("a")
+        await until(lambda: office.outbox.waiting())
+        office.runner.stop()
+        office.outbox.drop()
+        await asyncio.sleep(0.05)
+        assert (office.config_maps(), office.outbox.waiting(), office.complaints) == ([], 0, [])
+
+    run(question, Echo(say))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from phalanx.controllers.controller import Controller, Result, Try, Write
-from phalanx.errors import ClusterError
+from phalanx.errors import ClusterError, Unreachable
 from phalanx.model.kinds import Document, Kind
 from phalanx.scheduling.port import ClusterPort, Done, Report, SingleWrite, Timer
 from phalanx.scheduling.workqueue import Place, Question, WorkQueue
@@ -165,7 +165,8 @@ class WriteSequence:
 
     def _answered(self, write: Write, problem: ClusterError | None) -> None:
         self._is_waiting = False
-        if problem is not None and not isinstance(write, Try):
+        # Dropped is not refused: somebody else leads now, and nothing may be written instead.
+        if problem is not None and (not isinstance(write, Try) or isinstance(problem, Unreachable)):
             self._left.clear()
             self._end(problem)
             return

@@ -124,6 +124,8 @@ class GateLoop:
             self._port.send(write, self._written)
 
     def _written(self, problem: ClusterError | None) -> None:
+        if not self._is_running:
+            return
         if isinstance(problem, Conflict):  # the pod has changed meanwhile, its gate may be lifted: look again
             self._wake()
         elif problem is not None:
