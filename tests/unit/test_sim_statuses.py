@@ -174,3 +174,13 @@ def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions
         item for item in world.store.get(POD, "default", "train-0")["status"]["conditions"] if "3 of 4" in item["message"]
     ]
     assert condition["type"] == "PodScheduled"
+
+
+def test_pods_say_why_they_wait_where_somebody_reads_it() -> None:
+    for is_read in (True, False):
+        world = worlds.world(nodes=1, gpus=1, has_pod_conditions=is_read)
+        worlds.submit(world, worlds.gang("train", tasks=2, gpus=1))
+        worlds.run(world, 5)
+        pod = world.store.get(POD, "default", "train-1")
+        reasons = [item["reason"] for item in pod["status"].get("conditions", ()) if item["type"] == "PodScheduled"]
+        assert reasons == (["Unschedulable"] if is_read else [])
