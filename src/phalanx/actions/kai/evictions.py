@@ -7,7 +7,7 @@ from functools import partial
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder, waiting_jobs
 from phalanx.actions.kai.solver import Solver, displaced, gone
-from phalanx.actions.kai.victim_order import VictimLine, VictimOrder, VictimUnit, holders
+from phalanx.actions.kai.victim_order import JobVictims, VictimLine, VictimOrder, holders
 from phalanx.kai.amounts import Figures
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.min_runtimes import MinRuntimes
@@ -48,7 +48,7 @@ class _SearchAction:
         """Tell whether a job may give to another."""
         raise NotImplementedError
 
-    def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
+    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> bool:
         """Tell whether a scenario that evicts these units for these tasks is fair."""
         return True
 
@@ -88,7 +88,7 @@ class _SearchAction:
         runtime = self._min_runtime(session)
         return runtime is None or is_elastic(victim) or not runtime.protects(gang, victim, self.name)
 
-    def _spares_cores(self, session: Session, gang: GangState, units: list[VictimUnit]) -> bool:
+    def _spares_cores(self, session: Session, gang: GangState, units: list[JobVictims]) -> bool:
         """Tell whether jobs that have just started keep their core where it is."""
         runtime = self._min_runtime(session)
         return runtime is None or runtime.spares(gang, [task for unit in units for task in unit], self.name)
@@ -129,7 +129,7 @@ class ConsolidationAction(_SearchAction):
         self._moved.add(victim.key)
         return True
 
-    def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
+    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> bool:
         """Tell whether every task that was evicted has a place again."""
         return not gone(units)
 
@@ -195,7 +195,7 @@ class KaiReclaimAction(_SearchAction):
         self._shares, self._allocations_at_start = shares, shares.tree.allocations()
         self._reclaimer_at_start = _reclaimer(shares, gang)
 
-    def judge(self, session: Session, units: list[VictimUnit], tasks: list[TaskState]) -> bool:
+    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> bool:
         """Tell whether the victims' queues may lose this; tasks that are only moved count as no loss, unless an option says so."""
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}

@@ -20,7 +20,7 @@ import numpy as np
 
 from phalanx.actions.kai.job_order import JobLine, WaitingOrder
 from phalanx.actions.kai.placement import Placer
-from phalanx.actions.kai.victim_order import VictimLine, VictimUnit
+from phalanx.actions.kai.victim_order import JobVictims, VictimLine
 from phalanx.kai.amounts import Figures
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import is_whole, next_tasks
@@ -32,21 +32,21 @@ from phalanx.session.session import Session
 from phalanx.session.statement import OperationKind, Statement
 from phalanx.state.gang_state import GangState, TaskState
 
-Judge = Callable[[list[VictimUnit], list[TaskState]], bool]
+Judge = Callable[[list[JobVictims], list[TaskState]], bool]
 """Tells whether a scenario is fair, given all units that it evicts for these tasks; of these some have another place, or stay."""
 
 
-def gone(units: list[VictimUnit]) -> list[VictimUnit]:
+def gone(units: list[JobVictims]) -> list[JobVictims]:
     """Return the tasks of the units that found no other place, unit by unit; units that lose nobody are left out."""
     return _those_in(units, (Status.RELEASING,))
 
 
-def displaced(units: list[VictimUnit]) -> list[VictimUnit]:
+def displaced(units: list[JobVictims]) -> list[JobVictims]:
     """Return the tasks of the units that do not stay where they are, whether they found another place or not, unit by unit."""
     return _those_in(units, (Status.RELEASING, Status.PIPELINED))
 
 
-def _those_in(units: list[VictimUnit], statuses: tuple[Status, ...]) -> list[VictimUnit]:
+def _those_in(units: list[JobVictims], statuses: tuple[Status, ...]) -> list[JobVictims]:
     parts = [[task for task in unit if task.status in statuses] for unit in units]
     return [part for part in parts if part]
 
@@ -67,7 +67,7 @@ class Solver:
         The problem grows task by task. A solution for fewer tasks is discarded, but its victims begin every scenario for one more.
         """
         tasks = next_tasks(self._session, self._gang)
-        recorded: list[VictimUnit] = []
+        recorded: list[JobVictims] = []
         for count in range(1, len(tasks) + 1):
             found = self._search(tasks[:count], recorded, make_line(), judge)
             if found is None:
@@ -80,10 +80,10 @@ class Solver:
         return None
 
     def _search(
-        self, tasks: list[TaskState], recorded: list[VictimUnit], line: VictimLine, judge: Judge
-    ) -> tuple[Statement, list[VictimUnit]] | None:
+        self, tasks: list[TaskState], recorded: list[JobVictims], line: VictimLine, judge: Judge
+    ) -> tuple[Statement, list[JobVictims]] | None:
         """Return the first scenario that works, with its victims; None when the line of victims ends before."""
-        potential: list[VictimUnit] = []
+        potential: list[JobVictims] = []
         line.skip([task for unit in recorded for task in unit])
         # One task more may fit without a new victim. Without any victim nothing is tried: `allocate` has done that already.
         if recorded and (statement := self._simulate(tasks, recorded, potential, judge)):
@@ -96,7 +96,7 @@ class Solver:
                 return statement, self._victims(statement, [*recorded, *potential])
         return None
 
-    def _victims(self, statement: Statement, units: list[VictimUnit]) -> list[VictimUnit]:
+    def _victims(self, statement: Statement, units: list[JobVictims]) -> list[JobVictims]:
         """Return the units of which somebody was evicted in the end, moved ones included.
 
         A unit is kept whole although a part of it may have stayed: the core of a gang that is cut would be a broken gang.
@@ -105,7 +105,7 @@ class Solver:
         stayed = {id(operation.tasks[0]) for operation in statement.operations if operation.undoes is not None}
         return [unit for unit in units if any(id(task) in evicted - stayed for task in unit)]
 
-    def _could_work(self, tasks: list[TaskState], units: list[VictimUnit]) -> bool:
+    def _could_work(self, tasks: list[TaskState], units: list[JobVictims]) -> bool:
         """Tell whether the cluster has enough GPUs with the victims gone: the largest request goes to the freest node, and so on.
 
         A filter before the expensive part. True when nothing can be said, as with parts of devices.
@@ -126,7 +126,7 @@ class Solver:
         return True
 
     def _simulate(
-        self, tasks: list[TaskState], recorded: list[VictimUnit], potential: list[VictimUnit], judge: Judge
+        self, tasks: list[TaskState], recorded: list[JobVictims], potential: list[JobVictims], judge: Judge
     ) -> Statement | None:
         """Try a scenario and return its statement, or None.
 
@@ -147,17 +147,17 @@ class Solver:
         statement.discard()
         return None
 
-    def _on_node(self, potential: list[VictimUnit], node: int) -> list[VictimUnit]:
+    def _on_node(self, potential: list[JobVictims], node: int) -> list[JobVictims]:
         """Return the potential victims of all jobs that have one on the node."""
         jobs = {unit[0].gang.key for unit in potential if any(task.node == node for task in unit)}
         return [unit for unit in potential if unit[0].gang.key in jobs]
 
-    def _evict(self, statement: Statement, units: list[VictimUnit]) -> None:
+    def _evict(self, statement: Statement, units: list[JobVictims]) -> None:
         for unit in units:
             for task in unit:
                 statement.evict(task, action=self._action, preemptor=self._gang.key, reason=self._message(task))
 
-    def _place_everybody(self, tasks: list[TaskState], units: list[VictimUnit], statement: Statement) -> bool:
+    def _place_everybody(self, tasks: list[TaskState], units: list[JobVictims], statement: Statement) -> bool:
         """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
         nodes = self._nodes(tasks, units)
         jobs = {unit[0].gang.key: unit[0].gang for unit in units}
@@ -190,7 +190,7 @@ class Solver:
         shares = self._session.read_state(FairShares)
         return shares is None or shares.capacity(gang, tasks).ok
 
-    def _nodes(self, tasks: list[TaskState], units: list[VictimUnit]) -> Mask:
+    def _nodes(self, tasks: list[TaskState], units: list[JobVictims]) -> Mask:
         """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims.
 
         A job without GPUs may go to any node.

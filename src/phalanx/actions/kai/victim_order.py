@@ -22,7 +22,7 @@ from phalanx.model.task_status import HOLDING
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 
-VictimUnit = list[TaskState]
+JobVictims = list[TaskState]
 """Tasks that go together: one extra, or the core of a gang."""
 Key = tuple[Any, ...]
 
@@ -118,7 +118,7 @@ class VictimLine:
         for task in tasks:
             self._take(task.gang, [task])
 
-    def pop(self) -> VictimUnit:
+    def pop(self) -> JobVictims:
         """Take the next unit; empty when nothing is left."""
         name = self._next_queue()
         gang = self._worst(name) if name is not None else None
@@ -128,7 +128,7 @@ class VictimLine:
         self._take(gang, unit)
         return unit
 
-    def _take(self, gang: GangState, unit: VictimUnit) -> None:
+    def _take(self, gang: GangState, unit: JobVictims) -> None:
         name = gang.gang.queue
         self._gone.update(map(id, unit))
         if gang.key not in self._started:
@@ -160,7 +160,7 @@ class VictimLine:
     def _is_untouched(self, gang: GangState) -> bool:
         return gang.key not in self._started and self._may_give(gang) and bool(holders(gang))
 
-    def _unit(self, gang: GangState) -> VictimUnit:
+    def _unit(self, gang: GangState) -> JobVictims:
         """Take one extra task of a leaf above its minimum, or all that is left."""
         left = {leaf.name: self._left_in(leaf) for leaf in pod_sets(gang)}
         smaller = [PodSet(leaf.name, leaf.minimum, left[leaf.name], leaf.policy) for leaf in pod_sets(gang)]
