@@ -187,24 +187,6 @@ def test_a_gang_that_does_not_fit_has_nothing_bound_and_says_why() -> None:
     run(question)
 
 
-@pytest.mark.parametrize("policy", [PLAIN, PREEMPTING], ids=["without-admission", "with-admission"])
-def test_nobody_is_told_of_missing_pods_while_they_are_being_made(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "PACE", replace(HASTY_PACE, arrival=1.5))
-
-    async def question(scene: Scene) -> None:
-        group, *pods = build.gang("train", tasks=2, cpu=1)
-        scene.load(build.queue("default"), build.node("n0"), group, pods[0])
-        async with scene.running():
-            await until(lambda: scene.live.loop.count)
-            await scene.live.outbox.drain(1.0, outbox_module.Rank.NOTE)
-            assert "conditions" not in scene.store.get(POD, "default", "train-0")["status"]
-            scene.load(pods[1])
-            await until(lambda: all(scene.nodes_of_pods().values()))
-            assert scene.events("FailedScheduling") == scene.events("Quarantined") == []
-
-    run(question, policy=policy)
-
-
 # --- refused binds -------------------------------------------------------------------------------------------------------
 
 

@@ -21,18 +21,19 @@ from phalanx.testing import build
 
 NEW_YEAR = 1_767_225_600.0
 PROFILE = Profile(policy_of_profile("phalanx"), CATALOGUE)
+WITHOUT_ADMISSION = Profile(build.policy([["priority", "gang"], ["predicates", "binpack"]], "allocate"), CATALOGUE)
 
 
 class Scene:
     """A store, a connection to it, and the application object of `phalanx run`."""
 
-    def __init__(self, identity: str = "one", store: MemoryStore | None = None) -> None:
+    def __init__(self, identity: str = "one", store: MemoryStore | None = None, profile: Profile = PROFILE) -> None:
         loop = asyncio.get_running_loop()
         clock = LoopClock(wall=lambda: NEW_YEAR + loop.time() - START, boot=loop.time)
         self.store = store or MemoryStore(lambda: clock.now)
         self.client, self.reports = MemoryClient(self.store), list[str]()
         terms = Terms("phalanx", "default", identity)
-        setup = Setup(profile=PROFILE, gates=PROFILE, controllers=(), schedulers=frozenset(), terms=terms, identity=identity)
+        setup = Setup(profile=profile, gates=profile, controllers=(), schedulers=frozenset(), terms=terms, identity=identity)
         self.live = Live(self.client, setup, report=self.reports.append, clock=clock)
         self._is_over = asyncio.Event()
         self._task = asyncio.create_task(self.live.run(self._is_over))
@@ -153,6 +154,26 @@ def test_a_refused_bind_rolls_its_gang_back() -> None:
         await until(lambda: len(scene.messages("BindingError")) == 3)
         rolled_back = [text for text in scene.messages("BindingError") if text.startswith("rolled back: pod train-1 of its gang")]
         assert (len(rolled_back), scene.bound("train-1")) == (2, 0)
+        await scene.end()
+
+    play(story)
+
+
+@pytest.mark.parametrize("profile", [WITHOUT_ADMISSION, PROFILE], ids=["without-admission", "with-admission"])
+def test_nothing_is_said_of_missing_pods_while_they_are_being_made(profile: Profile) -> None:
+    async def story() -> None:
+        scene = Scene(profile=profile)
+        scene.load(build.queue("default"), build.node("n0", cpu=8))
+        await until(lambda: scene.live.is_leader)
+        (group, *pods), (late, lonely, _) = build.gang("train", tasks=2, cpu=1), build.gang("late", tasks=2, cpu=1)
+        scene.load(group, pods[0], late, lonely)
+        await asyncio.sleep(1.5)
+        assert not any("conditions" in item["status"] for item in scene.store.items(POD))
+        scene.load(pods[1])
+        await until(lambda: scene.bound("train") == 2)
+        assert scene.messages("FailedScheduling") == scene.messages("Quarantined") == []
+        await asyncio.sleep(5.0)
+        assert scene.messages("Quarantined") == ["1 of 2 pods exist; create 1 more pod, or write 1 in spec.minMember"]
         await scene.end()
 
     play(story)
