@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.registry import Collector
 
 from phalanx.explain.gang_status import OWN_CODES
-from phalanx.live.metric_gauges import Picture
+from phalanx.live.metric_gauges import ReplacedGauge
 from phalanx.live.metrics import Metrics
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md").read_text()
@@ -30,7 +30,7 @@ def shown() -> dict[str, list[str]]:
 
 def _row(collector: Collector) -> list[str]:
     family = next(iter(collector.collect()))
-    labels = collector._labels if isinstance(collector, Picture) else getattr(collector, "_labelnames", ())
+    labels = collector._labels if isinstance(collector, ReplacedGauge) else getattr(collector, "_labelnames", ())
     if family.type == "info":
         labels = tuple(family.samples[0].labels)
     name = family.name + SUFFIXES.get(family.type, "")

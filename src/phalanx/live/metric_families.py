@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
-from phalanx.live.metric_gauges import Picture
+from phalanx.live.metric_gauges import ReplacedGauge
 
 DECIDING = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets for what the process does by itself, in seconds."""
@@ -55,7 +55,7 @@ class GangFamilies:
         self.timeouts = Counter(
             "podgroup_scheduling_timeout_total", "Gangs that did not get their minimum before their timeout.", registry=registry
         )
-        self.pending = Picture(
+        self.pending = ReplacedGauge(
             registry, "phalanx_pending_gangs", "Gangs without their minimum, by queue and reason code.", ["queue", "reason"]
         )
         self.waiting_pods = Gauge("podgroup_waiting_pods", "Pods of gangs that have no place.", registry=registry)
@@ -89,7 +89,7 @@ class ProcessFamilies:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Enter them."""
-        self.queues = Picture(
+        self.queues = ReplacedGauge(
             registry, "phalanx_queue_resources",
             "What a queue has, requests, deserves and may have, in cores, bytes and devices.", ["queue", "resource", "kind"],
         )  # fmt: skip

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 MINUTE_SECONDS = 60.0
 
 
-class Picture(Collector):
+class ReplacedGauge(Collector):
     """A gauge whose values are put in place of the old ones all at once; those that are not among the new ones are gone."""
 
     def __init__(self, registry: CollectorRegistry, name: str, text: str, labels: Sequence[str]) -> None:

@@ -78,7 +78,9 @@ class SessionLoop:
         self.binding = Binding(port, cache, wake=self._wake_later)
         self.evictor = Evictor(port, cache, wake=self._wake_later)
         self._requester = BindRequester(port, cache, wake=self._wake_later, report=report)
-        self._statuses, self._conditions = StatusWriter(port.view), PodConditions(port.view)
+        self._statuses = StatusWriter(port.view)
+        self._conditions: dict[str, PodConditions] = {}
+        """By shard: each remembers the pods of its own last session, and forgets all others."""
         self._timer: Timer | None = None
         self._due, self._earliest = NEVER, 0.0
         """When the next session is held, and the first moment at which one may be, by the elapsed time."""
@@ -262,8 +264,10 @@ class SessionLoop:
             self._port.send(status)
         if use is not BinderUse.NOBODY:
             self._requester.start(request_writes(snapshot, decisions, prepared))
-        for condition in self._conditions.writes(snapshot, decisions) if self._pace.writes_pod_conditions else ():
-            self._port.send(condition, is_note=True)
+        if self._pace.writes_pod_conditions:
+            conditions = self._conditions.setdefault(part.shard, PodConditions(self._port.view))
+            for condition in conditions.writes(snapshot, decisions):
+                self._port.send(condition, is_note=True)
         if self._statuses.has_admitted:  # the next session builds on it
             self.wake(Urgency.SOON)
 
