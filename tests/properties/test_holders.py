@@ -25,11 +25,12 @@ def a_task(draw: st.DrawFn) -> Task:
     )  # fmt: skip
 
 
-def rows_of(table: HolderTable) -> Counter[tuple[str, str, int, float]]:
+def rows_of(table: HolderTable) -> Counter[tuple[str, str, Shape, float]]:
     nodes, gangs = ({code: name for name, code in codes.items()} for codes in (table.code_by_node, table.code_by_gang))
+    shapes = {code: shape for shape, code in table.code_by_shape.items()}
     columns = zip(table.nodes, table.gangs, table.shapes, table.started, strict=True)
     rows = [row for row in columns if row[0] >= 0]
-    return Counter((nodes[node], gangs[gang], id(table.shape_by_code[shape]), started) for node, gang, shape, started in rows)
+    return Counter((nodes[node], gangs[gang], shapes[shape], started) for node, gang, shape, started in rows)
 
 
 def counts(task: Task) -> bool:
@@ -51,5 +52,5 @@ def test_the_table_says_who_is_there(tasks: list[Task]) -> None:
     if tasks:
         assert rows_of(early) == before
     assert rows_of(holders.table()) == Counter(
-        (task.node, str(task.gang), id(task.shape), task.started) for task in there.values() if counts(task)
+        (task.node, str(task.gang), task.shape, task.started) for task in there.values() if counts(task)
     )

@@ -24,6 +24,8 @@ TINY = {
     BenchKind.TOPOLOGY_HARD: BenchScenario(BenchKind.TOPOLOGY_HARD, 20, 20, 20),
     BenchKind.SUBGROUPS: BenchScenario(BenchKind.SUBGROUPS, 20, 20, 20),
     BenchKind.STEADY: BenchScenario(BenchKind.STEADY, 4, 32, 8),
+    BenchKind.BARE_PODS: BenchScenario(BenchKind.BARE_PODS, 4, 8, 4),
+    BenchKind.REAL_PODS: BenchScenario(BenchKind.REAL_PODS, 4, 8, 4),
 }
 
 

@@ -195,7 +195,9 @@ def test_a_service_spreads_its_pods_without_being_asked() -> None:
 
 
 def test_the_index_counts_pods_per_node_and_follows_the_session() -> None:
-    session = session_of(pod("web-0", "web", on="n0"), pod("web-1", "web", on="n0"), waiting(pod("new", "web")))
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "default", "name": "web"}}
+    reader = {**service, "spec": {"selector": {"app": "web"}}}
+    session = session_of(reader, pod("web-0", "web", on="n0"), pod("web-1", "web", on="n0"), waiting(pod("new", "web")))
     index = session.book(PodIndex)
 
     def count() -> list[int]:

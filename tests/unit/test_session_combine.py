@@ -223,10 +223,8 @@ def gang_of(
     tasks = []
     for number, status in enumerate(statuses):
         shape = NONE if number >= len(statuses) - free else SOME
-        if labels is not None:
-            shape = Shape(request=SOME.request, labels=labels(number))
-        role = roles[number] if roles else ""
-        tasks.append((Task(TaskKey(f"default/g-{number}"), f"{number}", shape, status=status, role=role), -1))
+        own, role = labels(number) if labels is not None else {}, roles[number] if roles else ""
+        tasks.append((Task(TaskKey(f"default/g-{number}"), f"{number}", shape, status=status, role=role, labels=own), -1))
     return GangState(gang or Gang(GangKey("default/g"), min_member=2), tasks, counts_unplaced=counts_unplaced)
 
 

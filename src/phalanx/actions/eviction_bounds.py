@@ -248,9 +248,11 @@ class EvictionBounds:
     def _requests_by_shape(self, shapes: Counts) -> Amounts:
         """Return what tasks of these shapes ask for, in the columns of their codes."""
         table = self._session.snapshot.holders
-        requests = np.zeros((len(self._session.snapshot.space), len(table.shape_by_code)), dtype=np.int64)
-        for code in np.unique(shapes).tolist():
-            requests[:, code] = self._session.request_of(table.shape_by_code[code]).amounts
+        known = set(np.unique(shapes).tolist())
+        requests = np.zeros((len(self._session.snapshot.space), max(known, default=-1) + 1), dtype=np.int64)
+        for shape, code in table.code_by_shape.items():
+            if code in known:
+                requests[:, code] = self._session.request_of(shape).amounts
         return requests
 
 

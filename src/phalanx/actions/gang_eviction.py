@@ -110,7 +110,7 @@ class _Attempt:
         It is asked before anything is sorted or searched: on a full cluster the gangs that cannot win come back in every session.
         """
         tasks = [task for task in pending_tasks(self._gang.tasks) if not task.is_backfilled]
-        if self._action.victims != "fewest" or len({id(task.task.shape) for task in tasks}) != 1:
+        if self._action.victims != "fewest" or len({task.task.shape for task in tasks}) != 1:
             return False
         if not all(task.task.may_preempt for task in tasks):
             return False
@@ -132,7 +132,7 @@ class _Attempt:
 
     def _may_take_all(self, tasks: list[TaskState]) -> bool:
         """Tell whether room may be made for all tasks; one of each kind is asked for, equal ones get the same answer."""
-        kinds = {(id(task.task.shape), task.task.may_preempt): task for task in tasks}
+        kinds = {(task.task.shape, task.task.may_preempt): task for task in tasks}
         return all(self._may_take(task) for task in kinds.values())
 
     def _may_take(self, task: TaskState) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from phalanx.actions.dry_run import is_victim
 from phalanx.actions.gang_places import dominant_share
+from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.model.task_status import EVICTABLE, READY, Status
 from phalanx.placement import Amounts
@@ -54,7 +55,7 @@ class VictimUnits:
     def __init__(self, session: Session, gang: GangState, purpose: str) -> None:
         """Prepare for the gang that needs room."""
         self._session, self._gang, self._purpose = session, gang, purpose
-        self._wholes: dict[tuple[str, int], tuple[int, VictimUnit | None]] = {}
+        self._wholes: dict[tuple[str, Shape], tuple[int, VictimUnit | None]] = {}
         self.givers = tuple(session.givers(session.queues[gang.gang.queue])) if purpose == "reclaim" else ()
         """The queues that give, in their order when the search began.
 
@@ -130,7 +131,7 @@ class VictimUnits:
 
     def _whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
         """Return all of a gang as a unit, None if it may not go; asked once in each state of the session, for all its nodes."""
-        key = (gang.key, id(preemptor.task.shape))
+        key = (gang.key, preemptor.task.shape)
         if self._wholes.get(key, (-1, None))[0] != self._session.version:
             self._wholes[key] = (self._session.version, self._find_whole(preemptor, gang))
         return self._wholes[key][1]

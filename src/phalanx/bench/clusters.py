@@ -7,7 +7,9 @@ gangs ask for the same either. All of them fit: a row measures placing, not refu
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from phalanx.bench.pod_objects import put_gangs
 from phalanx.bench.scenarios import BenchKind, BenchScenario
+from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember, Node
 from phalanx.model.queue import Queue
@@ -70,6 +72,8 @@ class Batch:
 
 def build(scenario: BenchScenario) -> ClusterState:
     """Return the cluster of a row before the measured cycle."""
+    if scenario.kind in (BenchKind.BARE_PODS, BenchKind.REAL_PODS):
+        return _build_from_objects(scenario)
     state = ClusterState()
     state.put_queue(Queue(QUEUE))
     for node in _nodes(scenario):
@@ -79,6 +83,14 @@ def build(scenario: BenchScenario) -> ClusterState:
     for batch in _batches(scenario):
         batch.put_into(state)
     return state
+
+
+def _build_from_objects(scenario: BenchScenario) -> ClusterState:
+    cluster = ObjectCluster()
+    for node in _nodes(scenario):
+        cluster.state.put_node(node)
+    put_gangs(cluster, pods=scenario.pods, gang=scenario.gang, is_real=scenario.kind is BenchKind.REAL_PODS)
+    return cluster.state
 
 
 def arrival(scenario: BenchScenario, number: int) -> Batch:
@@ -121,7 +133,7 @@ def _running(batch: Batch, scenario: BenchScenario, number: int) -> Batch:
 
 def _task(gang: Gang, shape: Shape, member: int) -> Task:
     key = f"{gang.key}-worker-{member}"
-    return Task(TaskKey(key), f"uid-{key}", shape, gang.key, role="worker", created=gang.created)
+    return Task(TaskKey(key), f"uid-{key}", shape, gang.key, role="worker", created=gang.created, labels=shape.labels)
 
 
 def _shape(scenario: BenchScenario, number: int, **labels: str) -> Shape:

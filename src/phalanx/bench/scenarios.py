@@ -16,6 +16,8 @@ class BenchKind(Enum):
     TOPOLOGY_HARD = "topology-hard"
     SUBGROUPS = "subgroups"
     STEADY = "steady"
+    BARE_PODS = "bare-pods"
+    REAL_PODS = "real-pods"
 
 
 TITLE_BY_KIND = {
@@ -27,6 +29,8 @@ TITLE_BY_KIND = {
     BenchKind.TOPOLOGY_HARD: "three tiers, hard tier 3",
     BenchKind.SUBGROUPS: "sub-groups of 10 (#4899)",
     BenchKind.STEADY: "steady state, one gang arrives",
+    BenchKind.BARE_PODS: "bare pods",
+    BenchKind.REAL_PODS: "real pods",
 }
 
 
@@ -60,7 +64,9 @@ class BenchScenario:
         return self.gang if self.kind is BenchKind.STEADY else self.pods
 
 
-_IN_GANGS = (BenchKind.PLAIN, BenchKind.MIXED, BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY)
+_IN_GANGS = (
+    BenchKind.PLAIN, BenchKind.MIXED, BenchKind.ANTI_AFFINITY, BenchKind.ZONE_AFFINITY, BenchKind.BARE_PODS, BenchKind.REAL_PODS,
+)  # fmt: skip
 
 _SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000), (10_000, 100_000))
 """Nodes and pods: all ten times as much, then more pods on the same nodes, then more nodes for the same pods."""
@@ -78,6 +84,12 @@ _TOPOLOGY = (
     BenchScenario(BenchKind.TOPOLOGY_HARD, 6_000, 1_000, 1_000),
     BenchScenario(BenchKind.SUBGROUPS, 1_000, 1_000, 1_000),
 )
+_OBJECTS = tuple(
+    BenchScenario(kind, 1_000, pods, gang)
+    for pods, gang in ((5_000, 50), (10_000, 1_000))
+    for kind in (BenchKind.BARE_PODS, BenchKind.REAL_PODS)
+)
+"""The same gangs read from objects of an API server, without and with what admission and controllers add to pods."""
 _STEADY = (BenchScenario(BenchKind.STEADY, 400, 14_000, 8), BenchScenario(BenchKind.STEADY, 4_000, 140_000, 8))
 
 
@@ -85,13 +97,14 @@ def _plain(*gangs: int) -> tuple[BenchScenario, ...]:
     return tuple(BenchScenario(BenchKind.PLAIN, nodes, pods, gang) for gang, (nodes, pods) in product(gangs, _SIZES))
 
 
-FULL = (*_plain(1, 10, 100, 1_000), *_MIXED, *_AFFINITY, *_TOPOLOGY, *_STEADY)
+FULL = (*_plain(1, 10, 100, 1_000), *_MIXED, *_AFFINITY, *_TOPOLOGY, *_OBJECTS, *_STEADY)
 DEFAULT = (
     *(row for row in _plain(1, 10) if row.pods <= 10_000),
     *_plain(100, 1_000),
     *_MIXED,
     *_AFFINITY,
     *_TOPOLOGY,
+    *_OBJECTS,
     *_STEADY,
 )
 """What fits into three minutes."""

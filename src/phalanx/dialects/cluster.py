@@ -90,6 +90,10 @@ class ObjectCluster:
 
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
+        classes = self._pods.classes
+        if classes.is_outdated:
+            self.state.reshape(lambda task: classes.again(task.shape, task.labels))
+            classes.is_outdated = False
         return self.state.snapshot(now)
 
     def put(self, document: Document) -> bool:
@@ -304,6 +308,8 @@ class ObjectCluster:
         self.state.surroundings = replace(self.state.surroundings, **{table: value})
         if table == "volume_limits" and key in self._nodes:
             self.state.put_node(nodes.node(self._nodes[key], self._limits(key)))
+        if table == "service_selectors" and key in entries:
+            self._pods.classes.read_by_service(*entries[key])
         if table in ("storage_classes", "volumes", "volume_claims"):
             for document in list(self._pods_with_volumes.values()):
                 self._read_again(document)
@@ -314,7 +320,7 @@ def _without_gang(task: Task) -> Task:
 
 
 def _role(task: Task) -> str:
-    return own_role(task.annotations, task.shape.labels)
+    return own_role(task.annotations, task.labels)
 
 
 class _Handler:

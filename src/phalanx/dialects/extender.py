@@ -65,7 +65,7 @@ def _column(session: Session, amounts: NDArray[np.int64], node: int) -> dict[str
 def _task(session: Session, state: TaskState, node: int | None = None) -> dict[str, Any]:
     task, number = state.task, state.node if node is None else node
     request, name = _resources(task.shape.request), session.node_name(number) if number >= 0 else ""
-    meta = {"name": task.name, "namespace": task.namespace, "uid": task.uid, "labels": task.shape.labels}
+    meta = {"name": task.name, "namespace": task.namespace, "uid": task.uid, "labels": task.labels}
     return {
         "UID": task.uid, "Job": state.gang.key, "Name": task.name, "Namespace": task.namespace, "TaskRole": task.role,
         "Resreq": request, "InitResreq": request, "NodeName": name, "Status": 1 << int(state.status), "Priority": task.priority,

@@ -113,7 +113,7 @@ class Groups:
             self._gang_by_group.pop(group, None)
         members = self._state.members(before).values() if (before, old) != (key, role) else ()
         for task in [task for task in members if _is_of(task, group)]:
-            self._state.put_task(replace(task, gang=key, role=role or own_role(task.annotations, task.shape.labels)))
+            self._state.put_task(replace(task, gang=key, role=role or own_role(task.annotations, task.labels)))
 
     def role_of(self, group: GroupReference) -> str:
         """Return the role that pods have by their group; empty unless it is in a gang group."""

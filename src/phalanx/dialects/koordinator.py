@@ -44,7 +44,7 @@ def gang(read: OlderPodGroup) -> Gang:
 
 def _describes_its_gang(task: Task) -> bool:
     """Tell whether a pod says itself what its gang is, and does not wait for a PodGroup."""
-    labels = task.shape.labels
+    labels = task.labels
     if labels.get(SIGS_GROUP):
         return False
     return SIGS_MIN_AVAILABLE in labels if labels.get(SIGS_GROUP_NAME) else bool(task.annotations.get(KOORDINATOR_GANG))
@@ -65,7 +65,7 @@ def gang_of_pod(task: Task) -> Gang | None:
 
 
 def _min_available(task: Task) -> int:
-    labels, annotations = task.shape.labels, task.annotations
+    labels, annotations = task.labels, task.annotations
     is_label = bool(labels.get(SIGS_GROUP_NAME))
     key, table, place = (SIGS_MIN_AVAILABLE, labels, "labels") if is_label else (MIN_AVAILABLE, annotations, "annotations")
     where = f"metadata.{place}[{key!r}]"

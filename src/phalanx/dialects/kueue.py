@@ -23,7 +23,7 @@ def gang(task: Task) -> Gang:
     """Return the group as a pod describes it."""
     return Gang(
         key=GangKey(task.group), uid=task.uid, dialect="kueue", has_object=False,
-        queue=task.shape.labels.get(QUEUE) or "default",
+        queue=task.labels.get(QUEUE) or "default",
         min_member=1 if is_fast(task.annotations) else total_count(task.annotations), priority_class=task.priority_class,
         created=task.created, phase="Inqueue", annotations=task.annotations,
         staleness_grace_seconds=staleness_grace(task.annotations),

@@ -10,6 +10,7 @@ from phalanx.dialects import schema
 from phalanx.dialects.bind_requests import failed_binds
 from phalanx.dialects.field_values import integer, key_of, label_selector, node_term, node_terms, seconds
 from phalanx.dialects.group_references import references_of
+from phalanx.dialects.task_classes import TaskClasses
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.quantity import LARGEST
@@ -82,18 +83,18 @@ def own_role(annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
 
 
 class PodReader:
-    """Reads pods; pods that placement cannot tell apart share one Shape object."""
+    """Reads pods; tasks that placement cannot tell apart share one Shape object."""
 
     def __init__(self, volume_slots: VolumeSlots, membership: Callable[[schema.Pod], GangMembership] = first_membership) -> None:
-        """Start with no shapes; `membership` finds the gang of a pod."""
+        """Start with no classes of tasks; `membership` finds the gang of a pod."""
         self._volume_slots, self._membership = volume_slots, membership
-        self._shapes: dict[bytes, Shape] = {}
+        self.classes = TaskClasses()
 
-    def read(self, document: Mapping[str, object]) -> Task:
+    def read(self, document: Mapping[str, Any]) -> Task:
         """Return the task of a pod."""
         pod = msgspec.convert(document, schema.Pod)
         meta, spec, status = pod.metadata, pod.spec, pod.status or schema.PodStatus()
-        annotations, labels = meta.annotations or {}, meta.labels or {}
+        annotations, labels = _texts(document, "annotations"), _texts(document, "labels")
         member = self._membership(pod)
         shape = self._shape(document, meta, status)
         devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
@@ -110,7 +111,7 @@ class PodReader:
             scheduler=spec.scheduler_name or "",
             started=seconds(status.start_time, where="status.startTime"), scheduled=_scheduled(status),
             finished=_finished(status), leaving_since=_leaving_since(meta),
-            qos=status.qos_class or _likely_qos(shape), annotations=annotations,
+            qos=status.qos_class or _likely_qos(shape), labels=labels, annotations=annotations,
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
             failed_binds=failed_binds(annotations), is_placeholder=annotations.get(PLACEHOLDER) == "true",
             replaces=annotations.get(REPLACES, ""), owners=_owners(meta), minima=minima_of(annotations),
@@ -130,16 +131,22 @@ class PodReader:
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
-        spec = _spec_of(document)
-        claims = _volume_claims(spec, meta.name)
-        slots = self._volume_slots(meta.namespace or "default", claims) if claims else {}
-        devices = _resource_claims(spec, status)
-        labels, annotations = sorted((meta.labels or {}).items()), sorted(_placement_annotations(meta).items())
-        flags = (_is_revocable(meta), _gpu_share(meta))
-        key = msgspec.json.encode((meta.namespace, labels, spec, slots, [use.claim for use in devices], claims, annotations, flags))
-        if key not in self._shapes:
-            self._shapes[key] = _read_shape(meta, spec, claims, slots, devices)
-        return self._shapes[key]
+        """Return the class of a pod; one that is written like another is not read again."""
+        spec, namespace = _spec_of(document), meta.namespace or "default"
+        claims, devices = _volume_claims(spec, meta.name), _resource_claims(spec, status)
+        slots = self._volume_slots(namespace, claims) if claims else {}
+        spec.volumes = None  # claims are read, and names of other volumes do not count
+        text = (
+            namespace, sorted(self.classes.labels_that_count(namespace, meta.labels or {}).items()), _own_labels(spec, meta), spec,
+            slots, devices, claims, sorted(_placement_annotations(meta).items()), _is_revocable(meta), _gpu_share(meta),
+        )  # fmt: skip
+        return self.classes.of_text(msgspec.json.encode(text), lambda: _read_shape(meta, spec, claims, slots, devices))
+
+
+def _texts(document: Mapping[str, Any], name: str) -> Mapping[str, str]:
+    """Return labels or annotations as the document has them: they were checked, and a copy for every pod would fill the memory."""
+    found: Mapping[str, str] | None = document["metadata"].get(name)
+    return found or {}
 
 
 def _owners(meta: schema.Meta) -> str:
@@ -396,6 +403,12 @@ def _affinity_term(read: schema.PodTerm, weight: int = 0) -> AffinityTerm:
         read.topology_key, label_selector(read.label_selector), frozenset(read.namespaces or ()),
         label_selector(read.namespace_selector), weight,
     )  # fmt: skip
+
+
+def _own_labels(spec: schema.ShapeSpec, meta: schema.Meta) -> list[str | None]:
+    """Return the labels that become part of the pod's own spread constraints."""
+    labels, constraints = meta.labels or {}, spec.topology_spread_constraints or ()
+    return [labels.get(key) for constraint in constraints for key in constraint.match_label_keys or ()]
 
 
 def _spread(read: schema.Spread, labels: Mapping[str, str]) -> SpreadConstraint:

@@ -121,7 +121,7 @@ def reservation(annotations: Mapping[str, str]) -> ReservationPolicy:
 
 def _queue(task: Task) -> str:
     """Return the queue; the root of YuniKorn's queues is no part of a name here."""
-    labels = task.shape.labels
+    labels = task.labels
     name = labels.get(QUEUE) or task.annotations.get(QUEUE) or labels.get(OLD_QUEUE) or ""
     return name.removeprefix(ROOT) or "default"
 

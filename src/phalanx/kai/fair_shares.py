@@ -182,7 +182,7 @@ def _foreign(session: Session) -> Figures:
 
 
 def _is_foreign(task: Task) -> bool:
-    return task.gang is None and task.scheduler != SCHEDULER and task.shape.labels.get("app") not in HELPERS
+    return task.gang is None and task.scheduler != SCHEDULER and task.labels.get("app") not in HELPERS
 
 
 def _by_name(usage: Mapping[str, float]) -> Figures:

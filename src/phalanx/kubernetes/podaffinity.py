@@ -32,10 +32,10 @@ class AffinityBook:
         self._namespaces = session.snapshot.surroundings.namespace_labels
         affine = [task.shape for task in session.snapshot.affine.values()]
         waiting = [task.task.shape for gang in session.gangs.values() for task in gang.tasks if task.task.shape.has_affinity]
-        self._affine = list({id(shape): shape for shape in [*affine, *waiting]}.values())
-        self._concerned: dict[int, bool] = {}
-        self._about: dict[tuple[int, bool], list[tuple[dict[int, int], str, int]]] = {}
-        self._seen: dict[tuple[int, bool], int] = {}
+        self._affine = list(dict.fromkeys([*affine, *waiting]))
+        self._concerned: dict[Shape, bool] = {}
+        self._about: dict[tuple[Shape, bool], list[tuple[dict[int, int], str, int]]] = {}
+        self._seen: dict[tuple[Shape, bool], int] = {}
 
     @property
     def _index(self) -> PodIndex:
@@ -43,10 +43,10 @@ class AffinityBook:
 
     def concerns(self, shape: Shape) -> bool:
         """Tell whether the shape has terms of its own or some other pod, running or waiting, has one about it."""
-        answer = self._concerned.get(id(shape))
+        answer = self._concerned.get(shape)
         if answer is None:
             answer = shape.has_affinity or any(self._is_about(other, shape) for other in self._affine)
-            self._concerned[id(shape)] = answer
+            self._concerned[shape] = answer
         return answer
 
     def _is_about(self, other: Shape, shape: Shape) -> bool:
@@ -70,9 +70,7 @@ class AffinityBook:
         refused = np.zeros(len(self._table), dtype=np.bool_)
         if not terms:
             return refused
-        pods = self._index.count(
-            ("all", id(shape)), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms)
-        )
+        pods = self._index.count(("all", shape), lambda other, _: all(self.own_term_matches(shape, term, other) for term in terms))
         # The first pod of a group that wants to be near its own kind would never start: it may go anywhere that has the labels.
         is_first = all(self.own_term_matches(shape, term, shape) for term in terms)
         present = [self._table.label(term.topology_key).present for term in terms]
@@ -92,7 +90,7 @@ class AffinityBook:
 
     def _pods_of(self, shape: Shape, term: AffinityTerm) -> Counts:
         """Count per node the pods that a term of the incoming task is about."""
-        return self._index.count(("own", id(shape), term), lambda other, _: self.own_term_matches(shape, term, other))
+        return self._index.count(("own", shape, term), lambda other, _: self.own_term_matches(shape, term, other))
 
     def _is_repelled(self, shape: Shape) -> Mask:
         refused = np.zeros(len(self._table), dtype=np.bool_)
@@ -106,8 +104,8 @@ class AffinityBook:
 
         Which terms match never changes, so each shape of other pods is looked at once per incoming shape.
         """
-        known = self._about.setdefault((id(shape), is_required), [])
-        seen = self._seen.get((id(shape), is_required), 0)
+        known = self._about.setdefault((shape, is_required), [])
+        seen = self._seen.get((shape, is_required), 0)
         others = self._index.affine_in_order
         for other, counts in others[seen:]:
             terms = [(term, 0) for term in other.anti_affinity.required] if is_required else list(_preferred(other))
@@ -116,7 +114,7 @@ class AffinityBook:
                 for term, sign in terms
                 if self._other_term_matches(other, term, shape)
             ]
-        self._seen[id(shape), is_required] = len(others)
+        self._seen[shape, is_required] = len(others)
         return known
 
     def _spread_out(self, key: str, nodes: list[int]) -> Mask:

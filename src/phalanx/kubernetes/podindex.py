@@ -32,10 +32,10 @@ class PodIndex:
         """Enter every pod that is on a node now."""
         self._nodes = len(session.snapshot.nodes)
         self._classes: list[tuple[Shape, bool]] = []
-        self._class_numbers: dict[tuple[int, bool], int] = {}
+        self._class_numbers: dict[tuple[Shape, bool], int] = {}
         self._entries: list[tuple[int, int, int]] = []
         self._counters: dict[Hashable, _Counter] = {}
-        self.affine: dict[int, tuple[Shape, dict[int, int]]] = {}
+        self.affine: dict[Shape, dict[int, int]] = {}
         """Shapes with affinity terms, with their number of pods per node."""
         self.affine_in_order: list[tuple[Shape, dict[int, int]]] = []
         numbers = session.snapshot.nodes.number_by_name
@@ -51,22 +51,22 @@ class PodIndex:
 
     def _nodes_with(self, test: Callable[[Shape], bool]) -> Mask:
         mask = np.zeros(self._nodes, dtype=np.bool_)
-        for shape, counts in self.affine.values():
+        for shape, counts in self.affine.items():
             if test(shape):
                 mask[list(counts)] = True
         return mask
 
     def _enter(self, shape: Shape, is_terminating: bool, node: int, sign: int) -> None:
-        key = (id(shape), is_terminating)
+        key = (shape, is_terminating)
         if key not in self._class_numbers:
             self._class_numbers[key] = len(self._classes)
             self._classes.append((shape, is_terminating))
         self._entries.append((node, self._class_numbers[key], sign))
         if shape.has_affinity:
-            if id(shape) not in self.affine:
-                self.affine[id(shape)] = (shape, {})
-                self.affine_in_order.append(self.affine[id(shape)])
-            counts = self.affine[id(shape)][1]
+            if shape not in self.affine:
+                self.affine[shape] = {}
+                self.affine_in_order.append((shape, self.affine[shape]))
+            counts = self.affine[shape]
             counts[node] = counts.get(node, 0) + sign
 
     def changed(self, operation: Operation, undone: bool) -> None:

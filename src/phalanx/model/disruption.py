@@ -28,4 +28,4 @@ class DisruptionBudget:
         """
         if self.selector is None or self.selector.is_empty or task.namespace != self.namespace:
             return False
-        return task.name not in self.disrupted and self.selector.matches(task.shape.labels)
+        return task.name not in self.disrupted and self.selector.matches(task.labels)

@@ -1,5 +1,6 @@
 """What placement sees of a task. Tasks with the same shape are interchangeable for every node, so they are fitted,
-scored and placed as one class. Shapes are interned by the dialects: equal shapes are one object, compared by identity.
+scored and placed as one class. The dialects intern shapes, and say which parts of a pod count (`dialects/task_classes.py`):
+equal shapes are one object, compared by identity. Whatever has to remember something for a shape takes the shape itself as key.
 """
 
 from collections.abc import Hashable, Mapping
@@ -111,12 +112,13 @@ class GpuShare:
         return self.portion or -(-self.memory_mib * 100 // memory_mib) / 100
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Shape:
     """Everything about a task that a filter or a score can read."""
 
     namespace: str = "default"
     labels: Labels = field(default_factory=dict)
+    """Those that some selector of the cluster reads; the task has all of them."""
     request: Resources = field(default_factory=dict)
     scoring_request: tuple[int, int] = (0, 0)
     """cpu and memory for the least and most requested scores: containers without a request count 100m and 200Mi."""
@@ -159,10 +161,9 @@ class Shape:
         object.__setattr__(self, "is_self_contained", not interacts)
 
     def placement_key(self) -> Hashable:
-        """Return what matters to placement when no other pod matters: tasks that differ only in labels have the same key.
+        """Return what matters when no other pod matters: tasks that differ only in namespace and labels have the same key.
 
-        Operators label each pod with its index. If such labels told classes apart, every task would be a class of its own, and
-        nothing could be placed together.
+        Gangs of several teams often ask for the same.
         """
         return (
             _items(self.request), self.scoring_request, self.booked_request, _items(self.node_selector), self.node_terms,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NewType
 
+from phalanx.model.selectors import Labels
 from phalanx.model.shape import Shape
 from phalanx.model.task_status import Status
 
@@ -57,6 +58,8 @@ class Task:
     leaving_since: float = 0.0
     """When its deletion was asked for; 0 when it was not."""
     qos: str = "Burstable"
+    labels: Labels = field(default_factory=dict)
+    """All labels of the pod; its shape has those that placement reads."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     gpu_groups: tuple[str, ...] = ()
     """Shared devices that it is on, or that it is being bound to."""

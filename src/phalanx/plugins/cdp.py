@@ -45,5 +45,5 @@ def _is_protected(task: Task, now: float) -> bool:
 
 def _cooldown_seconds(task: Task) -> float | None:
     """Return how long the task is protected; None when it does not say, or nothing that can be read."""
-    text = task.shape.labels.get(COOLDOWN, task.annotations.get(COOLDOWN))
+    text = task.labels.get(COOLDOWN, task.annotations.get(COOLDOWN))
     return None if text is None else seconds_of(text)

@@ -70,7 +70,7 @@ class DeviceSharePlugin:
         if self._policy not in ("", BINPACK, SPREAD):
             raise ConfigError(f"plugin {self.name!r}, argument '{self.name}.SchedulePolicy': write {BINPACK!r} or {SPREAD!r}")
         self._kind = kinds[on[0]] if on else None
-        self._requests: dict[int, CardRequest | None] = {}
+        self._requests: dict[Shape, CardRequest | None] = {}
         self._plans: dict[CardRequest, list[_Plan]] = {}
 
     def open(self, session: Session) -> None:
@@ -101,9 +101,9 @@ class DeviceSharePlugin:
         return self._code_by_state[state]
 
     def _request(self, shape: Shape) -> CardRequest | None:
-        if id(shape) not in self._requests:
-            self._requests[id(shape)] = card_request_of(shape, self._kind) if self._kind else None
-        return self._requests[id(shape)]
+        if shape not in self._requests:
+            self._requests[shape] = card_request_of(shape, self._kind) if self._kind else None
+        return self._requests[shape]
 
     def _plans_for(self, request: CardRequest) -> list[_Plan]:
         """Return the plan for each state, making only new ones."""

@@ -34,13 +34,13 @@ class NodeOrderPlugin:
         settings = Arguments(self.name, policy.arguments)
         self.weights = {name: settings.integer(f"{name}.weight", weight) for name, weight in WEIGHTS.items()}
         settings.done()
-        self._relative: dict[int, list[Term] | None] = {}
+        self._relative: dict[Shape, list[Term] | None] = {}
 
     def open(self, session: Session) -> None:
         """Prepare what the scores read."""
         self._affinity, self._spread = AffinityBook(session), SpreadBook(session)
         self._images: ImageBook | None = None
-        self._image_scores: dict[int, Counts] = {}
+        self._image_scores: dict[Shape, Counts] = {}
 
     def couples_nodes(self, session: Session, shape: Shape) -> bool:
         """Tell whether a placement elsewhere can change the score of a node."""
@@ -54,10 +54,10 @@ class NodeOrderPlugin:
         weight = self.weights["imagelocality"]
         if not weight or not shape.images:
             return np.zeros(len(session.ledger.pods[site.nodes]))
-        if id(shape) not in self._image_scores:
+        if shape not in self._image_scores:
             self._images = self._images or ImageBook(session)
-            self._image_scores[id(shape)] = self._images.score(shape)
-        return (self._image_scores[id(shape)][site.nodes] * weight).astype(np.float64)
+            self._image_scores[shape] = self._images.score(shape)
+        return (self._image_scores[shape][site.nodes] * weight).astype(np.float64)
 
     def batch_scores(self, session: Session, shape: Shape, site: Site) -> Sequence[Term] | None:
         """Return all other scores; None when a preference of the task is invalid."""
@@ -104,9 +104,9 @@ class NodeOrderPlugin:
 
     def _static_terms(self, session: Session, shape: Shape) -> list[Term] | None:
         """Return the scores that only depend on labels and taints, made once per shape."""
-        if id(shape) not in self._relative:
-            self._relative[id(shape)] = self._read_static(session, shape)
-        return self._relative[id(shape)]
+        if shape not in self._relative:
+            self._relative[shape] = self._read_static(session, shape)
+        return self._relative[shape]
 
     def _read_static(self, session: Session, shape: Shape) -> list[Term] | None:
         table, terms = session.snapshot.nodes, list[Term]()

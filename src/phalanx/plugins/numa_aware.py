@@ -74,7 +74,7 @@ class NumaAwarePlugin:
         settings = Arguments(self.name, policy.arguments)
         self._weight = settings.integer("weight", 1)
         settings.done()
-        self._answers: dict[int, list[_Answer]] = {}
+        self._answers: dict[Shape, list[_Answer]] = {}
         self._taken: dict[TaskKey, Cpus] = {}
 
     def open(self, session: Session) -> None:
@@ -115,7 +115,7 @@ class NumaAwarePlugin:
 
     def _answers_for(self, shape: Shape) -> list[_Answer]:
         """Return the answer for each state, asking only about new ones."""
-        known = self._answers.setdefault(id(shape), [])
+        known = self._answers.setdefault(shape, [])
         known.extend(_try(shape, state) for state in self._states[len(known) :])
         return known
 

@@ -66,7 +66,7 @@ class PdbPlugin:
         return self.victim_tasks(session, candidates)
 
     def _may_go(self, task: Task, left: dict[str, int]) -> bool:
-        if self._spares_unlabelled and not task.shape.labels:
+        if self._spares_unlabelled and not task.labels:
             return False
         covering = self._covering(task)
         if any(left[key] <= 0 for key in covering):

@@ -45,7 +45,7 @@ class PredicatesPlugin:
         self._evictions_free_devices = settings.switch("predicate.EvictionsFreeDevices", False)
         settings.switch("predicate.CacheEnable", False)
         settings.done()
-        self._static: dict[int, list[Layer]] = {}
+        self._static: dict[Shape, list[Layer]] = {}
 
     def open(self, session: Session) -> None:
         """Let the session's placements count in the book of Kubernetes' filters."""
@@ -129,15 +129,15 @@ class PredicatesPlugin:
 
     def _stable(self, session: Session, shape: Shape) -> list[Layer]:
         """Return the filters whose answers do not change during the session."""
-        if id(shape) not in self._static:
+        if shape not in self._static:
             table = session.snapshot.nodes
             layers = [Layer(closed_by_cordon(shape, table), CORDONED, is_final=True)]
             if "NodeAffinity" in self._on:
                 layers.append(Layer(~allowed_by_labels(session, shape), WRONG_NODE, is_final=True))
             if "TaintToleration" in self._on:
                 layers.append(Layer(closed_by_taint(shape, table), TAINTED, is_final=True))
-            self._static[id(shape)] = [layer for layer in layers if layer.refused.any()]
-        return self._static[id(shape)]
+            self._static[shape] = [layer for layer in layers if layer.refused.any()]
+        return self._static[shape]
 
 
 def allowed_by_labels(session: Session, shape: Shape) -> Mask:

@@ -101,14 +101,14 @@ def _waits_in_vain(state: GangState) -> bool:
 def _needs(state: GangState) -> tuple[tuple[Amounts, int], ...]:
     """Return what the gang asks for: so many tasks of its only class as its minimum is, or else one of each class."""
     waiting = [task.task for task in state.tasks if task.status is Status.PENDING]
-    shapes = {id(task.shape): task.shape for task in waiting}
+    shapes = dict.fromkeys(task.shape for task in waiting)
     count = min(state.gang.min_member, len(waiting)) if len(shapes) == 1 else 1
-    return tuple((tuple(sorted(shape.request.items())), max(count, 1)) for shape in shapes.values())
+    return tuple((tuple(sorted(shape.request.items())), max(count, 1)) for shape in shapes)
 
 
 def _line(state: GangState) -> Line:
-    gang, shapes = state.gang, {id(task.task.shape): task.task.shape for task in state.tasks}
-    kinds = frozenset(shape.placement_key() if shape.is_self_contained else id(shape) for shape in shapes.values())
+    gang, shapes = state.gang, {task.task.shape for task in state.tasks}
+    kinds = frozenset(shape.placement_key() if shape.is_self_contained else shape for shape in shapes)
     return gang.queue, gang.topology, gang.label, kinds
 
 

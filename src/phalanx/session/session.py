@@ -62,11 +62,11 @@ class Session(Questions):
         self.version = 0
         """A number for the state of the books: equal numbers mean equal states, also after something was undone."""
         self._latest_version = 0
-        self._requests: dict[int, Request] = {}
+        self._requests: dict[Shape, Request] = {}
         self._books: dict[Any, Any] = {}
         self._node_views: dict[Hashable, NodeView] = {}
-        self._node_view_keys: dict[int, Hashable] = {}
-        self._local: dict[int, bool] = {}
+        self._node_view_keys: dict[Shape, Hashable] = {}
+        self._local: dict[Shape, bool] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
         self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self.queues)
         for state in self.gangs.values():
@@ -113,9 +113,9 @@ class Session(Questions):
 
     def request_of(self, shape: Shape) -> Request:
         """Return what a task of this shape takes, as a vector."""
-        request = self._requests.get(id(shape))
+        request = self._requests.get(shape)
         if request is None:
-            request = self._requests[id(shape)] = request_of(shape.request, self.snapshot.space, shape.booked_request)
+            request = self._requests[shape] = request_of(shape.request, self.snapshot.space, shape.booked_request)
         return request
 
     def vector(self, resources: Resources | None) -> Vector:
@@ -222,9 +222,9 @@ class Session(Questions):
 
     def is_local(self, shape: Shape) -> bool:
         """Tell whether a placement of this shape changes the node view of the next one only on its own node."""
-        answer = self._local.get(id(shape))
+        answer = self._local.get(shape)
         if answer is None:
-            answer = self._local[id(shape)] = shape.is_self_contained and not self.couples_nodes(shape)
+            answer = self._local[shape] = shape.is_self_contained and not self.couples_nodes(shape)
         return answer
 
     def node_view(self, shape: Shape) -> NodeView:
@@ -244,7 +244,7 @@ class Session(Questions):
 
     def class_of(self, shape: Shape) -> Hashable:
         """Return what shapes have in common that no node can tell apart."""
-        key = self._node_view_keys.get(id(shape))
+        key = self._node_view_keys.get(shape)
         if key is None:
-            key = self._node_view_keys[id(shape)] = shape.placement_key() if self.is_local(shape) else id(shape)
+            key = self._node_view_keys[shape] = shape.placement_key() if self.is_local(shape) else shape
         return key

@@ -12,7 +12,7 @@ state that is kept as good as a fresh one (`tests/properties/test_events.py` com
   frozen. So a quiet cluster costs a copy of some arrays and outer mappings, whatever number of pods runs in it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from phalanx.model.gang import Gang
 from phalanx.model.node import HyperNode, Node
 from phalanx.model.queue import Queue
 from phalanx.model.resources import Resources, ResourceSpace, add
+from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import COMPLETED, HOLDING, ON_NODE, READY, Status
 from phalanx.state.bind_requests import BindRequests
@@ -119,6 +120,13 @@ class ClusterState:
             self._holders.drop(task)
             self._affine.pop(key, None)
             self._reservations.pop(key, None)
+
+    def reshape(self, shape_of: Callable[[Task], Shape]) -> None:
+        """Put tasks again whose shape has become another one."""
+        for key, task in list(self._tasks.items()):
+            shape = shape_of(task)
+            if shape is not task.shape:
+                self.put_task(replace(self._binds.without_requests(key) or task, shape=shape))
 
     def put_bind_request(self, request: BindRequest) -> None:
         """Add a bind request or replace the one of that key; its task is bound to the node, or remembers the failure."""

@@ -187,7 +187,7 @@ class GangState:
 
     def _subgroup_of(self, task: Task) -> SubGroupState:
         for policy in self.gang.subgroups:
-            values = policy.instance(task.shape.labels)
+            values = policy.instance(task.labels)
             if values is not None:
                 return self._subgroup(f"{self.gang.key}/{policy.name}-{'-'.join(values)}", policy, values)
         return self._subgroup(self.gang.key, None)

@@ -8,8 +8,9 @@ copy of memory, and `np.asarray` reads them without one. With 140,000 pods a qui
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from phalanx.model.task_status import EVICTABLE
 from phalanx.placement import Counts
 
 NOBODY = -1
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(slots=True)
@@ -35,12 +38,12 @@ class HolderTable:
     """0 when unknown."""
     code_by_node: dict[str, int]
     code_by_gang: dict[str, int]
-    shape_by_code: Sequence[Shape]
+    code_by_shape: dict[Shape, int]
 
     def copy(self) -> "HolderTable":
-        """Return a copy to write to. Shapes are shared: they are only appended, and a code that was handed out keeps its shape."""
-        codes = self.code_by_node.copy(), self.code_by_gang.copy()
-        return HolderTable(self.nodes[:], self.gangs[:], self.shapes[:], self.started[:], *codes, self.shape_by_code)
+        """Return a copy to write to."""
+        codes = self.code_by_node.copy(), self.code_by_gang.copy(), self.code_by_shape.copy()
+        return HolderTable(self.nodes[:], self.gangs[:], self.shapes[:], self.started[:], *codes)
 
 
 def numbers_of(codes: Mapping[str, int], numbers: Mapping[str, int]) -> Counts:
@@ -58,11 +61,9 @@ class Holders:
         """Start without any row."""
         self._row_by_task: dict[TaskKey, int] = {}
         self._free: list[int] = []
-        self._shapes: list[Shape] = []
-        self._table = HolderTable(array("q"), array("q"), array("q"), array("d"), {}, {}, self._shapes)
+        self._table = HolderTable(array("q"), array("q"), array("q"), array("d"), {}, {}, {})
         self._is_shared = False
-        self._nodes, self._gangs = _Codes(), _Codes()
-        self._code_by_shape: dict[int, int] = {}
+        self._nodes, self._gangs, self._shapes = _Codes[str](), _Codes[str](), _Codes[Shape]()
 
     def put(self, task: Task) -> None:
         """Enter a task if it is of a gang and could be evicted; others have no row."""
@@ -72,7 +73,8 @@ class Holders:
         self._row_by_task[task.key] = row
         table.nodes[row] = self._nodes.take(task.node, table.code_by_node)
         table.gangs[row] = self._gangs.take(task.gang, table.code_by_gang)
-        table.shapes[row], table.started[row] = self._shape(task.shape), task.started
+        table.shapes[row] = self._shapes.take(task.shape, table.code_by_shape)
+        table.started[row] = task.started
 
     def drop(self, task: Task) -> None:
         """Take a task out, if it is in."""
@@ -83,6 +85,7 @@ class Holders:
         table.nodes[row] = NOBODY
         self._nodes.leave(task.node, table.code_by_node)
         self._gangs.leave(task.gang, table.code_by_gang)
+        self._shapes.leave(task.shape, table.code_by_shape)
         self._free.append(row)
 
     def table(self) -> HolderTable:
@@ -104,28 +107,22 @@ class Holders:
         self._table.started.append(0.0)
         return len(self._table.nodes) - 1
 
-    def _shape(self, shape: Shape) -> int:
-        code = self._code_by_shape.setdefault(id(shape), len(self._shapes))
-        if code == len(self._shapes):
-            self._shapes.append(shape)
-        return code
 
-
-class _Codes:
+class _Codes(Generic[Name]):
     """Small numbers for names in use; the number of a name that is no longer used is given out again."""
 
     def __init__(self) -> None:
-        self._users: dict[str, int] = {}
+        self._users: dict[Name, int] = {}
         self._free: list[int] = []
 
-    def take(self, name: str, codes: dict[str, int]) -> int:
+    def take(self, name: Name, codes: dict[Name, int]) -> int:
         users = self._users.get(name, 0)
         if not users:
             codes[name] = self._free.pop() if self._free else len(codes)
         self._users[name] = users + 1
         return codes[name]
 
-    def leave(self, name: str, codes: dict[str, int]) -> None:
+    def leave(self, name: Name, codes: dict[Name, int]) -> None:
         self._users[name] -= 1
         if not self._users[name]:
             del self._users[name]

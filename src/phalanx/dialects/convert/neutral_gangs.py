@@ -144,13 +144,13 @@ def _beginning(names: Iterable[str]) -> str:
 
 def _group(gang: Gang, members: list[tuple[Task, Document]]) -> NeutralGang:
     roles, subgroups = _parts(gang)
-    names = [task.shape.labels.get(SUBGROUP, "") if gang.subgroups and roles else task.role for task, _ in members]
+    names = [task.labels.get(SUBGROUP, "") if gang.subgroups and roles else task.role for task, _ in members]
     minimum = sum(roles.values()) if roles and gang.subgroups else gang.min_member
     if len(roles) == 1 and set(names) <= set(roles):
         roles, names = {}, [""] * len(names)
     # Names are kept for good where two dialects use the same one; outside, each needs its own.
     name = gang.name if "@" not in gang.key else f"{gang.name}-{gang.dialect}"
-    quotas = {task.shape.labels.get(QUOTA) or "default" for task, _ in members} if gang.dialect == "koordinator" else set()
+    quotas = {task.labels.get(QUOTA) or "default" for task, _ in members} if gang.dialect == "koordinator" else set()
     classes = {task.priority_class for task, _ in members} if gang.follows_pods else set()
     return NeutralGang(
         namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,

@@ -39,7 +39,7 @@ class KubeflowPlugin(PlainPlugin):
 
     def task_order(self, session: Session, task: TaskState) -> int:
         """Masters and launchers first."""
-        return int(task.task.shape.labels.get(KUBEFLOW_ROLE) not in ("master", "launcher"))
+        return int(task.task.labels.get(KUBEFLOW_ROLE) not in ("master", "launcher"))
 
 
 class RayPlugin(PlainPlugin):
@@ -49,7 +49,7 @@ class RayPlugin(PlainPlugin):
 
     def task_order(self, session: Session, task: TaskState) -> int:
         """Heads first."""
-        return int(task.task.shape.labels.get(RAY_TYPE) != "head")
+        return int(task.task.labels.get(RAY_TYPE) != "head")
 
 
 class TaskOrderPlugin(PlainPlugin):
@@ -59,7 +59,7 @@ class TaskOrderPlugin(PlainPlugin):
 
     def task_order(self, session: Session, task: TaskState) -> tuple[int, int]:
         """Labelled tasks first, larger numbers first."""
-        text = task.task.shape.labels.get(TASK_PRIORITY, "")
+        text = task.task.labels.get(TASK_PRIORITY, "")
         is_number = text.lstrip("-").isdecimal() and len(text) < 10
         return (0, -int(text)) if is_number else (1, 0)
 
