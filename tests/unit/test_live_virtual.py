@@ -2,23 +2,34 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 
 import pytest
 
 from phalanx.config.builtin import CATALOGUE
 from phalanx.config.policies import policy_of_profile
+from phalanx.dialects.status import GroupStatus
 from phalanx.errors import Forbidden, StuckError
+from phalanx.explain.answer import group_status
 from phalanx.live.app import Live, Setup
 from phalanx.live.clock import LoopClock
 from phalanx.live.election import Terms
-from phalanx.model.kinds import EVENT, POD, Document
+from phalanx.model.kinds import EVENT, GROUP_BY_DIALECT, POD, Document
+from phalanx.plugins.gang import GangPlugin
+from phalanx.scheduling import status_writer
 from phalanx.session.cycle import Profile
+from phalanx.session.decision import Outcome
+from phalanx.session.session import Session
 from phalanx.sim.memory_client import MemoryClient
 from phalanx.sim.virtual_loop import START, run_virtually
+from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
+from phalanx.state.verdict import Verdict
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
 
+VOLCANO_GROUP = GROUP_BY_DIALECT["volcano"]
 NEW_YEAR = 1_767_225_600.0
 PROFILE = Profile(policy_of_profile("phalanx"), CATALOGUE)
 WITHOUT_ADMISSION = Profile(build.policy([["priority", "gang"], ["predicates", "binpack"]], "allocate"), CATALOGUE)
@@ -115,6 +126,53 @@ def test_binds_that_were_cut_off_in_the_middle_leave_no_half_gang() -> None:
         scene.client.connect()
         await until(lambda: scene.bound("train") == 40)
         assert scene.asked("evict") == set()
+        await scene.end()
+
+    play(story)
+
+
+def test_a_gang_on_which_sessions_fail_is_told_and_stops_nobody() -> None:
+    class Raising(GangPlugin):
+        def gang_valid(self, session: Session, gang: GangState) -> Verdict:
+            if gang.gang.key == "default/bad":
+                raise ZeroDivisionError("of a bad gang")
+            return super().gang_valid(session, gang)
+
+    profile = Profile(PROFILE.policy, replace(CATALOGUE, plugins={**CATALOGUE.plugins, "gang": Raising}))
+
+    async def story() -> None:
+        scene = Scene(profile=profile)
+        scene.load(build.queue("default"), build.node("n0", cpu=8), build.gang("bad", tasks=2, cpu=1))
+        scene.load(build.gang("first", tasks=3, cpu=1))
+        await until(lambda: scene.bound("first") == 3)
+        scene.load(build.gang("second", tasks=3, cpu=1))
+        await until(lambda: scene.bound("second") == 3)
+        await until(lambda: scene.messages("Quarantined"))
+        assert scene.bound("bad") == 0
+        assert all("ZeroDivisionError: of a bad gang" in text for text in scene.messages("Quarantined"))
+        assert len([text for text in scene.reports if "default/bad" in text]) == 1
+        assert scene.live.is_leader
+        await scene.end()
+
+    play(story)
+
+
+def test_a_status_that_cannot_be_made_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(snapshot: Snapshot, outcome: Outcome) -> GroupStatus:
+        if outcome.state.key == "default/bad":
+            raise ZeroDivisionError("of a bad gang")
+        return group_status(snapshot, outcome)
+
+    monkeypatch.setattr(status_writer, "group_status", raising)
+
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=8), build.gang("bad", tasks=2, cpu=1))
+        scene.load(build.gang("first", tasks=3, cpu=1))
+        await until(lambda: scene.bound("first") == 3 and scene.bound("bad") == 2)
+        group = next(item for item in scene.store.items(VOLCANO_GROUP) if item["metadata"]["name"] == "first")
+        await until(lambda: group["status"]["phase"] != "Pending")
+        assert len([text for text in scene.reports if "ZeroDivisionError: of a bad gang" in text]) == 1
         await scene.end()
 
     play(story)

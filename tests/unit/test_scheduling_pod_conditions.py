@@ -15,12 +15,16 @@ POLICY = build.policy([["gang"], ["predicates"]], "allocate")
 NOW = 1_767_225_600.0
 
 
+def raised(problem: Exception) -> None:
+    raise problem
+
+
 class Scene:
     """A gang of three on nodes that have no room for it, and what its pods are told."""
 
     def __init__(self, *, tasks: int = 3, **pod: Any) -> None:
         self.cluster, self.mirror = ObjectCluster(), Mirror(lambda: NOW)
-        self.conditions = PodConditions(self.mirror)
+        self.conditions = PodConditions(self.mirror, raised)
         self._versions = 0
         self.put(build.queue("default"), build.node("n0", cpu=1))
         group, *pods = build.gang("train", tasks=tasks, cpu=1)
@@ -84,7 +88,7 @@ def test_what_a_pod_bears_already_is_not_written_again() -> None:
     scene = Scene()
     (name, condition), *_ = scene.writes()
     scene.told(name, **{key: value for key, value in condition.items() if key != "type"})
-    after_a_restart = PodConditions(scene.mirror)
+    after_a_restart = PodConditions(scene.mirror, raised)
     snapshot = scene.cluster.snapshot(NOW)
     writes = after_a_restart.writes(snapshot, run_cycle(snapshot, POLICY, CATALOGUE))
     assert name not in [write.name for write in writes]

@@ -161,8 +161,8 @@ def _timed_cycle(state: ClusterState, policy: Policy, profiler: Profiler, batch:
 
 def _check(scenario: BenchScenario, decisions: Decisions) -> None:
     bound = len(decisions.binds)
-    if bound != scenario.arriving or decisions.errors:
-        fault = next(iter(decisions.errors.values()), _first_refusal(decisions))
+    if bound != scenario.arriving or decisions.faults:
+        fault = _first_refusal(decisions)
         raise PhalanxError(f"{bound} of {scenario.arriving} pods were placed; {fault}")
 
 

@@ -116,6 +116,8 @@ def _decide(asked: ScheduleOptions) -> bool:
     for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0))
+    for key, fault in together(parts).faults.items():
+        output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     if asked.form == "table":
         output.write_trace(together(parts))
         output.write_tables(parts, output.Terminal.of_stdout())

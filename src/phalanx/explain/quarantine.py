@@ -1,7 +1,8 @@
 """Quarantined gangs: those that no session schedules until somebody mends an object, with what is wrong and what to write.
 
 Only a session can see it: a queue that does not exist, a gang group whose PodGroups contradict each other, fewer pods than the gang
-needs. A gang for which nodes lack room is not quarantined. Users see it as the condition and the event `Quarantined`.
+needs, a gang on which the session itself fails. A gang for which nodes lack room is not quarantined. Users see it as the condition
+and the event `Quarantined`.
 """
 
 from phalanx.dialects.status import is_finished
@@ -12,6 +13,7 @@ from phalanx.explain.why import missing_pods, why
 from phalanx.kai.podsets import can_be_whole
 from phalanx.model.gang import Condition, Gang
 from phalanx.session.decision import Outcome
+from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
@@ -30,6 +32,8 @@ def quarantine_condition(outcome: Outcome, snapshot: Snapshot) -> Condition | No
             return _because(NO_QUEUE, f"{why(outcome, snapshot)}; create it, or write another one in {place}")
         if verdict.reason in ("Invalid", "SeveralSchedulers"):
             return _because(WRONG, verdict.message)
+        if verdict.reason == SCHEDULER_FAULT:
+            return _because(SCHEDULER_FAULT, verdict.message)
     is_short = _is_short(gang) and not is_admitted(gang)
     return _because(TOO_FEW, _too_few(outcome, snapshot)) if is_short else None
 

@@ -16,6 +16,7 @@ from phalanx.model.queue import ROOT
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.session.decision import Outcome
+from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import stale_verdict
@@ -91,7 +92,7 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
             return f"queue {gang.gang.queue!r} does not exist"
         if verdict.reason == "Invalid":
             return f"quarantined: {verdict.message}"
-        if verdict.reason == "SeveralSchedulers":
+        if verdict.reason in ("SeveralSchedulers", SCHEDULER_FAULT):
             return verdict.message
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)

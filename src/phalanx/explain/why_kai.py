@@ -14,6 +14,7 @@ from phalanx.kai.capacity import readable
 from phalanx.kai.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
 from phalanx.model.gang import STALE, TopologyConstraint
 from phalanx.model.task_status import READY, Status
+from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError, Verdict
@@ -36,6 +37,8 @@ def _left_out(gang: GangState) -> str:
     for verdict in gang.verdicts:
         if verdict.reason == "BackedOff":
             return f"{verdict.message} (schedulingBackoff 1); give it the label of another pool"
+        if verdict.reason == SCHEDULER_FAULT:
+            return verdict.message
         if verdict.reason == "NoShard":
             return f"{verdict.message}; give it the label of a pool that has one"
     return ""

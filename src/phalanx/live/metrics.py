@@ -67,8 +67,8 @@ class Metrics:
     def note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         """Count what a session decided, and show what waits and what queues have."""
         found = [(outcome.state, gang_status(outcome.state)) for outcome in decisions.outcomes]
-        self._count_attempts(found)
-        for key in snapshot.gangs.keys() & decisions.errors.keys():
+        self._count_attempts([entry for entry in found if entry[0].key not in decisions.faults])
+        for key in snapshot.gangs.keys() & decisions.faults.keys():
             self.gang_attempted("error", queue=snapshot.gangs[key].queue)
         for count in Counter(item.preemptor for item in decisions.evictions.values() if item.preemptor).values():
             self.victims_chosen(count)

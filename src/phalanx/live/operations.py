@@ -20,7 +20,7 @@ from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
 from phalanx.web.server import serving
 
-TRACE_LEVEL = 3
+TRACE_LEVEL, MOST_VERBOSE = 3, 5
 """From this verbosity on the trace of sessions is recorded."""
 
 
@@ -66,6 +66,8 @@ class Operations:
     def _note(self, snapshot: Snapshot, decisions: Decisions) -> None:
         self.metrics.note(snapshot, decisions)
         cycle = self._live.loop.count
+        for fault in decisions.faults.values():
+            log_line(self._log, Line(MOST_VERBOSE, fault.traceback.rstrip()))
         log_lines(self._log, lambda level: self._narrator.lines(snapshot, decisions, cycle=cycle, verbosity=level))
 
     def _time(self, seconds: float, snapshot_seconds: float, times: Times) -> None:

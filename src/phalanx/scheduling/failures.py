@@ -22,6 +22,10 @@ class Failures:
         if not self._count:
             self._since = self._clock()
         self._count, self._last = self._count + 1, f"{type(problem).__name__}: {problem}"
+        return self.is_new(problem)
+
+    def is_new(self, problem: Exception) -> bool:
+        """Tell whether nothing has failed at this place before."""
         place = str(traceback.extract_tb(problem.__traceback__)[-1:])
         is_new = place not in self._known
         self._known.add(place)

@@ -6,7 +6,7 @@ people and controllers read. Nothing here waits for an answer: the next session 
 (`cache.py`), and is corrected when it has not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,7 +14,7 @@ from phalanx.controllers.objects import controller_of, group_of
 from phalanx.dialects.gates import came_to_gate
 from phalanx.explain.gang_status import is_admitted
 from phalanx.model.kinds import POD, split_key
-from phalanx.model.task import TaskKey
+from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.plugins.bindbackoff import shortest_wait
 from phalanx.scheduling.bind_requests import BindRequester, request_writes
@@ -29,7 +29,7 @@ from phalanx.scheduling.status_writer import StatusWriter
 from phalanx.scheduling.timing import Stopwatch, Times
 from phalanx.scheduling.unschedulable import UnschedulableGangs
 from phalanx.session.cycle import Decider, Profile
-from phalanx.session.decision import Decisions, Outcome
+from phalanx.session.decision import Decisions, Fault, Outcome
 from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
 
@@ -78,18 +78,19 @@ class SessionLoop:
         self.binding = Binding(port, cache, wake=self._wake_later)
         self.evictor = Evictor(port, cache, wake=self._wake_later)
         self._requester = BindRequester(port, cache, wake=self._wake_later, report=report)
-        self._statuses = StatusWriter(port.view)
+        self._statuses = StatusWriter(port.view, self._failed_in_part)
         self._conditions: dict[str, PodConditions] = {}
         """By shard: each remembers the pods of its own last session, and forgets all others."""
         self._timer: Timer | None = None
         self._due, self._earliest = NEVER, 0.0
         """When the next session is held, and the first moment at which one may be, by the elapsed time."""
         self._is_running = self._is_carrying_out = False
-        self._decider, self._stopwatch = Decider(), Stopwatch(lambda: self._clock.elapsed)
+        self._decider, self._stopwatch = Decider(isolates=pace.is_resilient), Stopwatch(lambda: self._clock.elapsed)
         self.may_decide: Callable[[], bool] = lambda: True
         self.binder_use: Callable[[], BinderUse] = lambda: BinderUse.NOBODY
         self.count = 0
         """How many sessions were held."""
+        self._faults: Mapping[GangKey, Fault] = {}
         self.trace_level = 0
         self.decided: list[Callable[[Snapshot, Decisions], None]] = []
         """Called with every session, before it is carried out; with several shards once, with all they decided together."""
@@ -178,6 +179,15 @@ class SessionLoop:
         if (reason := self.failures.check()) is not None:
             self.despaired(reason)
 
+    def _failed_in_part(self, problem: Exception) -> None:
+        """Go on with the rest of a session, where one gang or one listener failed."""
+        if not self._pace.is_resilient:
+            raise problem
+        if self.failures.is_new(problem):
+            self._report(f"part of session {self.count} failed, please report it: {type(problem).__name__}: {problem}")
+            for listener in self.failed:
+                listener(problem)
+
     def _decide(self, begun: float) -> None:
         whole = snapshot = self._cache.snapshot(self._clock.now)
         if self._unschedulable is not None:
@@ -208,8 +218,19 @@ class SessionLoop:
     def _announce(self, whole: Snapshot, parts: list[ShardDecisions]) -> None:
         is_one = len(parts) == 1
         snapshot, decisions = (parts[0].snapshot, parts[0].decisions) if is_one else (whole, together(parts))
+        self._report_faults(decisions)
         for listener in self.decided:
-            listener(snapshot, decisions)
+            try:
+                listener(snapshot, decisions)
+            except Exception as problem:  # what is decided is carried out all the same
+                self._failed_in_part(problem)
+
+    def _report_faults(self, decisions: Decisions) -> None:
+        """Report gangs on which sessions fail, each once for as long as they do."""
+        for key, fault in decisions.faults.items():
+            if self._faults.get(key) != fault:
+                self._report(f"gang {key}: {fault.sentence}")
+        self._faults = decisions.faults
 
     # --- whom it concerns --------------------------------------------------------------------------------------------
 
@@ -265,7 +286,7 @@ class SessionLoop:
         if use is not BinderUse.NOBODY:
             self._requester.start(request_writes(snapshot, decisions, prepared))
         if self._pace.writes_pod_conditions:
-            conditions = self._conditions.setdefault(part.shard, PodConditions(self._port.view))
+            conditions = self._conditions.setdefault(part.shard, PodConditions(self._port.view, self._failed_in_part))
             for condition in conditions.writes(snapshot, decisions):
                 self._port.send(condition, is_note=True)
         if self._statuses.has_admitted:  # the next session builds on it

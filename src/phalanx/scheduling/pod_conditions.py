@@ -1,6 +1,6 @@
 """The condition PodScheduled of pods that wait: written when it changes; a message that only counts anew, now and then."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from phalanx.controllers.controller import Patch, View
 from phalanx.dialects.status import PodScheduledCondition
@@ -22,9 +22,9 @@ BETWEEN_GATED_SECONDS = 10.0
 class PodConditions:
     """Says why pods wait."""
 
-    def __init__(self, view: View) -> None:
-        """Know nothing of what was said before."""
-        self._view = view
+    def __init__(self, view: View, failed: Callable[[Exception], None]) -> None:
+        """Know nothing of what was said before; `failed` is called when the condition of a pod cannot be made."""
+        self._view, self._failed = view, failed
         self._said: dict[str, tuple[PodScheduledCondition, float]] = {}
         """The condition that each pod got last, and when, by uid."""
 
@@ -33,7 +33,11 @@ class PodConditions:
         names = snapshot.nodes.names
         waiting = {}
         for outcome, state in _waiting(snapshot, decisions):
-            condition = dialect_status(outcome.state.gang).pod_condition(state, names)
+            try:
+                condition = dialect_status(outcome.state.gang).pod_condition(state, names)
+            except Exception as problem:  # the other pods get theirs
+                self._failed(problem)
+                continue
             waiting[state.task.uid] = self._said.get(state.task.uid)
             if condition.message and self._is_news(state.task.uid, condition, outcome.now):
                 waiting[state.task.uid] = (condition, outcome.now)

@@ -8,7 +8,7 @@ from phalanx.config.policies import policy_of_pool_shard, says_more_than
 from phalanx.errors import ConfigError
 from phalanx.explain.reason_text import counted
 from phalanx.model.shard import DEFAULT_POOL, NODE_POOL, PoolShard
-from phalanx.session.cycle import Catalogue, Profile, run_cycle
+from phalanx.session.cycle import Catalogue, Profile, run_isolated
 from phalanx.session.decision import Decisions
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, unseen
@@ -20,12 +20,12 @@ MOST_SHOWN = 5
 
 
 class Decide(Protocol):
-    """One session: `run_cycle`, or a `Decider` that spares sessions which would decide nothing."""
+    """One session: `run_isolated`, or a `Decider` that spares sessions which would decide nothing."""
 
     def __call__(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions: ...
 
 
-def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: Decide = run_cycle) -> list[ShardDecisions]:
+def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: Decide = run_isolated) -> list[ShardDecisions]:
     """Decide for every scheduler that the policy and the SchedulingShards of a cluster ask for, on one snapshot of it.
 
     The last part holds the gangs whose pool no shard takes, if there are any.

@@ -1,6 +1,6 @@
 """What a session leaves on objects: phase, conditions, stamps of groups, nominated nodes of pods; written when they change."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil
 
@@ -29,9 +29,9 @@ TAKES_PART = Condition(QUARANTINED, "False")
 class StatusWriter:
     """Says which statuses a session leaves."""
 
-    def __init__(self, view: View) -> None:
-        """Know nothing of what was written before."""
-        self._view = view
+    def __init__(self, view: View, failed: Callable[[Exception], None]) -> None:
+        """Know nothing of what was written before; `failed` is called when the status of a gang cannot be made."""
+        self._view, self._failed = view, failed
         self._written: dict[str, GroupStatus] = {}
         self._said: dict[str, Condition] = {}
         """What pods of gangs without an object say of it, by key."""
@@ -42,9 +42,12 @@ class StatusWriter:
         """Yield the outcome of a session; objects that are gone meanwhile are no fault."""
         self.has_admitted = False
         for outcome in decisions.outcomes:
-            yield from self._group(snapshot, outcome)
-            yield from _nominations(snapshot, outcome)
-            yield from _stamps(outcome.state.gang, decisions)
+            try:
+                found = [*self._group(snapshot, outcome), *_nominations(snapshot, outcome), *_stamps(outcome.state.gang, decisions)]
+            except Exception as problem:  # the other gangs get theirs
+                self._failed(problem)
+            else:
+                yield from found
 
     def forget(self) -> None:
         """Know nothing of what was written before: somebody else may have written since."""

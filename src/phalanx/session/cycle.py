@@ -5,12 +5,14 @@ Pure: the same input gives the same output.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.session.contract import hooks_of
 from phalanx.session.decision import Decisions, Outcome
+from phalanx.session.isolation import Isolation
 from phalanx.session.policy import Policy
 from phalanx.session.questions import PluginFactory
 from phalanx.session.session import Session
@@ -64,24 +66,34 @@ def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace
     return close_session(session)
 
 
+def run_isolated(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
+    """Decide what to do with the snapshot; gangs on which the cycle fails are left out and told so."""
+    return _isolated(Isolation(), snapshot, policy, partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level))
+
+
+def _isolated(isolation: Isolation, snapshot: Snapshot, policy: Policy, run: Callable[[Snapshot], Decisions]) -> Decisions:
+    return isolation.run(run, snapshot, suspects=sorted(snapshot.gangs) if policy.counts_all_gangs else snapshot.active)
+
+
 class Decider:
     """Runs cycles one after the other, and spares those that would decide nothing.
 
-    Whether a plugin holds gangs to their minima is known from the first cycle that had any.
+    Whether a plugin holds gangs to their minima is known from the first cycle.
     """
 
-    def __init__(self) -> None:
-        """Start before the first cycle."""
+    def __init__(self, *, isolates: bool = True) -> None:
+        """Start before the first cycle; one that `isolates` leaves out gangs on which a cycle fails."""
         self._is_guarded: bool | None = None
+        self._isolation = Isolation() if isolates else None
 
     def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
         """Decide what to do with the snapshot."""
         quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
         if quiet is not None:
             return quiet
-        decisions = run_cycle(snapshot, policy, catalogue, trace_level=trace_level)
-        if decisions.outcomes:
-            self._is_guarded = decisions.outcomes[0].is_guarded
+        run = partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level)
+        decisions = run(snapshot) if self._isolation is None else _isolated(self._isolation, snapshot, policy, run)
+        self._is_guarded = decisions.is_guarded
         return decisions
 
 
@@ -96,7 +108,7 @@ def quiet_cycle(snapshot: Snapshot, policy: Policy, *, is_guarded: bool) -> Deci
     states = [GangState(snapshot.gangs[key], ((task, -1) for task in snapshot.members_of(key).values())) for key in snapshot.active]
     if any(map(is_stale, states)):
         return None
-    decisions = Decisions(binds_by_request=policy.binds_by_request, options=policy.options)
+    decisions = Decisions(binds_by_request=policy.binds_by_request, options=policy.options, is_guarded=is_guarded)
     decisions.outcomes.extend(Outcome(state, is_guarded, snapshot.now) for state in states)
     return decisions
 
@@ -130,7 +142,7 @@ def close_session(session: Session) -> Decisions:
     decisions = session.decisions
     if session.policy.heals:
         _note_minima(session)
-    decisions.trace = session.trace.events
+    decisions.trace, decisions.is_guarded = session.trace.events, session.is_guarded
     active = set(session.snapshot.active)
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):

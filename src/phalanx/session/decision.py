@@ -38,6 +38,14 @@ class Outcome:
     """When the session took place, in seconds since 1970."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a gang was left out: what happened, and where in the scheduler."""
+
+    sentence: str
+    traceback: str
+
+
 @dataclass(slots=True)
 class Decisions:
     """The result of one cycle."""
@@ -60,8 +68,10 @@ class Decisions:
     """Members without requests count before they have a place, also for whoever asks whether a gang was bound whole."""
     claims: dict[str, ClaimGrant] = field(default_factory=dict)
     """Resource claims whose allocation changes."""
-    errors: dict[str, str] = field(default_factory=dict)
-    """Gangs that could not be considered because of a fault, with the sentence."""
+    faults: dict[GangKey, Fault] = field(default_factory=dict)
+    """Gangs that were left out because the session failed on them."""
+    is_guarded: bool = False
+    """A plugin of the session holds gangs to their minima."""
     again: float | None = None
     """When something is due because of time alone, in seconds since 1970; another session should be held then."""
 

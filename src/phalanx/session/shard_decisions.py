@@ -31,7 +31,7 @@ def together(parts: Sequence[ShardDecisions]) -> Decisions:
         whole.annotations |= own.annotations
         whole.stamps |= own.stamps
         whole.claims |= own.claims
-        whole.errors |= own.errors
+        whole.faults |= own.faults
         whole.outcomes += own.outcomes
         whole.trace += own.trace
         if own.again is not None:
