@@ -11,7 +11,7 @@ from phalanx.errors import ClusterError, Conflict, Exists, Invalid, Missing, Ser
 from phalanx.live import outbox as outbox_module
 from phalanx.live.api_port import ApiPort, joined
 from phalanx.live.clock import LoopClock
-from phalanx.live.outbox import Outbox
+from phalanx.live.outbox import Outbox, Rank
 from phalanx.model.conditions import cleared
 from phalanx.model.kinds import EVENT, NODE, POD, Document, kind_at
 from phalanx.scheduling.controllers import WriteSequence
@@ -85,6 +85,19 @@ def conditions(*items: dict[str, str]) -> Patch:
 
 def shown(document: Document) -> dict[str, str]:
     return {item["type"]: item.get("reason", "") for item in document["status"].get("conditions", ())}
+
+
+def test_a_write_that_is_joined_to_a_note_goes_before_other_notes() -> None:
+    async def question(desk: Desk) -> None:
+        desk.make()
+        desk.port.send(conditions(condition("PodScheduled", "Unschedulable")), is_note=True)
+        assert desk.outbox.waiting(Rank.WRITE) == 0
+        desk.port.send(conditions(condition("DisruptionTarget", "Preempted")))
+        assert (desk.outbox.waiting(Rank.WRITE), desk.outbox.waiting()) == (1, 1)
+        await desk.finish()
+        assert shown(desk.pod()) == {"PodScheduled": "Unschedulable", "DisruptionTarget": "Preempted"}
+
+    run(question)
 
 
 # --- one after the other -------------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from phalanx.live.metric_gauges import LastMinute
 from phalanx.live.metrics import Metrics
 from phalanx.model.kinds import POD
 from phalanx.model.moment import moment_text
-from phalanx.model.task import TaskKey
+from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.watch_event import WatchEvent
 from phalanx.scheduling.timing import Times
 from phalanx.session.cycle import run_cycle
-from phalanx.session.decision import Decisions
+from phalanx.session.decision import Decisions, Fault
 from phalanx.state.snapshot import Snapshot
 from phalanx.testing import build
 from tests.support import coscheduling_gangs as sigs
@@ -72,7 +72,7 @@ def test_a_gang_that_runs_is_not_an_attempt(metrics: Metrics) -> None:
 def test_a_gang_that_could_not_be_considered_is_an_error(metrics: Metrics) -> None:
     snapshot, decisions = decided(build.cluster().submit(build.gang("bert", cpu=1)))
     decisions.outcomes.clear()
-    decisions.errors["default/bert"] = "a plugin failed"
+    decisions.faults[GangKey("default/bert")] = Fault("a plugin failed", "")
     metrics.note(snapshot, decisions)
     assert value(metrics, "phalanx_gang_schedule_attempts_total", result="error", queue="default") == 1
 

@@ -51,6 +51,49 @@ class Post:
         await until(lambda: self.outbox.waiting() == 0)
 
 
+def sent_in_turn(*letters: tuple[Rank, str, str]) -> list[str]:
+    """Return the order in which requests go out over one connection that is taken when they come."""
+    post_order: list[str] = []
+
+    async def story() -> None:
+        post = Post(connections=1)
+        post.put(Rank.NOTE, "taken", "taken", waits=True)
+        await until(lambda: post.sent == ["taken"])
+        for rank, place, name in letters:
+            post.put(rank, place, name)
+        post.gate.set()
+        await post.finish()
+        post_order.extend(post.sent[1:])
+
+    asyncio.run(story())
+    return post_order
+
+
+def test_what_waits_before_an_important_request_about_the_same_object_goes_with_it() -> None:
+    letters = [
+        (Rank.NOTE, "pod", "note"),
+        (Rank.WRITE, "other", "write"),
+        (Rank.BIND, "pod", "bind"),
+        (Rank.EVICT, "third", "evict"),
+    ]
+    assert sent_in_turn(*letters) == ["note", "bind", "evict", "write"]
+
+
+def test_a_request_that_waits_may_become_more_important() -> None:
+    async def story() -> None:
+        post = Post(connections=1)
+        post.put(Rank.NOTE, "taken", "taken", waits=True)
+        await until(lambda: post.sent == ["taken"])
+        job = post.outbox.put(Rank.NOTE, "pod", post.letter("raised"))
+        post.put(Rank.WRITE, "other", "write")
+        post.outbox.raise_rank("pod", job, Rank.EVICT)
+        post.gate.set()
+        await post.finish()
+        assert post.sent == ["taken", "raised", "write"]
+
+    run(story)
+
+
 def run(question: Callable[[], Awaitable[None]]) -> None:
     async def asked() -> None:
         await question()

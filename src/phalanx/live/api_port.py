@@ -9,7 +9,7 @@ from phalanx.controllers.controller import Bind, Create, Delete, Evict, Patch, R
 from phalanx.controllers.objects import controller_of
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Invalid, Missing
 from phalanx.live.clock import LoopClock
-from phalanx.live.outbox import Outbox, Rank
+from phalanx.live.outbox import Job, Outbox, Rank
 from phalanx.model.kinds import EVENT, POD, Document, Kind, kind_of
 from phalanx.scheduling.events import EventRecorder
 from phalanx.scheduling.port import Done, Effort, SingleWrite
@@ -27,6 +27,7 @@ class _WaitingPatch:
 
     def __init__(self, write: Patch) -> None:
         self.write = write
+        self.job: Job | None = None
 
     @property
     def place(self) -> tuple[Spot, bool]:
@@ -93,11 +94,13 @@ class ApiPort:
 
     def _send_patch(self, patch: _WaitingPatch, rank: Rank) -> None:
         known = self._waiting.get(patch.place)
-        if known is not None:
+        spot = _spot_of_patch(patch.write)
+        if known is not None and known.job is not None:
             known.add(patch.write)
+            self._outbox.raise_rank(spot, known.job, rank)
             return
         self._waiting[patch.place] = patch
-        self._outbox.put(rank, _spot_of_patch(patch.write), lambda: self._post(patch))
+        patch.job = self._outbox.put(rank, spot, lambda: self._post(patch))
 
     async def _post(self, patch: _WaitingPatch) -> None:
         if self._waiting.get(patch.place) is patch:

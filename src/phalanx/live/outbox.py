@@ -63,6 +63,8 @@ class Outbox:
         self._lines: dict[Hashable, deque[Job]] = {}
         """Requests by object; the first of a line is under way or next."""
         self._ready: list[tuple[int, int, Hashable]] = []
+        self._entries: dict[Hashable, tuple[int, int]] = {}
+        """Rank and number of the entry by which each line waits in `_ready`; other entries of it are out of date."""
         self._numbers = 0
         self._workers: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
@@ -76,12 +78,20 @@ class Outbox:
         *,
         is_patient: bool = True,
         is_endless: bool = False,
-    ) -> None:
-        """Send a request about an object, after those about it that wait already."""
-        line = self._lines.setdefault(place, deque())
-        line.append(Job(rank, send, done, is_patient, is_endless))
+    ) -> Job:
+        """Send a request about an object, after those about it that wait already; the most important one takes them along."""
+        line, job = self._lines.setdefault(place, deque()), Job(rank, send, done, is_patient, is_endless)
+        line.append(job)
         if len(line) == 1:
             self._push(place)
+        else:
+            self._hurry(place)
+        return job
+
+    def raise_rank(self, place: Hashable, job: Job, rank: Rank) -> None:
+        """Let a request that waits be at least so important."""
+        job.rank = min(job.rank, rank)
+        self._hurry(place)
 
     def waiting(self, rank: Rank = Rank.NOTE) -> int:
         """Return how many requests are not through, of some importance at least."""
@@ -106,7 +116,7 @@ class Outbox:
         for worker in self._workers:
             worker.cancel()
         self._workers = set()  # those that end do not count any more
-        lines, self._lines, self._ready = self._lines, {}, []
+        lines, self._lines, self._ready, self._entries = self._lines, {}, [], {}
         self._timers.clear()
         for job in (job for line in lines.values() for job in line):
             if job.done is not None:
@@ -114,9 +124,19 @@ class Outbox:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _hurry(self, place: Hashable) -> None:
+        """Move a line forward that waits for a connection behind less important ones."""
+        entry = self._entries.get(place)
+        if entry is not None and entry[0] > self._rank(place):
+            self._push(place)
+
+    def _rank(self, place: Hashable) -> int:
+        return min(job.rank for job in self._lines[place])
+
     def _push(self, place: Hashable) -> None:
         self._numbers += 1
-        heapq.heappush(self._ready, (self._lines[place][0].rank, self._numbers, place))
+        self._entries[place] = (self._rank(place), self._numbers)
+        heapq.heappush(self._ready, (*self._entries[place], place))
         if len(self._workers) < self._connections:
             self._workers.add(asyncio.get_running_loop().create_task(self._work()))
 
@@ -125,10 +145,10 @@ class Outbox:
         assert worker is not None
         try:
             while self._ready:
-                _, _, place = heapq.heappop(self._ready)
-                line = self._lines.get(place)
-                if line:
-                    await self._try(place, line)
+                rank, number, place = heapq.heappop(self._ready)
+                if self._entries.get(place) == (rank, number):
+                    del self._entries[place]
+                    await self._try(place, self._lines[place])
         finally:  # in the same breath: what comes next must not count on one who is about to leave
             self._workers.discard(worker)
 

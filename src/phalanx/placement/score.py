@@ -65,8 +65,7 @@ def normalise(raw: Counts, *, is_reversed: bool = False) -> Counts:
 
 def normalise_range(raw: Counts) -> Counts:
     """Scale raw scores so that the lowest becomes 0 and the highest 100; all equal gives 0."""
-    low, high = int(raw.min(initial=0)) if raw.size else 0, int(raw.max(initial=0)) if raw.size else 0
-    low, high = (int(raw.min()), int(raw.max())) if raw.size else (low, high)
+    low, high = (int(raw.min()), int(raw.max())) if raw.size else (0, 0)
     if high == low:
         return np.zeros_like(raw)
     return (100.0 * ((raw - low).astype(np.float64) / float(high - low))).astype(np.int64)

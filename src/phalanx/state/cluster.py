@@ -278,7 +278,6 @@ class ClusterState:
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
             on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._queue_totals.totals(),
-            gang_totals=self._queue_totals.by_gang.copy(),
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),

@@ -93,8 +93,6 @@ class Snapshot:
     queues: Mapping[str, Queue]
     totals: Mapping[str, Totals]
     """What the gangs of each queue hold and ask for."""
-    gang_totals: Mapping[GangKey, Totals]
-    """What each gang holds and asks for."""
     active: tuple[GangKey, ...]
     """Gangs that may change in this session; all others are complete and their status is written."""
     hypernodes: HyperTree
