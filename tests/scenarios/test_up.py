@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -15,7 +16,9 @@ from typing import IO
 import pytest
 
 from phalanx.dev.processes import launch
+from phalanx.sim.sshkeys import pair_for
 from phalanx.testing import build
+from tests.support import volcano_jobs as jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 30.0
@@ -222,6 +225,16 @@ spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {
 """)
     assert site.run("apply", "-f", str(manifest)).returncode == 0
     site.until("get", "gangs", shows=has_row("short", "Completed"))
+
+
+def test_keys_of_a_job_do_not_follow_from_its_uid(site: Site, tmp_path: Path) -> None:
+    manifest = tmp_path / "job.yaml"
+    manifest.write_text(json.dumps(jobs.job("train", jobs.task("worker"), plugins={"ssh": []})))
+    site.up("--nodes", "1")
+    assert site.run("apply", "-f", str(manifest)).returncode == 0
+    secret = json.loads(site.until("get", "secret", "train-ssh", "-o", "json", shows=lambda text: "id_rsa.pub" in text))
+    job = json.loads(site.run("get", "vcjob", "train", "-o", "json").stdout)
+    assert b64decode(secret["data"]["id_rsa.pub"]).decode() != pair_for(job["metadata"]["uid"]).public
 
 
 def test_profile_kai_decides_too(site: Site) -> None:

@@ -133,7 +133,7 @@ def _world(asked: UpOptions) -> "World":
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
     from phalanx.controllers.builtin import ControllerSettings, standard_controllers
     from phalanx.live.catalogue import connected
-    from phalanx.sim.sshkeys import pair_for
+    from phalanx.live.sshkeys import new_pair
     from phalanx.sim.statefile import read_state
     from phalanx.sim.world import World
     from phalanx.store.input_files import policy_of_file
@@ -143,7 +143,7 @@ def _world(asked: UpOptions) -> "World":
     start = time.time() if state is None else state.now
     profile, gates = connected(policy), connected(policy_of_gates())
     chosen = ControllerSettings(scheduler=(policy, profile.catalogue))
-    controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
+    controllers = standard_controllers(new_pair, chosen, has_admission=policy.has_admission)
     world = World(profile, start=start, controllers=controllers, gates=gates, has_pod_conditions=True)
     _fill(world, asked, policy, state)
     return world
