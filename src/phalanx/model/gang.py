@@ -105,6 +105,8 @@ class Gang:
     priority_class: str = ""
     created: float = 0.0
     min_resources: Resources | None = None
+    checks_min_resources: bool = False
+    """All nodes together must have its minResources before any place is looked for; elsewhere they only count for admission."""
     min_quota: Resources = field(default_factory=dict)
     """What the minimum takes of quotas, under names that only quotas know, such as ``count/pods``; no node and no queue has it."""
     phase: str = "Pending"
