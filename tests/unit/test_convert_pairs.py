@@ -1,5 +1,6 @@
 """Every dialect converted to every other: each feature of a gang is there when it is read back, or is named as lost."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -118,7 +119,7 @@ def beta() -> list[Document]:
 
 
 def yunikorn() -> list[Document]:
-    groups = '[{"name": "master", "minMember": 1, "minResource": {"cpu": "1"}}, {"name": "worker", "minMember": 1, "minResource": {"cpu": "1"}}]'
+    groups = json.dumps([{"name": role, "minMember": 1, "minResource": {"cpu": "1"}} for role in ("master", "worker")])
     labels = {"yunikorn.apache.org/app-id": "train", "yunikorn.apache.org/queue": "root.research"}
     pods = _pods("0", "1", labels=labels, annotations=GRACE, schedulerName="yunikorn", priorityClassName="high")
     for pod, role in zip(pods, ("master", "worker"), strict=True):

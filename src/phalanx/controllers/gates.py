@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from phalanx.controllers.controller import NOTHING, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
-from phalanx.dialects.gates import DELETE, GATE, GatePlan, gates_of, lifted, minimum_of, plan_of, timeout_of
+from phalanx.dialects.gates import DELETE, GangGates, GatePlan, gates_of, minimum_of, plan_of, timeout_of
 from phalanx.dialects.group_references import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
@@ -22,6 +22,10 @@ class GateLifter:
     name = "gates"
     watches = (POD, NODE)
     brings_back = ()
+
+    def __init__(self, gates: GangGates | None = None) -> None:
+        """Lift these gates, our own by default, and no others."""
+        self._gates = gates or GangGates()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Return the plan of a pod, or the plans that need a node that has gone."""
@@ -37,11 +41,11 @@ class GateLifter:
     def reconcile(self, view: View, key: Key) -> Result:
         """Lift all gates of a plan that is whole or was begun."""
         members = [(pod, plan) for pod, plan in _planned(view, key.namespace) if plan.id == key.name]
-        held = [(pod, plan) for pod, plan in members if GATE in gates_of(pod) and not is_leaving(pod)]
-        has_begun = any(GATE not in gates_of(pod) for pod, _ in members)
+        held = [(pod, plan) for pod, plan in members if self._gates.of(pod) and not is_leaving(pod)]
+        has_begun = any(not self._gates.of(pod) for pod, _ in members)
         if not has_begun and not _may_begin(held, view.now):
             return NOTHING
-        writes: list[Write] = [Patch(POD, key.namespace, key_of(pod).name, lifted(pod, plan)) for pod, plan in held]
+        writes: list[Write] = [Patch(POD, key.namespace, key_of(pod).name, self._gates.lifted(pod, plan)) for pod, plan in held]
         return Result([*writes, *(write for pod, plan in members for write in _recreated(view, pod, plan))])
 
 

@@ -1,9 +1,9 @@
 """Koordinator's gangs: a PodGroup ``scheduling.sigs.k8s.io/v1alpha1``, or annotations and labels of the pods alone.
 
-Coscheduling used the same PodGroup and labels in its first versions, and nothing on an object says who is meant to read it. So it
-means what both of them mean by it: the fields of the spec as in Coscheduling, minResources too, which Koordinator does not read; and
-what Koordinator's annotations add. Only pods with the label of a group wait for a PodGroup; other
-pods describe their gang themselves, and the oldest one counts.
+Coscheduling used the same PodGroup and labels in its first versions, and nothing on an object says who is meant to read it. So
+it means what both of them mean by it: the fields of the spec as in Coscheduling, minResources too, which Koordinator does not
+read; and what Koordinator's annotations add. Only pods with the label of a group wait for a PodGroup; other pods describe their
+gang themselves, and the oldest one counts.
 """
 
 from collections.abc import Mapping

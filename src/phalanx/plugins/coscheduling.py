@@ -90,7 +90,8 @@ class CoschedulingPlugin:
 
     def _gated(self, gang: GangState, gated: int) -> Verdict:
         needed, have = gang.gang.min_member, gang.valid - gated
-        message = f"{gated} members are held back by a scheduling gate, and {needed} are needed; {have} are not"
+        names = sorted({name for task in gang.tasks if task.status is Status.PENDING for name in task.task.gates})
+        message = f"{gated} members are held back by scheduling gates ({', '.join(names)}), and {needed} are needed; {have} are not"
         return Verdict.refuse(self.name, "GatedMembers", message, gated=gated, needed=needed)
 
     def _enough_in_all(self, session: Session, gang: GangState) -> Verdict:

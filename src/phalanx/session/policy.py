@@ -31,6 +31,8 @@ class ProcessFlags:
     ignored_provisioners: frozenset[str] = frozenset()
     lifts_kueue_gate: bool = False
     """Nobody else lifts the gate that keeps Kueue's pod groups waiting."""
+    gates: tuple[str, ...] = ()
+    """Names of scheduling gates, besides our own, behind which gangs wait until all of a gang has room (`dialects/gates.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,8 @@ def _group(gang: Gang, members: list[tuple[Task, Document]]) -> NeutralGang:
         namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,
         min_member=minimum, roles=roles, subgroups=subgroups, topology=gang.topology,
         priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.written_minimum,
-        timeout_seconds=_timeout(gang), is_preemptable=gang.is_preemptable, goes_whole=gang.goes_whole, annotations=gang.annotations, has_object=gang.has_object,
+        timeout_seconds=_timeout(gang), is_preemptable=gang.is_preemptable, goes_whole=gang.goes_whole,
+        annotations=gang.annotations, has_object=gang.has_object,
         follows_pods=gang.follows_pods, several_quotas=len(quotas) > 1,
         members=tuple(GangPod(document, role) for (_, document), role in zip(members, names, strict=True)),
     )  # fmt: skip
