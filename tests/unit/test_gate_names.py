@@ -151,3 +151,14 @@ def test_names_that_are_none_are_refused(names: object, problem: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         policy_of({"profile": "phalanx", "flags": {"gates": names}})
     assert problem in str(refusal.value)
+
+
+def test_the_timeline_says_that_a_gang_was_deleted_because_its_time_was_up(tmp_path: Path) -> None:
+    pods = [yaml.safe_load(WORKER.format(number=number)) for number in range(4)]
+    for pod in pods:
+        pod["metadata"]["annotations"] = {"phalanx.dev/timeout": "2m", "phalanx.dev/on-timeout": "delete"}
+    objects = [build.node("node-0", cpu=8, memory="64Gi", gpus=3), yaml.safe_load(GROUP), *pods]
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects))
+    result = CliRunner().invoke(main, ["simulate", str(tmp_path), "--until", "5m", "--gate", READY], prog_name="phalanx")
+    text = "default/training-job times out: gang default/training-job was not whole in time; its 4 pods are deleted"
+    assert any(line.split() == ["2m", *text.split()] for line in result.stdout.splitlines())

@@ -16,6 +16,9 @@ from phalanx.model.moment import moment_of
 from phalanx.model.task_status import ENDED
 
 
+GANG_TIMED_OUT = "GangTimedOut"
+
+
 class GateLifter:
     """Carries out plans, one at a time, by their name."""
 
@@ -101,7 +104,7 @@ def _deleted_gang(key: Key, members: list[Document]) -> list[Write]:
     """Return the deletion of all members. Waiting ones come last: as long as one is left, the deletion is resumed after a crash."""
     text = f"gang {key.namespace}/{key.name} was not whole in time; its {len(members)} pods are deleted"
     deletes = [Delete(POD, key.namespace, key_of(pod).name, str(meta_of(pod).get("uid", ""))) for pod in members]
-    return [RecordEvent(members[0], "GangTimedOut", text, is_warning=True, is_expected=True), *deletes]
+    return [RecordEvent(members[0], GANG_TIMED_OUT, text, is_warning=True, is_expected=True), *deletes]
 
 
 def _is_whole(members: list[Document]) -> bool:

@@ -11,9 +11,11 @@ from itertools import zip_longest
 from random import Random
 
 from phalanx.controllers.controller import Controller, Evict, RecordEvent
+from phalanx.controllers.gates import GANG_TIMED_OUT
 from phalanx.controllers.objects import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.yunikorn import GANG_DEGRADED, TIMED_OUT
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import missing_groups, why
 from phalanx.manifests.gpu_reservations import home_documents
@@ -46,6 +48,8 @@ from phalanx.store.memory import MemoryStore
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
 BETWEEN_PLANS_SECONDS = 1.0
+TIMEOUTS = frozenset({GANG_TIMED_OUT, GANG_DEGRADED, TIMED_OUT})
+"""Events of controllers about a gang that waited too long."""
 SHORT_NAMES = {GPU: "gpu"}
 """What KAI's queues call a resource."""
 
@@ -319,9 +323,12 @@ class World:
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
     def _note_warning(self, event: RecordEvent) -> None:
-        """Keep what is wrong with objects."""
+        """Keep what is wrong with objects, and which gangs waited too long."""
         if event.is_warning and not event.is_expected:
             self.problems.append(event.message)
+        task = self._task(event.about) if event.reason in TIMEOUTS else None
+        if task is not None:
+            self.recorder.time_out(task.gang or task.key, event.message)
 
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)
