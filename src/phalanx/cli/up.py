@@ -149,7 +149,7 @@ def _world(asked: UpOptions) -> "World":
     profile, gates = connected(policy), connected(policy_of_gates(policy))
     chosen = ControllerSettings(scheduler=(policy, profile.catalogue))
     controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
-    world = World(profile, start=start, controllers=controllers, gates=gates, has_pod_conditions=True)
+    world = World(profile, start=start, controllers=controllers, gates=gates, is_served=True)
     _fill(world, asked, policy, state)
     return world
 
