@@ -19,9 +19,11 @@ from phalanx.model.task import GangKey
 DIALECT = "coscheduling"
 STALE_SINCE = "phalanx.dev/stale-since"
 """Annotation that stands for the condition `Stale`, for which these groups have no place."""
+SCHEDULE_FAILED = "ScheduleFailed"
+"""The phase of a group that did not become whole in time."""
 PHASES = {
     "Pending": "Pending", "PreScheduling": "Pending", "Scheduling": "Inqueue", "Scheduled": "Running", "Running": "Running",
-    "Finished": "Completed", "Failed": "Completed",
+    "Finished": "Completed", "Failed": "Completed", "ScheduleFailed": "Inqueue",
 }  # fmt: skip
 """The phases of the model by those of these groups."""
 
@@ -36,7 +38,8 @@ def gang(read: CoschedulingPodGroup) -> Gang:
         min_resources=minimum, min_quota=minimum_quota, checks_min_resources=True,
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=phase(status),
         conditions=conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations,
-        dialect=DIALECT, follows_pods=True, schedule_timeout_seconds=timeout(spec), reported={"": counts(status)},
+        dialect=DIALECT, follows_pods=True, schedule_timeout_seconds=timeout(spec), has_timed_out=status.phase == SCHEDULE_FAILED,
+        reported={"": counts(status)},
     )  # fmt: skip
 
 

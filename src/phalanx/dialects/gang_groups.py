@@ -87,6 +87,7 @@ def _joined(names: tuple[str, ...], pieces: dict[str, Gang]) -> Gang:
         there[0], uid="+".join(piece.uid for piece in there), min_member=sum(minima.values()), role_minima=minima,
         created=min(piece.created for piece in there), phase=last.phase, conditions=last.conditions,
         schedule_timeout_seconds=min(limits, default=None), keeps_places=all(piece.keeps_places for piece in there),
+        has_timed_out=any(piece.has_timed_out for piece in there),
         quorum=min((piece.quorum for piece in there), key=STRICTEST_FIRST.index), pieces=tuple(there), reported=_reports(there),
         min_resources=_total(piece.min_resources for piece in there), min_quota=_total(piece.min_quota for piece in there) or {},
     )  # fmt: skip

@@ -41,7 +41,8 @@ def gang(read: OlderPodGroup) -> Gang:
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),
         conditions=api.conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations),
         annotations=annotations, dialect=DIALECT, follows_pods=True, quorum=_quorum(annotations),
-        schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), keeps_places=_keeps_places(annotations),
+        schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), has_timed_out=status.phase == api.SCHEDULE_FAILED,
+        keeps_places=_keeps_places(annotations),
         gang_group=_gang_group(annotations, key_of(meta)), reported={"": api.counts(status)},
     )  # fmt: skip
 

@@ -125,6 +125,8 @@ class Gang:
     """Its pods are told when they cannot be placed."""
     schedule_timeout_seconds: float | None = None
     """How long it may wait to become whole before it releases its places and backs off; None leaves it to the configuration."""
+    has_timed_out: bool = False
+    """Its status says that it did not become whole in time; it is tried again all the same."""
     keeps_places: bool = False
     """Members that found a place keep it while others have none, until the time is up."""
     quorum: Quorum = Quorum.PRESENT
