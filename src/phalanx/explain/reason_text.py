@@ -13,6 +13,7 @@ from phalanx.model.task_status import Status
 from phalanx.state.gang_state import TaskState
 from phalanx.state.verdict import FitError, SearchScope, Verdict, lacked_resource
 
+NO_GANGS = "no plugin of the configuration holds gangs together"
 _VOLUME_SLOTS = "attachable-volumes-"
 
 _PHRASES = {

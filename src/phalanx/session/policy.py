@@ -90,6 +90,12 @@ class Policy:
         return "heal" in self.actions
 
     @property
+    def holds_gangs(self) -> bool:
+        """Tell whether a gang starts as a whole or not at all: KAI's rules always see to it, otherwise the plugin `gang` does."""
+        plugins = (plugin for plugin in self.plugins() if plugin.name == "gang")
+        return not self.has_tiers or any("enableJobReady" in plugin.enabled for plugin in plugins)
+
+    @property
     def counts_unplaced(self) -> bool:
         """Tell whether members without requests count before they have a place."""
         return self.best_effort_members == "after-gang"
