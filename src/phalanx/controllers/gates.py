@@ -15,7 +15,6 @@ from phalanx.model.kinds import NODE, POD, Document, Kind
 from phalanx.model.moment import moment_of
 from phalanx.model.task_status import ENDED
 
-
 GANG_TIMED_OUT = "GangTimedOut"
 
 

@@ -24,8 +24,8 @@ class GangEvent:
     reason: str
     message: str
     is_warning: bool = False
-    gang: GangKey = GangKey("")
-    """The gang, which may have several groups."""
+    gang: GangKey | None = None
+    """The gang whose reason to wait it is; it may have several groups."""
 
 
 def bind_text(key: str, node: str) -> str:

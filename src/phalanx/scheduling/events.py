@@ -46,7 +46,7 @@ class SessionEvents:
 
     def _decided(self, snapshot: Snapshot, decisions: Decisions) -> None:
         events = gang_events(decisions)
-        reported = {item.gang for item in events}
+        reported = {item.gang for item in events if item.gang is not None}
         for key, text in self.book.note(snapshot, decisions, self._behind_gates(), reported=reported).items():
             self._record(snapshot.gangs[key], "FailedScheduling", text, is_warning=True)
         for item in events:

@@ -110,8 +110,8 @@ class World:
     ) -> None:  # fmt: skip
         """Begin what the process does on a real cluster: sessions, plans behind gates, controllers."""
         pace = Pace(
-            gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True, is_resilient=False,
-            arrival=Pace().arrival if is_served else 0.0, writes_pod_conditions=is_served,
+            gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
+            is_resilient=False, arrival=Pace().arrival if is_served else 0.0, writes_pod_conditions=is_served,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
