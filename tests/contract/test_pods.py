@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.dialects.gates import GATE, lifted, plans
+from phalanx.dialects.gates import GATE, GangGates, plans
 from phalanx.model.task import TaskKey
 from tests.support.store_contract import Api, binding, eventually, pod
 
@@ -86,7 +86,7 @@ def test_a_gated_pod_is_pinned_and_let_go_in_one_write(api: Api) -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [zone]}}
     made = api.pod("a", schedulingGates=[{"name": GATE}], affinity={"nodeAffinity": required})
     plan = plans({TaskKey("x/a"): "nowhere-1"}, 0.0)[TaskKey("x/a")]
-    found = api.patch("pods/a", lifted(made, plan))
+    found = api.patch("pods/a", GangGates().lifted(made, plan))
     assert found.code == 200, found
     assert not found.body["spec"].get("schedulingGates")
     terms = found.body["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]

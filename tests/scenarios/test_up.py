@@ -113,6 +113,7 @@ def test_a_gang_runs_another_waits_and_is_told_why(site: Site) -> None:
     assert "Why:        0 of 3 tasks fit; 3 more places for 1 nvidia.com/gpu" in described
     assert re.search(r"Unschedulable +True +NotEnoughResources", described)
     assert re.search(r"Warning +FailedScheduling +podgroup/resnet", described)
+    assert re.search(r"Shares:\n +RESOURCE +DESERVED +ALLOCATED", site.run("describe", "queue", "default").stdout)
     members = site.run("describe", "gang/bert", "-n", "research").stdout
     assert re.search(r"bert-0 +Running +gpu-\d", members)
     assert "Successfully assigned research/bert-0 to gpu-" in members

@@ -158,7 +158,10 @@ def knows_levels(dialect: str) -> bool:
         constraint = {"topology": "site", "requiredTopologyLevel": "rack"}
         gang = kai.gang("train", tasks=2, gpus=4, queue="default", topologyConstraint=constraint)
         return not kai.cluster(nodes=0).submit(racks, kai.topology("site", "rack"), gang).run_cycle().binds
-    words = {"native": ("PodGroup", {"spec": {"schedulingConstraints": {"topology": [{"key": "rack"}]}}})}
+    words: dict[str, tuple[str, Document]] = {
+        "native": ("PodGroup", {"spec": {"schedulingConstraints": {"topology": [{"key": "rack"}]}}}),
+        "kueue": ("Pod", {"metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}}}),
+    }
     gang = by_dialect(speech.gang(dialect, "train", tasks=2, gpus=4), dialect, words)
     return not started(racks, gang, nodes=0)
 

@@ -11,7 +11,7 @@ import json
 import ssl
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,14 +83,14 @@ class Connection:
 
 
 @contextmanager
-def served(store: MemoryStore) -> Iterator[Connection]:
-    """Serve a store over HTTP in a thread; inside the block only requests may touch it."""
+def served(store: MemoryStore, own: Mapping[str, Callable[[], Mapping[str, Any]]] | None = None) -> Iterator[Connection]:
+    """Serve a store over HTTP in a thread, and further documents; inside the block only requests may touch it."""
     loop = asyncio.new_event_loop()
     address: list[str] = []
     is_open, is_over = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        async with serving(Api(store).application()) as url:
+        async with serving(Api(store, own=own).application()) as url:
             address.append(url)
             is_open.set()
             await is_over.wait()

@@ -16,7 +16,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.config.volcano import read_policy
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
 from phalanx.dialects.convert import DIALECTS, converted
-from phalanx.dialects.gates import foreseen
+from phalanx.dialects.gates import GangGates
 from phalanx.dialects.pods import ROLE
 from phalanx.model.kinds import POD
 from phalanx.session.cycle import Profile
@@ -67,7 +67,7 @@ def said(documents: list[Document], dialect: str) -> list[Document]:
 
 def seen(documents: Iterable[Document]) -> list[Document]:
     """Return objects as a session sees them that plans for pods behind our gate."""
-    return [dict(foreseen(item)) if item["kind"] == "Pod" else item for item in documents]
+    return [dict(GangGates().foreseen(item)) if item["kind"] == "Pod" else item for item in documents]
 
 
 def running(world: World, name: str) -> list[str]:

@@ -45,6 +45,7 @@ def result(gangs: list[Gang], seconds: float = 600.0, **other: Any) -> Result:
         "resource": "nvidia.com/gpu",
         "gangs": [gang | {"wait": seconds - gang["submitted"]} if gang["started"] is None else gang for gang in gangs],
         "evictions": [],
+        "timeouts": [],
         "deadlocks": [],
         "nodes": {"names": [], "times": [], "held": []},
         "queues": {},

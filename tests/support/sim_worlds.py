@@ -26,9 +26,7 @@ from phalanx.testing import build
 
 def world(*, nodes: int = 3, policy: Policy | None = None, settings: Settings | None = None, **more: Any) -> World:
     """Return a world with equal nodes ``node-0`` and so on; `more` is what nodes offer, and what a world takes besides."""
-    own = {
-        name: more.pop(name) for name in ("seed", "is_solo", "controllers", "gates", "start", "has_pod_conditions") if name in more
-    }
+    own = {name: more.pop(name) for name in ("seed", "is_solo", "controllers", "gates", "start", "is_served") if name in more}
     chosen = policy or build.policy()
     found = World(Profile(chosen, catalogue_of(chosen.catalogue)), settings=settings, **own)
     found.load([*(build.node(f"node-{number}", **more) for number in range(nodes)), build.queue("default")])

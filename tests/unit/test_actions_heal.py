@@ -11,6 +11,7 @@ from phalanx.model.duration import grace_of
 from phalanx.state.quorum import MINIMA
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
+from tests.support import coscheduling_gangs as sigs
 from tests.support import crowded_clusters as crowds
 from tests.support import kai_objects as kai
 from tests.support.broken_gangs import GRACE, NOW, stamp
@@ -318,3 +319,23 @@ def test_a_mark_that_nobody_can_read_says_nothing(text: str) -> None:
         pod = cluster.document("Pod", f"default/train-{number}")
         cluster.submit({**pod, "metadata": {**pod["metadata"], "annotations": {**pod["metadata"]["annotations"], MINIMA: text}}})
     assert healed(cluster) == []
+
+
+# --- places that are kept, and nothing that runs --------------------------------------------------------------------------------
+
+
+def keeping(tasks: int) -> list[Document]:
+    """Return a gang of Koordinator's that keeps its places while it waits for three."""
+    return sigs.koordinator_gang("train", tasks=tasks, mode="NonStrict", cpu=2, min_member=3)
+
+
+def test_a_gang_that_only_keeps_places_has_not_started_and_is_not_stale() -> None:
+    cycle = full(keeping(3)).run_cycle(now=NOW)
+    assert cycle.why("train").startswith("2 of 3 tasks fit; 1 more place for 2 cpu needed")
+
+
+def test_nor_is_it_stale_when_a_member_of_an_earlier_start_failed() -> None:
+    group, first, *pods = keeping(4)
+    cycle = full(group, failed(first, ago=10), *pods).run_cycle(now=NOW)
+    assert "run, below the minimum" not in cycle.why("train")
+    assert cycle.why("train").startswith("2 of 3 tasks fit")

@@ -178,3 +178,22 @@ def test_show_with_defaults_means_the_same_and_leaves_nothing_unsaid() -> None:
 def test_list_names_every_profile_action_and_plugin() -> None:
     listed = {line.split()[0] for line in run("list").stdout.splitlines() if line.startswith("  ")}
     assert listed == {*profile_names(), *CATALOGUE.actions, *CATALOGUE.plugins}
+
+
+LOOSE = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: priority\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_noted"),
+    [
+        (LOOSE, True),
+        (f"{LOOSE}  - name: gang\n    enableJobReady: false\n", True),
+        (f"{LOOSE}  - name: gang\n", False),
+        ("profile: kai\n", False),
+        ("profile: default-scheduler\n", True),
+    ],
+)
+def test_a_configuration_that_holds_no_gangs_together_is_checked_with_a_note(text: str, is_noted: bool) -> None:
+    result = CliRunner().invoke(main, ["config", "check", "-"], input=text, prog_name="phalanx")
+    assert result.exit_code == 0
+    assert ("no plugin of the configuration holds gangs together" in result.stderr) is is_noted

@@ -7,7 +7,7 @@ from phalanx.config.policies import policy_of_profile
 from phalanx.controllers.gates import GateLifter
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.gated_cluster import GatedCluster
-from phalanx.dialects.gates import AFTERWARDS, GATE, MIN_MEMBER, TIMEOUT, as_made, gates_of, lifted, plan_of, plans, written
+from phalanx.dialects.gates import AFTERWARDS, GATE, MIN_MEMBER, TIMEOUT, GangGates, as_made, gates_of, plan_of, plans, written
 from phalanx.errors import Conflict, SnapshotError
 from phalanx.model.kinds import NODE, POD, Document
 from phalanx.model.merging import merged
@@ -162,7 +162,7 @@ def test_a_plan_that_was_begun_is_finished_whatever_its_age() -> None:
     pod = found.store.get(POD, "default", "a-0")
     plan = plan_of(pod)
     assert plan is not None
-    found.store.patch(POD, "default", "a-0", lifted(pod, plan))
+    found.store.patch(POD, "default", "a-0", GangGates().lifted(pod, plan))
     worlds.run(found, 30)
     assert gates.placed(found, "a") == {"a-0": "node-0", "a-1": "node-1"}
 
@@ -178,7 +178,7 @@ def test_the_pods_of_a_plan_that_was_begun_are_not_planned_anew(order: tuple[int
     for document in (build.node("node-0", gpus=1), build.node("node-1", gpus=1), *carrying):
         cluster.put(document)
     assert sorted(cluster.held) == keys
-    begun = [merged(carrying[0], lifted(carrying[0], chosen[keys[0]])), carrying[1]]
+    begun = [merged(carrying[0], GangGates().lifted(carrying[0], chosen[keys[0]])), carrying[1]]
     for number in order:
         cluster.put(begun[number])
     tasks = [cluster.state.task(key) for key in keys]
@@ -234,7 +234,7 @@ def test_lifting_takes_only_our_gate() -> None:
     pod = gates.pod("a-0", "a", 1, spec={"schedulingGates": [{"name": "example.com/x"}, {"name": GATE}]})
     pod["metadata"]["resourceVersion"] = "1"
     plan = plans({TaskKey("default/a-0"): "n"}, 0.0)[TaskKey("default/a-0")]
-    assert gates_of(merged(pod, lifted(pod, plan))) == ["example.com/x"]
+    assert gates_of(merged(pod, GangGates().lifted(pod, plan))) == ["example.com/x"]
 
 
 # --- time ----------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from phalanx.cli import main
 from phalanx.cli.convert import DIALECTS as OFFERED
 from phalanx.dialects.convert import DIALECTS, Converted, converted
 from phalanx.dialects.convert.neutral_gangs import sort_out
-from phalanx.dialects.gates import GatePlan, lifted, written
+from phalanx.dialects.gates import GangGates, GatePlan, written
 from phalanx.errors import SnapshotError
 from phalanx.model.merging import merged
 from phalanx.testing import build
@@ -241,7 +241,7 @@ def test_a_pod_with_a_plan_is_as_it_was_before() -> None:
     (pod,) = gates.gang("train", 1, notes={"phalanx.dev/timeout": "10m"})
     planned = pod | {"metadata": {**pod["metadata"], "resourceVersion": "1"}}
     plan = GatePlan("1", 1, "node-0", "2026-01-01T00:00:00Z")
-    planned = merged(merged(planned, written(plan)), lifted(planned, plan))
+    planned = merged(merged(planned, written(plan)), GangGates().lifted(planned, plan))
     found = converted([planned], "volcano")
     assert pods(found)[0]["spec"].get("affinity", {}) == {}
     assert pods(found)[0]["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "train"}

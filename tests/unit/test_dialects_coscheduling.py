@@ -192,7 +192,7 @@ def test_surprise_2_gated_members_do_not_count() -> None:
     pods[2]["spec"]["schedulingGates"] = [{"name": "later"}]
     cluster = build.cluster(policy=COSCHEDULING, cpu=2).submit(group, pods)
     assert cluster.run_cycle().binds == []
-    assert cluster.why("train") == "2 of 3 tasks fit; 1 of 3 tasks is held back by a scheduling gate"
+    assert cluster.why("train") == "2 of 3 tasks fit; 1 of 3 tasks is held back by the scheduling gate 'later'"
     del pods[2]["spec"]["schedulingGates"]
     assert len(cluster.submit(pods[2]).run_cycle().binds) == 3
 
@@ -235,3 +235,15 @@ def test_surprise_17_min_resources_are_a_total_and_fragments_are_told_by_the_sea
     cluster.submit(sigs.gang("train", tasks=2, cpu=3, spec={"minResources": {"cpu": "6"}}))
     assert cluster.run_cycle().binds == []
     assert cluster.why("train") == "0 of 2 tasks fit; 2 more places for 3 cpu needed (3 nodes: 3 lack cpu)"
+
+
+@pytest.mark.parametrize("dialect", ["coscheduling", "koordinator"])
+def test_a_group_whose_time_was_up_says_so_until_it_starts(dialect: str) -> None:
+    there, kind = world(nodes=2), GROUP_BY_DIALECT[dialect]
+    worlds.submit(there, sigs.gang("train", tasks=3, cpu=2, api=kind.api_version, spec={"scheduleTimeoutSeconds": 30}))
+    worlds.submit(there, [build.node("node-2", cpu=2)], at=55)
+    phases = {}
+    for moment in (10, 35, 50, 70):
+        worlds.run(there, moment)
+        phases[moment] = there.store.get(kind, "default", "train")["status"]["phase"]
+    assert phases == {10: "Scheduling", 35: "ScheduleFailed", 50: "ScheduleFailed", 70: "Running"}

@@ -328,6 +328,28 @@ def test_surprise_5_a_pod_with_the_label_waits_for_its_group() -> None:
     assert len(there.submit(group).run_cycle().binds) == 2
 
 
-def test_surprise_17_min_resources_of_koordinator_are_for_information_only() -> None:
+def test_surprise_17_min_resources_are_a_total_as_in_coscheduling_which_had_this_group_too() -> None:
     there = cluster().submit(sigs.koordinator_gang("train", tasks=2, cpu=2, spec={"minResources": {"cpu": "1000"}}))
-    assert len(there.run_cycle().binds) == 2
+    assert there.run_cycle().binds == []
+    assert there.why("train") == "its minResources ask for 1000 cpu in all, there are 6"
+    assert (
+        len(there.submit(sigs.koordinator_gang("train", tasks=2, cpu=2, spec={"minResources": {"cpu": "4"}})).run_cycle().binds)
+        == 2
+    )
+
+
+def test_the_gangs_of_a_bundle_need_their_min_resources_together() -> None:
+    groups = '["default/decode", "default/prefill"]'
+    parts = [
+        sigs.koordinator_gang(name, groups=groups, cpu=1, spec={"minResources": {"cpu": "4"}}) for name in ("decode", "prefill")
+    ]
+    there = cluster().submit(*parts)
+    assert there.run_cycle().binds == []
+    assert there.why("decode") == "its minResources ask for 8 cpu in all, there are 6"
+
+
+def test_a_group_of_the_older_coscheduling_is_whole_in_time_or_gives_up() -> None:
+    group, *pods = sigs.gang("train", tasks=3, cpu=2, api=sigs.KOORDINATOR, spec={"scheduleTimeoutSeconds": 300})
+    for pod in pods:
+        pod["metadata"]["labels"] = {SIGS_GROUP_NAME: "train"}
+    assert gang(cluster().submit([group, *pods]), "default/train").schedule_timeout_seconds == 300

@@ -189,7 +189,7 @@ def test_a_group_may_be_named_in_an_annotation() -> None:
 def test_gated_pods_are_left_to_kueue() -> None:
     cycle = build.cluster().submit(made.pod_group("train", tasks=2, is_gated=True, cpu=1)).run_cycle()
     assert cycle.binds == []
-    assert "held back by a scheduling gate" in cycle.why("train")
+    assert "held back by the scheduling gate 'kueue.x-k8s.io/admission'" in cycle.why("train")
 
 
 def test_pods_beyond_the_total_are_members_that_the_gang_can_do_without() -> None:
@@ -286,3 +286,18 @@ def test_a_group_object_of_another_dialect_comes_first() -> None:
     assert members(cluster, "train") == ["a"]
     assert pod["metadata"]["labels"] == {YUNIKORN_APP: "spark"}
     assert cluster.objects.state.gang(GangKey("default/spark")) is None
+
+
+def _in_one_rack(labels: Document) -> int:
+    """Return how many pods start of two that must share a rack, where each rack has room for one."""
+    racks = [build.node(f"node-{number}", labels={"rack": f"r{number}"}, cpu=2) for number in range(2)]
+    pods = made.pod_group("train", tasks=2, cpu=2)
+    for pod in pods:
+        pod["metadata"]["annotations"]["kueue.x-k8s.io/podset-required-topology"] = "rack"
+        pod["metadata"]["labels"] |= labels
+    return len(build.cluster(nodes=0).submit(racks, pods).run_cycle().binds)
+
+
+def test_kueues_topology_is_kept_unless_kueue_itself_sees_to_it() -> None:
+    assert _in_one_rack({}) == 0
+    assert _in_one_rack({"kueue.x-k8s.io/managed": "true"}) == 2

@@ -157,12 +157,15 @@ def test_a_role_without_room_is_named() -> None:
 
 def test_gated_pods_are_counted() -> None:
     gated = build.pod("train-2", group="train", cpu=1, spec=GATES)
-    assert why(build.gang("train", tasks=3, cpu=1), gated) == "2 of 3 tasks fit; 1 of 3 tasks is held back by a scheduling gate"
+    assert (
+        why(build.gang("train", tasks=3, cpu=1), gated)
+        == "2 of 3 tasks fit; 1 of 3 tasks is held back by the scheduling gate 'quota'"
+    )
 
 
 def test_a_gang_of_gated_pods_only_says_so() -> None:
     pods = [build.pod(f"train-{number}", group="train", cpu=1, spec=GATES) for number in range(2)]
-    assert why(build.pod_group("train", min_member=2), *pods) == "2 of 2 tasks are held back by a scheduling gate"
+    assert why(build.pod_group("train", min_member=2), *pods) == "2 of 2 tasks are held back by the scheduling gate 'quota'"
 
 
 def test_promised_room_is_said_to_be_in_use_still() -> None:
@@ -289,3 +292,21 @@ def test_a_request_names_what_is_scarce_first_and_amounts_as_people_do() -> None
     request = {"cpu": 4000, "memory": 8 << 30, "pods": 1, "nvidia.com/gpu": 1000, "ephemeral-storage": (10 << 30) * 1000}
     assert request_text(request) == "10Gi ephemeral-storage, 1 nvidia.com/gpu, 4 cpu, 8Gi memory"
     assert request_text({"pods": 1, "attachable-volumes-csi-a": 1000}) == "a pod without requests"
+
+
+def test_a_gang_of_which_a_part_starts_says_that_nothing_holds_it_together() -> None:
+    loose = build.policy((("priority", "predicates", "nodeorder"),), "allocate")
+    cluster = build.cluster(nodes=2, policy=loose, cpu=1).submit(build.gang("train", tasks=3, cpu=1))
+    assert len(cluster.run_cycle().binds) == 2
+    assert cluster.why("train") == (
+        "2 of 3 tasks are placed without the rest, since no plugin of the configuration holds gangs together; "
+        "2 of 3 tasks fit; 1 more place for 1 cpu needed (2 nodes: 2 lack cpu)"
+    )
+
+
+def test_a_gang_that_starts_whole_or_waits_as_a_whole_says_nothing_of_that() -> None:
+    loose = build.policy((("priority", "predicates", "nodeorder"),), "allocate")
+    cluster = build.cluster(nodes=2, policy=loose, cpu=1).submit(build.gang("train", tasks=2, cpu=1), build.gang("huge", cpu=9))
+    cluster.run_cycle()
+    assert cluster.why("train") == ""
+    assert cluster.why("huge").startswith("0 of 1 tasks fit")

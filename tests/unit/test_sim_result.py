@@ -27,7 +27,8 @@ def found(world: World, **run: Any) -> dict[str, Any]:
 def test_it_has_the_keys_that_others_read() -> None:
     answer = found(simulated())
     assert list(answer) == [
-        "profile", "seed", "start", "seconds", "resource", "gangs", "evictions", "deadlocks", "metrics", "nodes", "queues",
+        "profile", "seed", "start", "seconds", "resource", "gangs", "evictions", "timeouts", "deadlocks", "metrics",
+        "nodes", "queues",
     ]  # fmt: skip
     assert list(answer["metrics"]) == [
         "allocation", "occupancy", "fragmentation", "sessions", "gangs", "started", "finished", "waiting", "evictions",

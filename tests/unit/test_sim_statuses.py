@@ -178,7 +178,7 @@ def test_the_pods_of_a_gang_that_is_set_aside_are_told_once_and_their_conditions
 
 def test_pods_say_why_they_wait_where_somebody_reads_it() -> None:
     for is_read in (True, False):
-        world = worlds.world(nodes=1, gpus=1, has_pod_conditions=is_read)
+        world = worlds.world(nodes=1, gpus=1, is_served=is_read)
         worlds.submit(world, worlds.gang("train", tasks=2, gpus=1))
         worlds.run(world, 5)
         pod = world.store.get(POD, "default", "train-1")

@@ -42,12 +42,15 @@ def check(file: str) -> None:
 
     FILE is a volcano-scheduler.conf, on its own or inside its ConfigMap; - is stdin.
     """
-    from phalanx.explain.reason_text import counted
+    from phalanx.cli import output
+    from phalanx.explain.reason_text import NO_GANGS, counted
     from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(file)
     parts = (counted(len(policy.actions), "action"), counted(len(policy.tiers), "tier"), counted(len(policy.plugins()), "plugin"))
     click.echo(f"{'stdin' if file == '-' else file}: ok, {', '.join(parts)}")
+    if not policy.holds_gangs:
+        output.note(f"tiers: {NO_GANGS}, so that parts of them start and hold resources; add the plugin 'gang'")
 
 
 @command.command("list", epilog="\b\nExamples:\n  phalanx config list\n  phalanx config list | grep queue")

@@ -1,6 +1,7 @@
 """What `phalanx describe` shows."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -9,14 +10,20 @@ import yaml
 from phalanx.cli import output
 from phalanx.cli.get_run import gangs, group_kind
 from phalanx.cli.lookup import find, is_gang
+from phalanx.errors import Forbidden, Missing
 from phalanx.explain.recorded import event_order, event_time, pod_refusal
 from phalanx.model.kinds import EVENT, POD
+from phalanx.model.resources import readable, scale_of
 from phalanx.store.api_client import Listing
 from phalanx.store.apply import LAST_APPLIED
 from phalanx.store.kube.client import Client
 from phalanx.web.columns import Document, age
 
 MOST_EVENTS = 12
+SHARES = ("deserved", "fair_share", "allocated", "requested", "capability")
+"""What is shown of a queue, in this order."""
+COUNTED = ("allocated", "requested")
+"""Where there is none of a resource, it is left out."""
 
 
 async def describe(client: Client, kind_name: str, namespace: str, name: str) -> None:
@@ -33,6 +40,8 @@ async def describe(client: Client, kind_name: str, namespace: str, name: str) ->
         return
     _, found = await find(client, kind_name, namespace, name)
     _show_object(found, client.now)
+    if found["kind"] == "Queue":
+        await _show_shares(client, name)
     await _show_events(client, found["metadata"].get("namespace", ""), {name})
 
 
@@ -89,6 +98,22 @@ def _show_object(found: Document, now: float) -> None:
     rest = {key: value for key, value in found.items() if key not in ("apiVersion", "kind", "metadata")}
     if rest:
         click.echo(yaml.safe_dump(rest, sort_keys=False, allow_unicode=True), nl=False)
+
+
+async def _show_shares(client: Client, name: str) -> None:
+    """Show what a queue has, asks for and deserves, by resource; only the scheduler of an embedded cluster says so."""
+    with suppress(Missing, Forbidden):
+        figures = await client.queue_figures(name)
+        kinds = [kind for kind in SHARES if any(kind in amounts for amounts in figures.values())]
+        rows = [
+            (resource, *(_amount(resource, amounts.get(kind, 0.0 if kind in COUNTED else None)) for kind in kinds))
+            for resource, amounts in figures.items() if any(amounts.values())
+        ]  # fmt: skip
+        _section("Shares", [("RESOURCE", *(kind.upper().replace("_", "-") for kind in kinds)), *rows])
+
+
+def _amount(resource: str, amount: float | None) -> str:
+    return "-" if amount is None else readable(resource, amount * scale_of(resource))
 
 
 def _fields(*fields: tuple[str, Any]) -> None:

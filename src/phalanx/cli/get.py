@@ -37,6 +37,13 @@ class OutputForm(click.Choice[str]):
     "-l", "--selector", "labels", default="", metavar="SELECTOR", help="Only objects with matching labels, such as app=train."
 )
 @click.option(
+    "--field-selector",
+    "fields",
+    default="",
+    metavar="SELECTOR",
+    help="Only objects with matching fields, such as spec.nodeName=gpu-1.",
+)
+@click.option(
     "-o", "--output", "form", type=OutputForm([*FORMS, f"{JSONPATH}TEMPLATE"]), default="table", show_default=True,
     help="Output format.",
 )  # fmt: skip
@@ -68,6 +75,7 @@ class GetOptions:
     namespace: str
     everywhere: bool = False
     labels: str = ""
+    fields: str = ""
     form: str = "table"
     has_headers: bool = True
     follows: bool = False

@@ -42,7 +42,7 @@ async def show(client: Client, asked: GetOptions) -> None:
 async def _listed(client: Client, asked: GetOptions, kinds: Sequence[Kind]) -> list[Document]:
     found: list[Document] = []
     for kind in kinds:
-        found += (await client.list(kind, asked.place, labels=asked.labels)).items
+        found += (await client.list(kind, asked.place, labels=asked.labels, fields=asked.fields)).items
     return found
 
 
@@ -50,7 +50,7 @@ async def _follow(client: Client, asked: GetOptions, kinds: Sequence[Kind], tabl
     """Show every change of some kinds; an end or a gap in a watch begins a new one."""
 
     async def follow(kind: Kind) -> None:
-        async for change in changes(client, kind, asked.place, asked.labels):
+        async for change in changes(client, kind, asked.place, asked.labels, asked.fields):
             if not asked.names or change["metadata"]["name"] in asked.names:
                 table.write_more(change)
 
@@ -59,18 +59,18 @@ async def _follow(client: Client, asked: GetOptions, kinds: Sequence[Kind], tabl
             tasks.create_task(follow(kind))
 
 
-async def changes(client: Client, kind: Kind, namespace: str, labels: str = "") -> AsyncIterator[Document]:
+async def changes(client: Client, kind: Kind, namespace: str, labels: str = "", fields: str = "") -> AsyncIterator[Document]:
     """Yield objects as they change from now on."""
-    since = (await client.list(kind, namespace, labels=labels)).version
+    since = (await client.list(kind, namespace, labels=labels, fields=fields)).version
     while True:
         try:
-            async with aclosing(client.watch(kind, namespace, since=since, labels=labels)) as events:
+            async with aclosing(client.watch(kind, namespace, since=since, labels=labels, fields=fields)) as events:
                 async for event in events:
                     since = event.object["metadata"]["resourceVersion"]
                     if event.type != "BOOKMARK":
                         yield event.object
         except Gone:
-            since = (await client.list(kind, namespace, labels=labels)).version
+            since = (await client.list(kind, namespace, labels=labels, fields=fields)).version
 
 
 # --- gangs ---------------------------------------------------------------------------------------------------------------
@@ -125,8 +125,8 @@ async def _listed_gangs(client: Client, namespace: str) -> list[Document]:
 
 
 async def _show_gangs(client: Client, asked: GetOptions, names: tuple[str, ...], table: "_Table") -> None:
-    if asked.labels:
-        raise click.UsageError("gangs have no labels; choose pods or podgroups by them")
+    if asked.labels or asked.fields:
+        raise click.UsageError("gangs have no labels or fields to select by; select pods or podgroups")
     shown = await gangs(client, asked.place, names)
     table.write(shown, is_one=len(names) == 1)
     if not asked.follows:
@@ -221,7 +221,7 @@ class _Table:
         return self._asked.everywhere and "namespace" in item["metadata"]
 
     def _columns(self, item: Document) -> list[TableColumn]:
-        return columns_of(item["kind"], self._client.now, is_wide=self._asked.form == "wide")
+        return columns_of(item["kind"], item["apiVersion"], self._client.now, is_wide=self._asked.form == "wide")
 
 
 def _whole(items: Sequence[Document]) -> dict[str, object]:

@@ -37,6 +37,9 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 @click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
 @click.option(
+    "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
+)
+@click.option(
     "--scheduler-name", "names", multiple=True, default=(NAME,), show_default=True, metavar="NAME",
     help="Schedule pods with this schedulerName; may be repeated.",
 )  # fmt: skip
@@ -98,6 +101,7 @@ class RunOptions:
     context: str | None
     config: str | None
     profile: str | None
+    gates: tuple[str, ...]
     names: tuple[str, ...]
     leader_elect: bool
     lease_name: str
@@ -167,15 +171,15 @@ def _config_source(asked: RunOptions) -> "ConfigSource | None":
     """Return the file of the configuration, which is read again when it changes; None where a profile decides."""
     from pathlib import Path
 
-    from phalanx.config.policies import policy_of_text
+    from phalanx.config.policies import policy_of_text, with_gates
     from phalanx.live.reload import ConfigSource
 
     path = asked.config
-    return None if path is None else ConfigSource(Path(path), lambda text: policy_of_text(text, path))
+    return None if path is None else ConfigSource(Path(path), lambda text: with_gates(policy_of_text(text, path), asked.gates))
 
 
 def _setup(asked: RunOptions, source: "ConfigSource | None") -> "Setup":
-    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
     from phalanx.controllers.binder.reservation_pod import IMAGE
     from phalanx.controllers.builtin import ControllerSettings, standard_controllers
     from phalanx.controllers.grouper.group_spec import CONFIG_MAP
@@ -187,6 +191,7 @@ def _setup(asked: RunOptions, source: "ConfigSource | None") -> "Setup":
     from phalanx.model.kinds import split_key
 
     policy = source.policy if source is not None else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    policy = with_gates(policy, asked.gates)
     profile = connected(policy)
     chosen = ControllerSettings(
         schedulers=frozenset(asked.names), scheduler=(policy, profile.catalogue), hypernode_levels=asked.levels,
@@ -196,7 +201,7 @@ def _setup(asked: RunOptions, source: "ConfigSource | None") -> "Setup":
     identity = _identity()
     third = asked.lease_duration / 15.0
     return Setup(
-        profile=profile, gates=connected(policy_of_gates()),
+        profile=profile, gates=connected(policy_of_gates(policy)),
         controllers=_chosen(asked.controllers, standard_controllers(new_pair, chosen, has_admission=policy.has_admission)),
         single={CONFIG_MAP: split_key(asked.group_defaults)} if asked.group_defaults else {},
         schedulers=frozenset(asked.names), identity=identity, has_pod_events=asked.pod_events,

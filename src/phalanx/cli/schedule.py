@@ -36,6 +36,9 @@ PATH = click.Path(allow_dash=True)
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
 @click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
+@click.option(
+    "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
+)
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
@@ -66,6 +69,7 @@ class ScheduleOptions:
     more_files: tuple[str, ...]
     config: str | None
     profile: str | None
+    gates: tuple[str, ...]
     shard: str | None
     usage: tuple[str, ...]
     now: str | None
@@ -80,7 +84,17 @@ class ScheduleOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        single = (self.paths, self.config, self.profile, self.shard, self.usage, self.now, self.verbosity, self.form != "table")
+        single = (
+            self.paths,
+            self.config,
+            self.profile,
+            self.gates,
+            self.shard,
+            self.usage,
+            self.now,
+            self.verbosity,
+            self.form != "table",
+        )
         if self.batch and any(single):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
         if not self.batch and not self.paths:
@@ -130,10 +144,11 @@ def _decide(asked: ScheduleOptions) -> bool:
 
 def _policy(asked: ScheduleOptions) -> "Policy":
     """Return the policy that was asked for."""
-    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
+    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile, with_gates
     from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    policy = with_gates(policy, asked.gates)
     known = (("--shard", asked.shard, policy.follows_shards), ("--usage", asked.usage, "usage" in policy.options))
     for option, is_given, is_known in known:
         if is_given and not is_known:

@@ -96,6 +96,7 @@ def _events(shown: ShownSimulation) -> Iterator[tuple[float, str]]:
         yield gang["submitted"], f"{gang['name']} arrives with {counted(gang['tasks'], 'task')}"
         yield from _life(gang)
     yield from _evictions(shown.result["evictions"])
+    yield from ((item["time"], f"{item['gang']} times out: {item['message']}") for item in shown.result["timeouts"])
 
 
 def _life(gang: Mapping[str, Any]) -> Iterator[tuple[float, str]]:

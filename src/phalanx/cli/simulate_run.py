@@ -17,7 +17,7 @@ from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.simulate import SimulateOptions
 from phalanx.cli.simulate_output import ShownSimulation, ending_text, short_time, write_comparison, write_one
-from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
 from phalanx.controllers.builtin import standard_controllers
 from phalanx.dialects.documents import parse_text
 from phalanx.errors import ConfigError
@@ -146,11 +146,11 @@ def _scenario(asked: SimulateOptions) -> Scenario:
 
 def _policies(asked: SimulateOptions) -> Iterator[tuple[str, Policy]]:
     if asked.config:
-        yield asked.config, policy_of_file(asked.config)
+        yield asked.config, with_gates(policy_of_file(asked.config), asked.gates)
         return
     names = (asked.compare or asked.profile or DEFAULT_PROFILE).split(",")
     for name in dict.fromkeys(name.strip() for name in names):
-        yield name, policy_of_profile(name)
+        yield name, with_gates(policy_of_profile(name), asked.gates)
 
 
 # --- one simulation ------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def _served_world(given: SimulationInput, name: str, profile: Profile, settings:
     return World(
         profile, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
         controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
-        gates=connected(policy_of_gates()),
+        gates=connected(policy_of_gates(policy)),
     )  # fmt: skip
 
 

@@ -33,6 +33,9 @@ PATH = click.Path(allow_dash=True)
 @click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each created node.")
 @click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
+@click.option(
+    "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on 127.0.0.1; 0 picks a free one.")
 @click.option(
     "--state",
@@ -64,6 +67,7 @@ class UpOptions:
     gpus: int
     config: str | None
     profile: str | None
+    gates: tuple[str, ...]
     port: int
     state: str | None
     speed: str
@@ -130,7 +134,7 @@ def _greet(world: "World", address: str) -> None:
 def _world(asked: UpOptions) -> "World":
     import time
 
-    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
     from phalanx.controllers.builtin import ControllerSettings, standard_controllers
     from phalanx.live.catalogue import connected
     from phalanx.live.sshkeys import new_pair
@@ -139,12 +143,13 @@ def _world(asked: UpOptions) -> "World":
     from phalanx.store.input_files import policy_of_file
 
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
+    policy = with_gates(policy, asked.gates)
     state = read_state(Path(asked.state)) if asked.state else None
     start = time.time() if state is None else state.now
-    profile, gates = connected(policy), connected(policy_of_gates())
+    profile, gates = connected(policy), connected(policy_of_gates(policy))
     chosen = ControllerSettings(scheduler=(policy, profile.catalogue))
     controllers = standard_controllers(new_pair, chosen, has_admission=policy.has_admission)
-    world = World(profile, start=start, controllers=controllers, gates=gates, has_pod_conditions=True)
+    world = World(profile, start=start, controllers=controllers, gates=gates, is_served=True)
     _fill(world, asked, policy, state)
     return world
 

@@ -4,7 +4,7 @@ A file is a `volcano-scheduler.conf`, bare or as the ConfigMap that holds it. It
 A policy that leaves here was tried: every action and plugin was made once, so a wrong argument is found before the session.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
@@ -13,7 +13,7 @@ from importlib.resources import files
 from phalanx.config.builtin import CATALOGUE, KAI_CATALOGUE
 from phalanx.config.kai import read_kai_policy
 from phalanx.config.kai_shards import policy_of_shard
-from phalanx.config.volcano import read_policy
+from phalanx.config.volcano import checked_gates, read_policy
 from phalanx.dialects.documents import Located, documents_in, parse_text
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.model.shard import PoolShard
@@ -57,9 +57,16 @@ def policy_of_profile(name: str) -> Policy:
     return policy_of({"profile": name})
 
 
-def policy_of_gates() -> Policy:
-    """Return the policy that finds room for gangs that our gate holds back: as the default profile, but nobody is evicted."""
-    return replace(policy_of_profile(DEFAULT_PROFILE), actions=("allocate", "backfill"))
+def policy_of_gates(policy: Policy) -> Policy:
+    """Return the policy that finds room for gangs behind the gates of a policy: as the default profile, but nobody is evicted."""
+    flags = ProcessFlags(gates=policy.flags.gates)
+    return replace(policy_of_profile(DEFAULT_PROFILE), actions=("allocate", "backfill"), flags=flags)
+
+
+def with_gates(policy: Policy, names: Sequence[str]) -> Policy:
+    """Return a policy with further names of gates; those of the policy itself stay."""
+    known = tuple(dict.fromkeys((*policy.flags.gates, *checked_gates(names, "--gate"))))
+    return replace(policy, flags=replace(policy.flags, gates=known)) if names else policy
 
 
 def policy_of_text(text: bytes, where: str) -> Policy:

@@ -64,7 +64,7 @@ def in_full(policy: Policy) -> dict[str, Any]:
         "configurations": list(_configurations(policy)),
         "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,
                   "ignoredProvisioners": sorted(policy.flags.ignored_provisioners),
-                  "liftsKueueGate": policy.flags.lifts_kueue_gate},
+                  "liftsKueueGate": policy.flags.lifts_kueue_gate, "gates": list(policy.flags.gates)},
     }  # fmt: skip
 
 

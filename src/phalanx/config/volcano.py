@@ -1,5 +1,6 @@
 """Configuration files of Volcano's form, read strictly: an unknown key, plugin or action is an error that names the nearest one."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from phalanx.errors import ConfigError
@@ -12,6 +13,8 @@ KEYS = (
 SHARDING_MODES = ("none", "hard", "soft")
 VICTIM_RULES = ("first-tier", "all-agree")
 BEST_EFFORT_RULES = ("after-gang", "with-gang")
+FLAG_KEYS = ("shardingMode", "shardName", "ignoredProvisioners", "percentageOfNodesToFind", "liftsKueueGate", "gates")
+_GATE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 def read_policy(document: object, *, actions: Sequence[str], plugins: Sequence[str]) -> Policy:
@@ -91,14 +94,27 @@ def _read_rule(config: Mapping[str, object], key: str, rules: Sequence[str]) -> 
 def read_flags(value: object) -> ProcessFlags:
     """Read options of the scheduler process."""
     entry = _mapping(value, "flags")
-    _known_keys(entry, ("shardingMode", "shardName", "ignoredProvisioners", "percentageOfNodesToFind", "liftsKueueGate"), "flags")
+    _known_keys(entry, FLAG_KEYS, "flags")
     mode = _text(entry.get("shardingMode") or "none", "flags.shardingMode")
     _known(mode, SHARDING_MODES, "flags.shardingMode", "mode")
     ignored = _list(entry.get("ignoredProvisioners") or [], "flags.ignoredProvisioners")
     lifts = entry.get("liftsKueueGate", False)
     if not isinstance(lifts, bool):
         raise ConfigError(f"flags.liftsKueueGate: expected true or false, got {lifts!r}")
-    return ProcessFlags(mode, _text(entry.get("shardName") or "", "flags.shardName"), frozenset(map(str, ignored)), lifts)
+    gates = checked_gates(_list(entry.get("gates") or [], "flags.gates"), "flags.gates")
+    return ProcessFlags(mode, _text(entry.get("shardName") or "", "flags.shardName"), frozenset(map(str, ignored)), lifts, gates)
+
+
+def checked_gates(names: Sequence[object], where: str) -> tuple[str, ...]:
+    """Return names of scheduling gates; `where` says in an error who gave them."""
+    for name in names:
+        if not _GATE_NAME.fullmatch(_text(name, where)):
+            raise ConfigError(f"{where}: {name!r} is not the name of a scheduling gate; write for example 'example.com/gang-ready'")
+        if str(name).startswith("kueue.x-k8s.io/"):
+            raise ConfigError(
+                f"{where}: {name!r} belongs to Kueue; for clusters without Kueue write 'liftsKueueGate: true' in flags"
+            )
+    return tuple(map(str, names))
 
 
 def _reject_clashes(policy: Policy) -> None:

@@ -23,8 +23,9 @@ from phalanx.controllers.queue_status import QueueStatusController
 from phalanx.controllers.volcano_job.controller import VolcanoJobController
 from phalanx.controllers.volcano_job.plugins.plugin import MakePair
 from phalanx.controllers.yunikorn import YuniKornController
+from phalanx.dialects.gates import GangGates
 from phalanx.session.cycle import Catalogue
-from phalanx.session.policy import Policy
+from phalanx.session.policy import Policy, ProcessFlags
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class ControllerSettings:
     grouper: GrouperSettings = field(default_factory=GrouperSettings)
     """Whose pods are grouped by their owners, and in which dialect."""
     scheduler: tuple[Policy, Catalogue] | None = None
-    """The policy and catalogue that place pods; with a flag of the policy they also decide when Kueue's gate is lifted."""
+    """The policy and catalogue that place pods; flags of the policy name the gates that are lifted."""
 
 
 def standard_controllers(
@@ -54,6 +55,7 @@ def standard_controllers(
 ) -> Sequence[Controller]:
     """Return one of each; `make_pair` makes keys for ssh, and `has_admission` says whether the scheduler admits groups first."""
     chosen = settings or ControllerSettings()
+    flags = chosen.scheduler[0].flags if chosen.scheduler is not None else ProcessFlags()
     grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [
         VolcanoJobController(make_pair, has_admission=has_admission),
@@ -61,11 +63,11 @@ def standard_controllers(
         Binder(chosen.reservation_image), GpuReservations(),
         grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
-        PodGroupProtection(), GateLifter(), GateTimeouts(),
+        PodGroupProtection(), GateLifter(GangGates(flags.gates)), GateTimeouts(),
         YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))
-    if chosen.scheduler is not None and chosen.scheduler[0].flags.lifts_kueue_gate:
+    if chosen.scheduler is not None and flags.lifts_kueue_gate:
         found.append(KueueGateController(*chosen.scheduler))
     return found

@@ -8,12 +8,14 @@ from collections.abc import Iterable
 
 from phalanx.controllers.controller import NOTHING, Delete, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import annotations_of, controller_of, is_leaving, key_of, meta_of
-from phalanx.dialects.gates import DELETE, GATE, GatePlan, gates_of, lifted, minimum_of, plan_of, timeout_of
+from phalanx.dialects.gates import DELETE, GangGates, GatePlan, gates_of, minimum_of, plan_of, timeout_of
 from phalanx.dialects.group_references import first_named
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
 from phalanx.model.moment import moment_of
 from phalanx.model.task_status import ENDED
+
+GANG_TIMED_OUT = "GangTimedOut"
 
 
 class GateLifter:
@@ -22,6 +24,10 @@ class GateLifter:
     name = "gates"
     watches = (POD, NODE)
     brings_back = ()
+
+    def __init__(self, gates: GangGates | None = None) -> None:
+        """Lift these gates, our own by default, and no others."""
+        self._gates = gates or GangGates()
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Return the plan of a pod, or the plans that need a node that has gone."""
@@ -37,11 +43,11 @@ class GateLifter:
     def reconcile(self, view: View, key: Key) -> Result:
         """Lift all gates of a plan that is whole or was begun."""
         members = [(pod, plan) for pod, plan in _planned(view, key.namespace) if plan.id == key.name]
-        held = [(pod, plan) for pod, plan in members if GATE in gates_of(pod) and not is_leaving(pod)]
-        has_begun = any(GATE not in gates_of(pod) for pod, _ in members)
+        held = [(pod, plan) for pod, plan in members if self._gates.of(pod) and not is_leaving(pod)]
+        has_begun = any(not self._gates.of(pod) for pod, _ in members)
         if not has_begun and not _may_begin(held, view.now):
             return NOTHING
-        writes: list[Write] = [Patch(POD, key.namespace, key_of(pod).name, lifted(pod, plan)) for pod, plan in held]
+        writes: list[Write] = [Patch(POD, key.namespace, key_of(pod).name, self._gates.lifted(pod, plan)) for pod, plan in held]
         return Result([*writes, *(write for pod, plan in members for write in _recreated(view, pod, plan))])
 
 
@@ -97,7 +103,7 @@ def _deleted_gang(key: Key, members: list[Document]) -> list[Write]:
     """Return the deletion of all members. Waiting ones come last: as long as one is left, the deletion is resumed after a crash."""
     text = f"gang {key.namespace}/{key.name} was not whole in time; its {len(members)} pods are deleted"
     deletes = [Delete(POD, key.namespace, key_of(pod).name, str(meta_of(pod).get("uid", ""))) for pod in members]
-    return [RecordEvent(members[0], "GangTimedOut", text, is_warning=True, is_expected=True), *deletes]
+    return [RecordEvent(members[0], GANG_TIMED_OUT, text, is_warning=True, is_expected=True), *deletes]
 
 
 def _is_whole(members: list[Document]) -> bool:

@@ -13,15 +13,17 @@ from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import STALE, Condition, Counts, Gang
 from phalanx.model.quota import under_quota_names, without_quota_names
-from phalanx.model.resources import read_resources
+from phalanx.model.resources import Resources, read_resources
 from phalanx.model.task import GangKey
 
 DIALECT = "coscheduling"
 STALE_SINCE = "phalanx.dev/stale-since"
 """Annotation that stands for the condition `Stale`, for which these groups have no place."""
+SCHEDULE_FAILED = "ScheduleFailed"
+"""The phase of a group that did not become whole in time."""
 PHASES = {
     "Pending": "Pending", "PreScheduling": "Pending", "Scheduling": "Inqueue", "Scheduled": "Running", "Running": "Running",
-    "Finished": "Completed", "Failed": "Completed",
+    "Finished": "Completed", "Failed": "Completed", "ScheduleFailed": "Inqueue",
 }  # fmt: skip
 """The phases of the model by those of these groups."""
 
@@ -30,13 +32,14 @@ def gang(read: CoschedulingPodGroup) -> Gang:
     """Read a PodGroup; without minMember it makes no gang, and every pod starts for itself."""
     meta, spec = read.metadata, read.spec or blank(CoschedulingPodGroupSpec)
     annotations, status = meta.annotations or {}, read.status or blank(CoschedulingPodGroupStatus)
-    minimum = read_resources(spec.min_resources, where="spec.minResources")
+    minimum, minimum_quota = min_resources(spec)
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=min_member(spec),
-        min_resources=None if spec.min_resources is None else without_quota_names(minimum), min_quota=under_quota_names(minimum),
+        min_resources=minimum, min_quota=minimum_quota, checks_min_resources=True,
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=phase(status),
         conditions=conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations,
-        dialect=DIALECT, follows_pods=True, schedule_timeout_seconds=timeout(spec), reported={"": counts(status)},
+        dialect=DIALECT, follows_pods=True, schedule_timeout_seconds=timeout(spec), has_timed_out=status.phase == SCHEDULE_FAILED,
+        reported={"": counts(status)},
     )  # fmt: skip
 
 
@@ -46,6 +49,12 @@ def min_member(spec: CoschedulingPodGroupSpec) -> int:
     if found < 0:
         raise SnapshotError(f"spec.minMember: {found} is negative; write 1 or more, or leave it out for pods that need not wait")
     return found
+
+
+def min_resources(spec: CoschedulingPodGroupSpec) -> tuple[Resources | None, Resources]:
+    """Return what the group needs in total, of nodes (None when it is left out) and under names that only quotas know."""
+    found = read_resources(spec.min_resources, where="spec.minResources")
+    return None if spec.min_resources is None else without_quota_names(found), under_quota_names(found)
 
 
 def timeout(spec: CoschedulingPodGroupSpec) -> float | None:

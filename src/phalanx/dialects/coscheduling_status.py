@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from phalanx.dialects.coscheduling import PHASES, STALE_SINCE
+from phalanx.dialects.coscheduling import PHASES, SCHEDULE_FAILED, STALE_SINCE
 from phalanx.dialects.status import (
     GroupStatus,
     GroupWrite,
@@ -76,16 +76,22 @@ def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     """Return the status after the session."""
     gang = outcome.state
     counts = member_counts(gang.tasks, gang.declared.min_member)
-    phase = _phase(counts, is_admitted=is_admitted(gang))
+    phase = _phase(gang, counts)
     document = {"phase": phase, **counts_document(counts), **occupied_by(gang.tasks)}
     return GroupStatus(PHASES[phase], conditions(outcome), {gang.declared.key: document})
 
 
-def _phase(counts: MemberCounts, *, is_admitted: bool) -> str:
+def _phase(gang: GangState, counts: MemberCounts) -> str:
     if counts.end or counts.is_running:
         return counts.end or "Running"
     has_pods = counts.pods and counts.could_start >= counts.minimum
-    return "Scheduling" if has_pods and is_admitted else "Pending"
+    return waiting_phase(gang) if has_pods and is_admitted(gang) else "Pending"
+
+
+def waiting_phase(gang: GangState) -> str:
+    """Return the phase of a group that waits for nodes: whether its time was up once; only a start makes up for that."""
+    is_over = gang.declared.has_timed_out or any(verdict.reason == "ScheduleTimeout" for verdict in gang.verdicts)
+    return SCHEDULE_FAILED if is_over else "Scheduling"
 
 
 def is_admitted(gang: GangState) -> bool:

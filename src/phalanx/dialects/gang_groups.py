@@ -8,8 +8,10 @@ list would make the gang depend on which object came first.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 
 from phalanx.model.gang import Counts, Gang, Quorum
+from phalanx.model.resources import Resources, add
 
 STRICTEST_FIRST = (Quorum.FRESH, Quorum.PRESENT, Quorum.ONCE)
 LEAST_FIRST = ("Pending", "Inqueue", "Running", "Completed")
@@ -85,8 +87,16 @@ def _joined(names: tuple[str, ...], pieces: dict[str, Gang]) -> Gang:
         there[0], uid="+".join(piece.uid for piece in there), min_member=sum(minima.values()), role_minima=minima,
         created=min(piece.created for piece in there), phase=last.phase, conditions=last.conditions,
         schedule_timeout_seconds=min(limits, default=None), keeps_places=all(piece.keeps_places for piece in there),
+        has_timed_out=any(piece.has_timed_out for piece in there),
         quorum=min((piece.quorum for piece in there), key=STRICTEST_FIRST.index), pieces=tuple(there), reported=_reports(there),
+        min_resources=_total(piece.min_resources for piece in there), min_quota=_total(piece.min_quota for piece in there) or {},
     )  # fmt: skip
+
+
+def _total(amounts: Iterable[Resources | None]) -> Resources | None:
+    """Return the sum of what several groups need; None if none of them says."""
+    found = [each for each in amounts if each is not None]
+    return reduce(add, found) if found else None
 
 
 def _reports(there: list[Gang]) -> dict[str, Counts]:

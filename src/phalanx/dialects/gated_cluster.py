@@ -11,7 +11,7 @@ of its own with a priority above all others.
 from dataclasses import replace
 
 from phalanx.dialects.cluster import Document, ObjectCluster
-from phalanx.dialects.gates import GATE, GatePlan, foreseen, gates_of, placed, plan_of, plans
+from phalanx.dialects.gates import GangGates, GatePlan, placed, plan_of, plans
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import object_key
 from phalanx.model.task import GangKey, TaskKey
@@ -29,9 +29,10 @@ class GatedCluster(ObjectCluster):
     the gates of the others will be lifted too: to plan them again could tear the gang apart.
     """
 
-    def __init__(self) -> None:
-        """Start without pods."""
+    def __init__(self, gates: GangGates | None = None) -> None:
+        """Start without pods; `gates` are ours."""
         super().__init__()
+        self._gates = gates or GangGates()
         self.held: dict[TaskKey, Document] = {}
         """Pods that only our gate holds back and whose plan has not begun."""
         self._plan_by_pod: dict[TaskKey, str] = {}
@@ -66,10 +67,10 @@ class GatedCluster(ObjectCluster):
         return found
 
     def _enter(self, key: TaskKey, document: Document) -> bool:
-        plan, is_held = plan_of(document), gates_of(document) == [GATE]
+        plan, is_held = plan_of(document), self._gates.alone_hold(document)
         is_placed = is_held and plan is not None and plan.id in self._lifted
         self.held.pop(key, None)
-        found = super().put(placed(document) if is_placed else foreseen(document))
+        found = super().put(placed(document) if is_placed else self._gates.foreseen(document))
         self._put_ahead(key)
         if is_held and not is_placed:
             self.held[key] = document
@@ -83,7 +84,7 @@ class GatedCluster(ObjectCluster):
 
     def _note(self, key: TaskKey, name: str, document: Document) -> None:
         self._plan_by_pod[key] = name
-        pods_by_plan = self._waiting if GATE in gates_of(document) else self._lifted
+        pods_by_plan = self._waiting if self._gates.of(document) else self._lifted
         pods_by_plan.setdefault(name, {})[key] = document
 
     def _forget(self, key: TaskKey) -> None:
@@ -127,7 +128,8 @@ class GatedCluster(ObjectCluster):
                 node_by_pod_by_gang.setdefault(task.gang or key, {})[key] = node
         found: dict[TaskKey, GatePlan] = {}
         for node_by_pod in node_by_pod_by_gang.values():
-            found |= {key: plan for key, plan in plans(node_by_pod, now).items() if not self._carries(key, plan, now)}
+            gates = {key: self._gates.of(self.held[key]) for key in node_by_pod}
+            found |= {key: plan for key, plan in plans(node_by_pod, now, gates).items() if not self._carries(key, plan, now)}
         return found
 
     def _carries(self, key: TaskKey, plan: GatePlan, now: float) -> bool:

@@ -1,13 +1,16 @@
 """Gangs behind our scheduling gate, for clusters in which another scheduler binds the pods.
 
-Pods carry the gate `phalanx.dev/gang`. They are in the gang of their group object, of any dialect, or of the label of the same
-name, where their annotations say how large it is. When a whole gang has room, a plan is written on each of its pods: the node, and
-how many pods the plan is for. A plan counts only when all of its pods carry it. So a controller that is restarted between two
-writes either finds a whole plan and carries it out, or finds a part of one and ignores it.
+Pods carry the gate `phalanx.dev/gang`, or one that the configuration names. They are in the gang of their group object, of any
+dialect, or of the label of the same name, where their annotations say how large it is. When a whole gang has room, a plan is
+written on each of its pods: the node, and how many pods the plan is for. A plan counts only when all of its pods carry it. So a
+controller that is restarted between two writes either finds a whole plan and carries it out, or finds a part of one and ignores
+it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -30,7 +33,48 @@ LASTS_SECONDS = 60.0
 NODE_NAME, REQUIRED = "metadata.name", "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-class GatePlan(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class GangGates:
+    """The scheduling gates that are ours: our own, and those that the configuration names. All others are left alone."""
+
+    more: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them."""
+        return (GATE, *self.more)
+
+    def of(self, pod: Document) -> tuple[str, ...]:
+        """Return those of a pod's gates that are ours."""
+        return tuple(name for name in gates_of(pod) if name in self.names)
+
+    def alone_hold(self, pod: Document) -> bool:
+        """Tell whether a pod is held back, and by no gates but ours."""
+        found = gates_of(pod)
+        return bool(found) and all(name in self.names for name in found)
+
+    def concern(self, pod: Document) -> bool:
+        """Tell whether a pod has a gate of ours, or had one until its plan was carried out."""
+        return bool(self.of(pod)) or plan_of(pod) is not None
+
+    def foreseen(self, pod: Document) -> Document:
+        """Return a pod as it will be once its gates are lifted: a candidate for a node, or on the node of its plan."""
+        spec = pod.get("spec") or {}
+        if self.alone_hold(pod):
+            return {**pod, "spec": {key: value for key, value in spec.items() if key != "schedulingGates"}}
+        return placed(pod) if not gates_of(pod) and not spec.get("nodeName") else pod
+
+    def lifted(self, pod: Document, plan: "GatePlan") -> dict[str, Any]:
+        """Return the patch that pins a pod to the node of its plan and removes our gates, both at once."""
+        others = [gate for gate in pod["spec"].get("schedulingGates") or () if gate.get("name") not in self.names]
+        affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+        terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
+        required = {"nodeSelectorTerms": [_on(term, plan.node) for term in terms]}
+        spec = {"affinity": {"nodeAffinity": {REQUIRED: required}}, "schedulingGates": others}
+        return {"metadata": {"resourceVersion": pod["metadata"]["resourceVersion"]}, "spec": spec}
+
+
+class GatePlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """The node of a pod, and how many pods are planned together."""
 
     id: str
@@ -38,6 +82,8 @@ class GatePlan(msgspec.Struct, frozen=True):
     pods: int
     node: str
     made: str
+    gates: tuple[str, ...] = (GATE,)
+    """Those of our gates that the pod has: whoever makes it anew puts them there again."""
 
     def is_fresh(self, now: float) -> bool:
         """Tell whether the plan may still begin."""
@@ -100,20 +146,7 @@ def plan_of(pod: Document) -> GatePlan | None:
         return None
 
 
-def came_to_gate(pod: Document) -> bool:
-    """Tell whether a pod has our gate, or had it until its plan was carried out."""
-    return GATE in gates_of(pod) or plan_of(pod) is not None
-
-
 # --- planning ------------------------------------------------------------------------------------------------------------
-
-
-def foreseen(pod: Document) -> Document:
-    """Return a pod as it will be once its gate is lifted: a candidate for a node, or on the node of its plan."""
-    gates, spec = gates_of(pod), pod.get("spec") or {}
-    if gates == [GATE]:
-        return {**pod, "spec": {key: value for key, value in spec.items() if key != "schedulingGates"}}
-    return placed(pod) if not gates and not spec.get("nodeName") else pod
 
 
 def placed(pod: Document) -> Document:
@@ -125,12 +158,14 @@ def placed(pod: Document) -> Document:
     return {**pod, "spec": {**spec, "nodeName": plan.node}}
 
 
-def plans(node_by_pod: Mapping[TaskKey, str], now: float) -> dict[TaskKey, GatePlan]:
-    """Return the plan of each pod of a gang."""
+def plans(
+    node_by_pod: Mapping[TaskKey, str], now: float, gates_by_pod: Mapping[TaskKey, tuple[str, ...]] = MappingProxyType({})
+) -> dict[TaskKey, GatePlan]:  # fmt: skip
+    """Return the plan of each pod of a gang; its gates are those of ours that it has, our own by default."""
     lines = "\n".join(f"{key} {node}" for key, node in sorted(node_by_pod.items()))
     name = sha256(lines.encode()).hexdigest()[:12]
     made = moment_text(int(now))
-    return {key: GatePlan(name, len(node_by_pod), node, made) for key, node in node_by_pod.items()}
+    return {key: GatePlan(name, len(node_by_pod), node, made, gates_by_pod.get(key, (GATE,))) for key, node in node_by_pod.items()}
 
 
 def written(plan: GatePlan, version: str = "") -> dict[str, Any]:
@@ -142,16 +177,6 @@ def written(plan: GatePlan, version: str = "") -> dict[str, Any]:
 # --- lifting -------------------------------------------------------------------------------------------------------------
 
 
-def lifted(pod: Document, plan: GatePlan) -> dict[str, Any]:
-    """Return the patch that pins a pod to the node of its plan and removes our gate, both at once."""
-    others = [gate for gate in pod["spec"].get("schedulingGates") or () if gate.get("name") != GATE]
-    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
-    required = {"nodeSelectorTerms": [_on(term, plan.node) for term in terms]}
-    spec = {"affinity": {"nodeAffinity": {REQUIRED: required}}, "schedulingGates": others}
-    return {"metadata": {"resourceVersion": pod["metadata"]["resourceVersion"]}, "spec": spec}
-
-
 def _on(term: Document, node: str) -> dict[str, Any]:
     return {**term, "matchFields": [*(term.get("matchFields") or ()), _field(node)]}
 
@@ -161,12 +186,12 @@ def _field(node: str) -> dict[str, Any]:
 
 
 def as_made(pod: Document) -> Document:
-    """Return a pod as it was before its plan: with our gate, and free to go to other nodes."""
+    """Return a pod as it was before its plan: with our gates, and free to go to other nodes."""
     plan = plan_of(pod)
     if plan is None:
         return pod
     annotations = {key: text for key, text in pod["metadata"]["annotations"].items() if key != PLAN}
-    gates = [{"name": name} for name in dict.fromkeys([*gates_of(pod), GATE])]
+    gates = [{"name": name} for name in dict.fromkeys([*gates_of(pod), *plan.gates])]
     affinity = _unpinned(pod["spec"].get("affinity") or {}, plan.node)
     spec = {**pod["spec"], "schedulingGates": gates, "affinity": affinity}
     return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}, "spec": spec}

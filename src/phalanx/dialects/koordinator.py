@@ -1,7 +1,9 @@
 """Koordinator's gangs: a PodGroup ``scheduling.sigs.k8s.io/v1alpha1``, or annotations and labels of the pods alone.
 
-Coscheduling used the same PodGroup and labels in its first versions. Only pods with the label of a group wait for a PodGroup; other
-pods describe their gang themselves, and the oldest one counts.
+Coscheduling used the same PodGroup and labels in its first versions, and nothing on an object says who is meant to read it. So
+it means what both of them mean by it: the fields of the spec as in Coscheduling, minResources too, which Koordinator does not
+read; and what Koordinator's annotations add. Only pods with the label of a group wait for a PodGroup; other pods describe their
+gang themselves, and the oldest one counts.
 """
 
 from collections.abc import Mapping
@@ -29,15 +31,18 @@ LONGEST_HOLD_SECONDS = 600.0
 
 
 def gang(read: OlderPodGroup) -> Gang:
-    """Read a PodGroup; its minResources are for information only."""
+    """Read a PodGroup."""
     meta, spec = read.metadata, read.spec or blank(CoschedulingPodGroupSpec)
     annotations, status = meta.annotations or {}, read.status or blank(OlderPodGroupStatus)
+    minimum, minimum_quota = api.min_resources(spec)
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), min_member=api.min_member(spec),
+        min_resources=minimum, min_quota=minimum_quota, checks_min_resources=True,
         created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"), phase=api.phase(status),
         conditions=api.conditions(status, annotations), staleness_grace_seconds=staleness_grace(annotations),
         annotations=annotations, dialect=DIALECT, follows_pods=True, quorum=_quorum(annotations),
-        schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), keeps_places=_keeps_places(annotations),
+        schedule_timeout_seconds=_timeout(annotations, api.timeout(spec)), has_timed_out=status.phase == api.SCHEDULE_FAILED,
+        keeps_places=_keeps_places(annotations),
         gang_group=_gang_group(annotations, key_of(meta)), reported={"": api.counts(status)},
     )  # fmt: skip
 

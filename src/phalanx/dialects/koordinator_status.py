@@ -13,6 +13,7 @@ from phalanx.dialects.coscheduling_status import (
     member_counts,
     occupied_by,
     pod_condition,
+    waiting_phase,
     writes,
 )
 from phalanx.dialects.gang_groups import LEAST_FIRST
@@ -54,7 +55,7 @@ def _phase(gang: GangState, counts: MemberCounts) -> str:
         return "Running" if counts.at_work else "Scheduled"
     if not counts.pods or counts.could_start < counts.minimum:
         return "Pending"
-    return "Scheduling" if gang.roles_are_valid() and is_admitted(gang) else "PreScheduling"
+    return waiting_phase(gang) if gang.roles_are_valid() and is_admitted(gang) else "PreScheduling"
 
 
 def _goes_on(gang: GangState) -> bool:

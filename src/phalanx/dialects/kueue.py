@@ -9,13 +9,16 @@ from collections.abc import Mapping
 
 from phalanx.dialects.field_values import integer, staleness_grace
 from phalanx.errors import SnapshotError
-from phalanx.model.gang import Gang
+from phalanx.model.gang import Gang, TopologyConstraint
 from phalanx.model.task import GangKey, Task
 
 TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
 QUEUE = "kueue.x-k8s.io/queue-name"
 ADMISSION_GATE, TOPOLOGY_GATE = "kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"
+REQUIRED_TOPOLOGY, PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology"
+MANAGED = "kueue.x-k8s.io/managed"
+"""Label that Kueue puts on the pods that it manages."""
 WHERE = f"metadata.annotations[{TOTAL_COUNT!r}]"
 
 
@@ -26,8 +29,19 @@ def gang(task: Task) -> Gang:
         queue=task.labels.get(QUEUE) or "default",
         min_member=1 if is_fast(task.annotations) else total_count(task.annotations), priority_class=task.priority_class,
         created=task.created, phase="Inqueue", annotations=task.annotations,
-        staleness_grace_seconds=staleness_grace(task.annotations),
+        staleness_grace_seconds=staleness_grace(task.annotations), topology=_topology(task),
     )  # fmt: skip
+
+
+def _topology(task: Task) -> TopologyConstraint | None:
+    """Return the node label of which all pods share a value.
+
+    Where Kueue is installed it chooses the domain of each pod set itself, and writes it as node selectors before it lifts its gate.
+    """
+    required, preferred = task.annotations.get(REQUIRED_TOPOLOGY, ""), task.annotations.get(PREFERRED_TOPOLOGY, "")
+    if task.labels.get(MANAGED) or not (required or preferred):
+        return None
+    return TopologyConstraint(is_hard=bool(required), required_level=required, preferred_level="" if required else preferred)
 
 
 def total_count(annotations: Mapping[str, str]) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from phalanx.dialects.traits import traits_of
 from phalanx.explain.gang_status import has_minimum, is_new
 from phalanx.model.gang import Gang
+from phalanx.model.task import GangKey
 from phalanx.session.decision import Decisions, Eviction
 from phalanx.state.gang_state import GangState
 
@@ -23,6 +24,8 @@ class GangEvent:
     reason: str
     message: str
     is_warning: bool = False
+    gang: GangKey | None = None
+    """The gang whose reason to wait it is; it may have several groups."""
 
 
 def bind_text(key: str, node: str) -> str:
@@ -47,6 +50,6 @@ def _about(state: GangState) -> Iterator[GangEvent]:
     starts = is_new(state) and has_minimum(state)
     for group in state.declared.pieces or (state.declared,):
         if group.has_object and verdict is not None:
-            yield GangEvent(group, TIMEOUT, verdict.message, is_warning=True)
+            yield GangEvent(group, TIMEOUT, verdict.message, is_warning=True, gang=GangKey(state.key))
         elif group.has_object and starts:
             yield GangEvent(group, SCHEDULED, f"{state.tally.ready} members have a place, {state.declared.min_member} are needed")

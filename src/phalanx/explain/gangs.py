@@ -5,7 +5,7 @@ commands that run no session, from what was recorded about it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from phalanx.dialects.status import condition_document
@@ -32,19 +32,32 @@ class GangBook:
     def __init__(self) -> None:
         """Start without a session."""
         self._why: dict[GangKey, str] = {}
+        self._reported: dict[GangKey, str] = {}
+        """The same without reasons that have an event of their own, such as a timeout."""
 
-    def note(self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str]) -> dict[GangKey, str]:
-        """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one."""
-        self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
+    def note(
+        self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str], *, reported: Set[GangKey] = frozenset()
+    ) -> dict[GangKey, str]:  # fmt: skip
+        """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one.
+
+        Gangs in `reported` have an event of their own in this session: what they waited for before is not new after it.
+        """
+        self._why, self._reported = (_of_gangs(texts, snapshot) for texts in (self._why, self._reported))
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
         found |= {key: text for key, text in behind_gates.items() if key in found}
-        changed = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
         self._why |= found
+        reasons = {key: text for key, text in found.items() if key not in reported}
+        changed = {key: text for key, text in reasons.items() if text and _timeless(self._reported.get(key, "")) != _timeless(text)}
+        self._reported |= reasons
         return changed
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
         return gang_list(snapshot, lambda state: self._why.get(GangKey(state.key), "no session has looked at it yet"))
+
+
+def _of_gangs(texts: Mapping[GangKey, str], snapshot: Snapshot) -> dict[GangKey, str]:
+    return {key: text for key, text in texts.items() if key in snapshot.gangs}
 
 
 def _timeless(text: str) -> str:

@@ -5,12 +5,15 @@ each known reason becomes a phrase that follows a number of nodes. An unknown re
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
+from phalanx.model.task_status import Status
+from phalanx.state.gang_state import TaskState
 from phalanx.state.verdict import FitError, SearchScope, Verdict, lacked_resource
 
+NO_GANGS = "no plugin of the configuration holds gangs together"
 _VOLUME_SLOTS = "attachable-volumes-"
 
 _PHRASES = {
@@ -184,3 +187,11 @@ def amount_text(name: str, amount: float) -> str:
     if name == "ephemeral-storage" or name.startswith("hugepages-"):
         return readable(MEMORY, amount / 1000)
     return readable(name, amount)
+
+
+def gates_text(tasks: Iterable[TaskState]) -> str:
+    """Name the scheduling gates of tasks that wait; a pod of another scheduler waits without one."""
+    names = sorted({name for task in tasks if task.status is Status.PENDING for name in task.task.gates})
+    if not names:
+        return "a scheduling gate"
+    return f"the scheduling gate{'s' if len(names) > 1 else ''} {' and '.join(map(repr, names))}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
 from phalanx.explain.gang_status import has_minimum, is_new
-from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
+from phalanx.explain.reason_text import NO_GANGS, amount_text, counted, gates_text, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
@@ -31,6 +31,8 @@ def why(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
     gang = outcome.state
     stale = stale_verdict(gang)
+    if outcome.is_loose and gang.tally.ready and not has_minimum(gang):
+        return f"{_part(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(gang, snapshot)}"
     if stale is None:
         return _why_it_waits(gang, snapshot)
     rest = "" if stale.numbers["is_evicted"] else _why_it_waits(gang, snapshot)
@@ -276,7 +278,7 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 def _gated(gang: GangState) -> Iterator[str]:
     gated = sum(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks)
     if gated:
-        yield f"{_part(gated, gang)} held back by a scheduling gate"
+        yield f"{_part(gated, gang)} held back by {gates_text(gang.tasks)}"
 
 
 def _part(number: int, gang: GangState) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
-from phalanx.explain.reason_text import counted, general_obstacle, node_obstacles, request_text
+from phalanx.explain.reason_text import counted, gates_text, general_obstacle, node_obstacles, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
 from phalanx.kai.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
@@ -107,7 +107,7 @@ def _pod_problem(gang: GangState) -> str:
 def _short_of_pods(leaf: PodSet) -> str:
     alive, gated = leaf.count(ALIVE), gated_in(leaf)
     who = "" if leaf.policy is None else f"sub-group {leaf.name}: "
-    held = f", {gated} held back by a scheduling gate" if gated else ""
+    held = f", {gated} held back by {gates_text(leaf.tasks)}" if gated else ""
     return f"{who}{leaf.minimum} needed, {alive or 'none'} {'exists' if alive <= 1 else 'exist'}{held}"
 
 
@@ -121,7 +121,7 @@ def _causes(gang: GangState) -> Iterator[str]:
     yield from _pipelined(gang)
     gated = sum(map(gated_in, pod_sets(gang)))
     if gated:
-        yield f"{_part(gated, gang)} held back by a scheduling gate"
+        yield f"{_part(gated, gang)} held back by {gates_text(gang.tasks)}"
 
 
 def _fitting(gang: GangState) -> str:

@@ -13,9 +13,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from phalanx import __version__
 from phalanx.explain.gang_status import GangStatus, GangWithStatus, gang_status
+from phalanx.explain.queue_figures import Figures, queue_rows
 from phalanx.live.metric_families import GangFamilies, ProcessFamilies, SessionFamilies, WriteFamilies
 from phalanx.live.metric_gauges import LastMinute
-from phalanx.live.queue_metrics import Figures, queue_rows
 from phalanx.live.start_latency import Starting
 from phalanx.live.waiting_gangs import WaitingRoom
 from phalanx.model.task import TaskKey

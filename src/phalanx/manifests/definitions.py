@@ -43,6 +43,7 @@ class Definition:
 
 AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 _PHASE, _RUNNING = PrinterColumn("Status", ".status.phase"), PrinterColumn("Running", ".status.running", "integer")
+_JOB_STATE = PrinterColumn("Status", ".status.state.phase")
 _MINIMUM, _QUEUE = PrinterColumn("Min", ".spec.minMember", "integer"), PrinterColumn("Queue", ".spec.queue")
 
 
@@ -55,13 +56,14 @@ DEFINITIONS = (
     _defined("scheduling.volcano.sh/v1beta1", "Queue", volcano.VolcanoQueue, PrinterColumn("State", ".status.state"),
              PrinterColumn("Parent", ".spec.parent"), PrinterColumn("Weight", ".spec.weight", "integer"),
              PrinterColumn("Running", ".status.running", "integer"), PrinterColumn("Pending", ".status.pending", "integer")),
-    _defined("batch.volcano.sh/v1alpha1", "Job", jobs.VolcanoJob, PrinterColumn("Status", ".status.state.phase"),
-             PrinterColumn("Min", ".spec.minAvailable", "integer"), _RUNNING, _QUEUE),
+    _defined("batch.volcano.sh/v1alpha1", "Job", jobs.VolcanoJob, _JOB_STATE,
+             PrinterColumn("MinAvailable", ".status.minAvailable", "integer"),
+             PrinterColumn("Runnings", ".status.running", "integer"), PrinterColumn("Queue", ".spec.queue", is_wide=True)),
     _defined("batch.volcano.sh/v1alpha1", "CronJob", jobs.CronJob, PrinterColumn("Schedule", ".spec.schedule"),
              PrinterColumn("Suspend", ".spec.suspend", "boolean"), PrinterColumn("Last", ".status.lastScheduleTime", "date")),
     _defined("bus.volcano.sh/v1alpha1", "Command", volcano.Command, PrinterColumn("Action", ".action"),
              PrinterColumn("Target", ".target.name")),
-    _defined("flow.volcano.sh/v1alpha1", "JobFlow", flows.JobFlow, PrinterColumn("Status", ".status.state.phase")),
+    _defined("flow.volcano.sh/v1alpha1", "JobFlow", flows.JobFlow, _JOB_STATE),
     _defined("flow.volcano.sh/v1alpha1", "JobTemplate", flows.VolcanoJobTemplate),
     _defined("topology.volcano.sh/v1alpha1", "HyperNode", volcano.VolcanoHyperNode, PrinterColumn("Tier", ".spec.tier", "integer"),
              PrinterColumn("TierName", ".spec.tierName"), PrinterColumn("Nodes", ".status.nodeCount", "integer")),

@@ -105,6 +105,8 @@ class Gang:
     priority_class: str = ""
     created: float = 0.0
     min_resources: Resources | None = None
+    checks_min_resources: bool = False
+    """All nodes together must have its minResources before any place is looked for; elsewhere they only count for admission."""
     min_quota: Resources = field(default_factory=dict)
     """What the minimum takes of quotas, under names that only quotas know, such as ``count/pods``; no node and no queue has it."""
     phase: str = "Pending"
@@ -123,6 +125,8 @@ class Gang:
     """Its pods are told when they cannot be placed."""
     schedule_timeout_seconds: float | None = None
     """How long it may wait to become whole before it releases its places and backs off; None leaves it to the configuration."""
+    has_timed_out: bool = False
+    """Its status says that it did not become whole in time; it is tried again all the same."""
     keeps_places: bool = False
     """Members that found a place keep it while others have none, until the time is up."""
     quorum: Quorum = Quorum.PRESENT

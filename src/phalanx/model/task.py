@@ -46,6 +46,8 @@ class Task:
     created: float = 0.0
     is_preemptable: bool = True
     is_gated: bool = False
+    gates: tuple[str, ...] = ()
+    """The names of its scheduling gates."""
     nominated_node: str = ""
     may_preempt: bool = True
     priority_class: str = ""

@@ -22,8 +22,6 @@ from phalanx.state.verdict import YES, Verdict
 WAITS_SINCE, LAST_FAILURE = "phalanx.dev/waits-since", "phalanx.dev/last-failure"
 OPTIMISTIC, PESSIMISTIC = "optimistic", "pessimistic"
 EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim"})
-CHECKED_DIALECT = "coscheduling"
-"""Whose minResources are checked before any place is looked for; with others they mean something else."""
 
 
 class CoschedulingPlugin:
@@ -92,12 +90,13 @@ class CoschedulingPlugin:
 
     def _gated(self, gang: GangState, gated: int) -> Verdict:
         needed, have = gang.gang.min_member, gang.valid - gated
-        message = f"{gated} members are held back by a scheduling gate, and {needed} are needed; {have} are not"
+        names = sorted({name for task in gang.tasks if task.status is Status.PENDING for name in task.task.gates})
+        message = f"{gated} members are held back by scheduling gates ({', '.join(names)}), and {needed} are needed; {have} are not"
         return Verdict.refuse(self.name, "GatedMembers", message, gated=gated, needed=needed)
 
     def _enough_in_all(self, session: Session, gang: GangState) -> Verdict:
         """Refuse a gang whose minResources are more than all nodes together have left, or have, where others can be evicted."""
-        if gang.gang.dialect != CHECKED_DIALECT or not gang.gang.min_resources:
+        if not gang.gang.checks_min_resources or not gang.gang.min_resources:
             return YES
         may_evict = bool(EVICTING.intersection(session.policy.actions))
         room, rows = self._room(session, may_evict=may_evict), session.snapshot.space.row_by_name

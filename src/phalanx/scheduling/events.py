@@ -45,9 +45,11 @@ class SessionEvents:
         loop.binding.bound.append(self._bound)
 
     def _decided(self, snapshot: Snapshot, decisions: Decisions) -> None:
-        for key, text in self.book.note(snapshot, decisions, self._behind_gates()).items():
+        events = gang_events(decisions)
+        reported = {item.gang for item in events if item.gang is not None}
+        for key, text in self.book.note(snapshot, decisions, self._behind_gates(), reported=reported).items():
             self._record(snapshot.gangs[key], "FailedScheduling", text, is_warning=True)
-        for item in gang_events(decisions):
+        for item in events:
             self._record(item.group, item.reason, item.message, is_warning=item.is_warning)
 
     def _record(self, gang: Gang, reason: str, text: str, *, is_warning: bool) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from phalanx.controllers.controller import Patch
 from phalanx.dialects.gated_cluster import GatedCluster
-from phalanx.dialects.gates import GATE, gates_of, written
+from phalanx.dialects.gates import GangGates, written
 from phalanx.errors import ClusterError, Conflict, SnapshotError
 from phalanx.explain.why import why
 from phalanx.model.kinds import POD, SILENT, Document, Kind, split_key
@@ -29,7 +29,7 @@ class GatePlanner:
 
     def __init__(self, profile: Profile, everything: Callable[[], Iterable[Document]]) -> None:
         """`everything` returns all objects, and is called when the first pod is held back."""
-        self._profile, self._everything = profile, everything
+        self._profile, self._everything, self._gates = profile, everything, GangGates(profile.policy.flags.gates)
         self._cluster: GatedCluster | None = None
         self.waits: dict[GangKey, str] = {}
         """Why gangs that our gate holds back had no room when a session last looked."""
@@ -40,12 +40,12 @@ class GatePlanner:
             self._cluster.remove(document)
         elif self._cluster is not None:
             _put(self._cluster, document)
-        elif kind is POD and GATE in gates_of(document):
+        elif kind is POD and self._gates.of(document):
             self._cluster = self._begun()
         return self._cluster is not None and bool(self._cluster.held) and kind.kind not in SILENT
 
     def _begun(self) -> GatedCluster:
-        cluster = GatedCluster()
+        cluster = GatedCluster(self._gates)
         for document in self._everything():
             _put(cluster, document)
         return cluster

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from phalanx.controllers.objects import controller_of, group_of
-from phalanx.dialects.gates import came_to_gate
+from phalanx.dialects.gates import GangGates
 from phalanx.explain.gang_status import is_admitted
 from phalanx.model.kinds import POD, split_key
 from phalanx.model.task import GangKey, TaskKey
@@ -254,7 +254,7 @@ class SessionLoop:
         if not tasks or any(task.scheduler in ours for task in tasks):
             return False
         pod = self._port.view.find(POD, *split_key(tasks[0].key))
-        return pod is not None and not came_to_gate(pod)
+        return pod is not None and not GangGates(self.profile.policy.flags.gates).concern(pod)
 
     def _is_arriving(self, outcome: Outcome) -> bool:
         """Tell whether pods of a gang are being made: it lacks some, and the last one has only just come."""

@@ -36,6 +36,8 @@ class Outcome:
     """A plugin of the session holds gangs to their minima."""
     now: float = 0.0
     """When the session took place, in seconds since 1970."""
+    is_loose: bool = False
+    """The policy lets a part of a gang start without the rest."""
 
 
 @dataclass(frozen=True, slots=True)

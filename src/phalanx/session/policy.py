@@ -31,6 +31,8 @@ class ProcessFlags:
     ignored_provisioners: frozenset[str] = frozenset()
     lifts_kueue_gate: bool = False
     """Nobody else lifts the gate that keeps Kueue's pod groups waiting."""
+    gates: tuple[str, ...] = ()
+    """Names of scheduling gates, besides our own, behind which gangs wait until all of a gang has room (`dialects/gates.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,12 @@ class Policy:
     def heals(self) -> bool:
         """Tell whether gangs that lost members are given a fresh start."""
         return "heal" in self.actions
+
+    @property
+    def holds_gangs(self) -> bool:
+        """Tell whether a gang starts as a whole or not at all: KAI's rules always see to it, otherwise the plugin `gang` does."""
+        plugins = (plugin for plugin in self.plugins() if plugin.name == "gang")
+        return not self.has_tiers or any("enableJobReady" in plugin.enabled for plugin in plugins)
 
     @property
     def counts_unplaced(self) -> bool:

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.errors import PhalanxError
+from phalanx.explain.queue_figures import Figures, queue_list
 from phalanx.model.kinds import EVENT, Document
 from phalanx.model.task import GangKey
 from phalanx.model.watch_event import ADDED, WatchEvent
 from phalanx.scheduling.events import EventRecorder, SessionEvents
+from phalanx.session.decision import Decisions
 from phalanx.sim.statefile import FORMAT, State, write_state
 from phalanx.sim.world import World
-from phalanx.store.kube.client import GANGS
+from phalanx.state.snapshot import Snapshot
+from phalanx.store.kube.client import GANGS, QUEUES
 from phalanx.store.memory import MemoryStore
 from phalanx.web.api import Api
 from phalanx.web.server import serving
@@ -46,6 +49,8 @@ class Embedded:
         self._events = SessionEvents(world.port, world.loop, behind_gates=self._waits_behind_gates)
         self._events.record_binds(world.loop)
         world.on_event(EventRecorder(world.port, instance="phalanx").record)
+        self._figures: Figures = {}
+        world.loop.decided.append(self._note_figures)
         self._expiry = _EventExpiry(world.store)
         self._bell = asyncio.Event()
         self._begun_at, self._begun = world.now, asyncio.get_running_loop().time()
@@ -58,6 +63,13 @@ class Embedded:
     def gangs(self) -> Document:
         """Return the gangs as they are."""
         return self._events.book.documents(self.world.cluster.snapshot(self.world.now))
+
+    def queues(self) -> Document:
+        """Return the figures of all queues, with those that the last session counted."""
+        return queue_list(self.world.cluster.snapshot(self.world.now), self._figures)
+
+    def _note_figures(self, snapshot: Snapshot, decisions: Decisions) -> None:
+        self._figures = decisions.queues or self._figures  # a quiet session counts none, and the last ones stand
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -92,7 +104,7 @@ class Embedded:
 
     async def run(self, place: ServingPlace, announce: Callable[[str], None], is_over: asyncio.Event) -> None:
         """Serve the cluster until it is over."""
-        api = Api(self.world.store, before=self.advance, after=self._bell.set, own={GANGS: self.gangs})
+        api = Api(self.world.store, before=self.advance, after=self._bell.set, own={GANGS: self.gangs, QUEUES: self.queues})
         async with serving(api.application(), host=place.host, port=place.port) as address, asyncio.TaskGroup() as tasks:
             jobs = [tasks.create_task(self._drive()), tasks.create_task(self._save_often(place.state))]
             announce(address)

@@ -56,6 +56,15 @@ class EvictionRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeoutRecord:
+    """One gang that waited too long, and what became of it."""
+
+    moment: float
+    gang: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class HoldingChange:
     """So much more, or less, is held on a node by a queue."""
 
@@ -82,6 +91,7 @@ class Recorder:
         self.resource = GPU
         self.gangs: dict[GangKey, GangRecord] = {}
         self.evictions: list[EvictionRecord] = []
+        self.timeouts: list[TimeoutRecord] = []
         self.changes: list[HoldingChange] = []
         self.node_events: list[tuple[float, str, str]] = []
         self.capacity_changes: list[tuple[float, str, float]] = []
@@ -151,6 +161,10 @@ class Recorder:
         self.evictions.append(EvictionRecord(self.moment, task.key, task.gang or "", action, preemptor, message))
         if task.gang in self.gangs:
             self.gangs[task.gang].evicted += 1
+
+    def time_out(self, gang: str, message: str) -> None:
+        """A gang has waited too long."""
+        self.timeouts.append(TimeoutRecord(self.moment, gang, message))
 
     # --- who holds what ----------------------------------------------------------------------------------------------
 

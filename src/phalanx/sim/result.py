@@ -48,6 +48,7 @@ def result(world: World, run: Run) -> dict[str, Any]:
         "profile": run.profile, "seed": run.seed, "start": moment_text(int(world.start)),
         "seconds": end, "resource": recorder.resource,
         "gangs": gangs, "evictions": [_eviction(record) for record in recorder.evictions],
+        "timeouts": [{"time": record.moment, "gang": record.gang, "message": record.message} for record in recorder.timeouts],
         "deadlocks": deadlocks(recorder, end, is_quiet=run.is_quiet),
         "metrics": {**_use(recorder, held, offered, end), "sessions": world.loop.count, **_counts(recorder, gangs),
                     "lostWork": 0.0 if world.settings.keeps_progress else sum(map(_lost, recorder.gangs.values())),

@@ -11,9 +11,11 @@ from itertools import zip_longest
 from random import Random
 
 from phalanx.controllers.controller import Controller, Evict, RecordEvent
+from phalanx.controllers.gates import GANG_TIMED_OUT
 from phalanx.controllers.objects import controller_of
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.yunikorn import GANG_DEGRADED, TIMED_OUT
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.explain.why import missing_groups, why
 from phalanx.manifests.gpu_reservations import home_documents
@@ -46,6 +48,8 @@ from phalanx.store.memory import MemoryStore
 START = 1_767_225_600.0
 """The first of January 2026, in UTC."""
 BETWEEN_PLANS_SECONDS = 1.0
+TIMEOUTS = frozenset({GANG_TIMED_OUT, GANG_DEGRADED, TIMED_OUT})
+"""Events of controllers about a gang that waited too long."""
 SHORT_NAMES = {GPU: "gpu"}
 """What KAI's queues call a resource."""
 
@@ -55,9 +59,12 @@ class World:
 
     def __init__(
         self, profile: Profile, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
-        controllers: Sequence[Controller] = (), gates: Profile | None = None, has_pod_conditions: bool = False,
+        controllers: Sequence[Controller] = (), gates: Profile | None = None, is_served: bool = False,
     ) -> None:  # fmt: skip
-        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back."""
+        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back.
+
+        With `is_served` users look at it while it runs: pods have conditions, and those of a gang come one after the other.
+        """
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
         chosen = settings or Settings()
@@ -74,7 +81,7 @@ class World:
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self._begin_clusters(is_solo=is_solo)
         self._begin_nodes(controllers)
-        self._begin_scheduling(profile, gates, controllers, has_pod_conditions=has_pod_conditions)
+        self._begin_scheduling(profile, gates, controllers, is_served=is_served)
         self._begin_work()
 
     def _begin_clusters(self, *, is_solo: bool) -> None:
@@ -99,12 +106,12 @@ class World:
         self._kubelets.lost.append(self.faults.lose)
 
     def _begin_scheduling(
-        self, profile: Profile, gates: Profile | None, controllers: Sequence[Controller], *, has_pod_conditions: bool
+        self, profile: Profile, gates: Profile | None, controllers: Sequence[Controller], *, is_served: bool
     ) -> None:  # fmt: skip
         """Begin what the process does on a real cluster: sessions, plans behind gates, controllers."""
         pace = Pace(
-            gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True, arrival=0.0,
-            is_resilient=False, writes_pod_conditions=has_pod_conditions,
+            gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
+            is_resilient=False, arrival=Pace().arrival if is_served else 0.0, writes_pod_conditions=is_served,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
@@ -319,9 +326,12 @@ class World:
         return self.cluster.state.task(TaskKey(f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"))
 
     def _note_warning(self, event: RecordEvent) -> None:
-        """Keep what is wrong with objects."""
+        """Keep what is wrong with objects, and which gangs waited too long."""
         if event.is_warning and not event.is_expected:
             self.problems.append(event.message)
+        task = self._task(event.about) if event.reason in TIMEOUTS else None
+        if task is not None:
+            self.recorder.time_out(task.gang or task.key, event.message)
 
     def _note_eviction(self, eviction: Eviction) -> None:
         self.recorder.evict(eviction.task, eviction.action, eviction.preemptor, eviction.message)

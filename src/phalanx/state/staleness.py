@@ -1,9 +1,9 @@
 """Gangs that run with too few members: which part is short, since when, and who would have to go for a fresh start.
 
-A gang has started when some member holds a place. Members that succeeded count as present, so a gang that is finishing is not
-short; neither is one whose missing members are pipelined. The gang's own minimum, those of its roles and the number of
-sub-groups it needs are vital: without them the whole gang does nothing. A sub-group beyond that number is short for itself
-alone.
+A gang has started when some member held a place before this session. Members that succeeded count as present, so a gang that is
+finishing is not short; neither is one whose missing members are pipelined. The gang's own minimum, those of its roles and the
+number of sub-groups it needs are vital: without them the whole gang does nothing. A sub-group beyond that number is short for
+itself alone.
 
 A gang that is short is not always stale. Owners raise minima, add pods and take some away while a gang runs; what was whole works
 on, and only what is missing waits. Stale is a gang that lost members against its owner's will. So a part is measured by the least
@@ -125,8 +125,8 @@ def is_short(gang: GangState) -> bool:
 
 
 def has_started(gang: GangState) -> bool:
-    """Tell whether some member holds a place."""
-    return gang.tally.total(HOLDING) > 0
+    """Tell whether some member holds a place that it had before this session; nothing runs on places that are only kept."""
+    return gang.tally.total(HOLDING) > 0 and any(task.status in HOLDING and task.task.status in HOLDING for task in gang.tasks)
 
 
 def lacks(gang: GangState) -> list[Lack]:

@@ -78,6 +78,10 @@ class MemoryStore:
         found = self._objects.get(kind, {})
         return [found[key] for key in sorted(found) if chosen is EVERYTHING or chosen.wants(found[key])]
 
+    def has_any(self, kind: Kind) -> bool:
+        """Tell whether there are objects of a kind."""
+        return bool(self._objects.get(kind))
+
     def within(self, kind: Kind, namespace: str = "") -> list[Document]:
         """Return the objects of a kind in a namespace, or everywhere, in the order of their keys."""
         return self.items(kind, Selection(namespace) if namespace else EVERYTHING)

@@ -18,7 +18,8 @@ FIELDS_BY_KIND = {
             "status.podIP", "status.nominatedNodeName"),
     "Node": ("spec.unschedulable",),
     "Namespace": ("status.phase",),
-    "Event": ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "reason", "type"),
+    "Event": ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+              "involvedObject.apiVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "type"),
 }  # fmt: skip
 """What a query may choose objects by, besides their labels."""
 

@@ -16,7 +16,7 @@ from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
 from phalanx.store.status_errors import status_of
-from phalanx.web.discovery import documents
+from phalanx.web.discovery import GROUP_LIST, documents, with_used_first
 from phalanx.web.request import ApiRequest, body_of, refuse_strangers
 from phalanx.web.tables import table_of
 from phalanx.web.watches import CHANGES, Stream
@@ -79,7 +79,8 @@ class Api:
         if path in HEALTH:
             return web.Response(text="ok")
         if path in self._discovery and request.method == "GET":
-            return self._json(self._discovery[path])
+            found = self._discovery[path]
+            return self._json(with_used_first(found, self._store.has_any) if path == GROUP_LIST else found)
         if path in self._own and request.method == "GET":
             return self._json(self._own[path]())
         asked = ApiRequest(request, await body_of(request))

@@ -1,11 +1,12 @@
 """The columns in which each kind of object is shown: by `phalanx get`, and to kubectl as a table of the API server."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from phalanx.dialects.group_references import first_named
+from phalanx.manifests.definitions import AGE, DEFINITIONS, PrinterColumn
 
 Document = Mapping[str, Any]
 
@@ -82,12 +83,7 @@ def _labels(document: Document) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((document["metadata"].get("labels") or {}).items()))
 
 
-_GROUP = (
-    TableColumn("STATUS", _group_status),
-    TableColumn("MIN", lambda group: at("spec.minMember")(group) or at("spec.schedulingPolicy.gang.minCount")(group)),
-    TableColumn("QUEUE", at("spec.queue")),
-    TableColumn("PRIORITY", at("spec.priorityClassName"), is_wide=True),
-)
+GANGS_GROUP = "phalanx.dev"
 BY_KIND: dict[str, tuple[TableColumn, ...]] = {
     "Gang": (
         TableColumn("DIALECT", at("dialect")),
@@ -113,11 +109,10 @@ BY_KIND: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("GPUS", _gpus),
         TableColumn("LABELS", _labels, is_wide=True),
     ),
-    "PodGroup": _GROUP,
-    "Queue": (
-        TableColumn("WEIGHT", at("spec.weight")),
-        TableColumn("STATE", at("status.state")),
-        TableColumn("PARENT", lambda queue: at("spec.parent")(queue) or at("spec.parentQueue")(queue)),
+    "PodGroup": (
+        TableColumn("STATUS", _group_status),
+        TableColumn("MIN", at("spec.schedulingPolicy.gang.minCount")),
+        TableColumn("PRIORITY", at("spec.priorityClassName"), is_wide=True),
     ),
     "Namespace": (TableColumn("STATUS", at("status.phase")),),
     "PriorityClass": (TableColumn("VALUE", at("value")), TableColumn("DEFAULT", at("globalDefault", False))),
@@ -134,12 +129,36 @@ BY_KIND: dict[str, tuple[TableColumn, ...]] = {
 }
 
 
-def columns_of(kind: str, now: float, *, is_wide: bool = True) -> list[TableColumn]:
-    """Return all columns of a kind in their order: its name, its own, its age, and what may be long."""
-    own = [column for column in BY_KIND.get(kind, ()) if is_wide or not column.is_wide]
+_DEFINED = {(found.kind.group, found.kind.kind): found.columns for found in DEFINITIONS}
+
+
+def _printed(column: PrinterColumn, now: float) -> TableColumn:
+    """Return a column of a definition."""
+    read = at(column.path.removeprefix("."))
+    cell = (lambda item: age(str(read(item)), now) if read(item) else "") if column.type == "date" else read
+    return TableColumn(column.name.upper(), cell, is_wide=column.is_wide)
+
+
+def columns_of(kind: str, api_version: str, now: float, *, is_wide: bool = True) -> list[TableColumn]:
+    """Return all columns of a kind in their order: its name, its own, its age, and what may be long.
+
+    A kind that has a CustomResourceDefinition has the columns of the definition, as a real API server shows them.
+    """
+    own = [column for column in _own_columns(kind, api_version.rpartition("/")[0], now) if is_wide or not column.is_wide]
     plain = [column for column in own if not column.is_sentence]
     sentences = [column for column in own if column.is_sentence]
     return [TableColumn("NAME", at("metadata.name")), *plain, TableColumn("AGE", lambda item: _age(item, now)), *sentences]
+
+
+def _own_columns(kind: str, group: str, now: float) -> Iterable[TableColumn]:
+    if (group, kind) in _DEFINED:
+        return [_printed(column, now) for column in _DEFINED[group, kind] if column is not AGE]
+    return BY_KIND.get(kind, ()) if _is_kubernetes(group) else ()
+
+
+def _is_kubernetes(group: str) -> bool:
+    """Tell whether a group is one of Kubernetes or our own; kinds of others may have the same names."""
+    return "." not in group or group.endswith(".k8s.io") or group == GANGS_GROUP
 
 
 def _age(item: Document, now: float) -> str:

@@ -1,14 +1,26 @@
 """The discovery documents of the Kubernetes API: groups, versions and resources that the server serves."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from phalanx import __version__
-from phalanx.model.kinds import KINDS, Kind
+from phalanx.model.kinds import GROUP_KINDS, KINDS, Document, Kind
 
 VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
+GROUP_LIST = "/apis"
 KUBERNETES = ("1", "36")
 """The version of Kubernetes whose answers the embedded cluster gives."""
+
+
+def with_used_first(groups: Document, used: Callable[[Kind], bool]) -> dict[str, Any]:
+    """Return the list of groups with those first that have PodGroups.
+
+    kubectl takes the first group that serves a name. Six groups serve podgroups, and one of Kubernetes itself would come first.
+    """
+    serving = [kind.group for kind in GROUP_KINDS]
+    empty = {kind.group for kind in GROUP_KINDS if not used(kind)} if any(map(used, GROUP_KINDS)) else set()
+    order = iter(sorted((item for item in groups["groups"] if item["name"] in serving), key=lambda item: item["name"] in empty))
+    return {**groups, "groups": [next(order) if item["name"] in serving else item for item in groups["groups"]]}
 
 
 def documents() -> dict[str, dict[str, Any]]:
@@ -17,7 +29,7 @@ def documents() -> dict[str, dict[str, Any]]:
     found = {
         "/version": _version(),
         "/api": {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []},
-        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in groups]},
+        GROUP_LIST: {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in groups]},
         "/api/v1": _resources("", "v1"),
     }
     for group in groups:

@@ -17,7 +17,7 @@ def wants_table(accept: str) -> bool:
 
 def table_of(kind: Kind, items: Iterable[Document], meta: Document, now: float) -> dict[str, Any]:
     """Return objects as a table; every row brings the metadata of its object."""
-    columns = columns_of(kind.kind, now)
+    columns = columns_of(kind.kind, kind.api_version, now)
     definitions = [_definition(column) for column in columns]
     rows = [
         {

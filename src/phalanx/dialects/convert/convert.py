@@ -6,7 +6,7 @@ from typing import Any
 
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.convert.jobs import written_out
-from phalanx.dialects.convert.neutral_gangs import Lost, NeutralGang, sort_out
+from phalanx.dialects.convert.neutral_gangs import Lost, NeutralGang, fields_besides, sort_out
 from phalanx.dialects.convert.pods import MODELLED, bare, dialect_of, kept, lost_metadata, patched
 from phalanx.dialects.convert.writers import (
     LEVELS,
@@ -19,23 +19,16 @@ from phalanx.dialects.convert.writers import (
     ROLES,
     SUBGROUPS,
     TIERS,
+    TIMEOUT,
+    WHOLENESS,
     WRITERS,
     GroupWriter,
+    is_same_api,
 )
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import Document
 
 DIALECTS = tuple(WRITERS)
-CARRIED = {
-    "scheduling.volcano.sh": {
-        "minMember", "minTaskMember", "queue", "priorityClassName", "minResources", "networkTopology", "subGroupPolicy",
-    },
-    "scheduling.run.ai": {"minMember", "queue", "priorityClassName", "preemptibility", "topologyConstraint", "subGroups"},
-    "scheduling.x-k8s.io": {"minMember", "minResources"},
-    "scheduling.sigs.k8s.io": {"minMember"},
-    "scheduling.k8s.io": {"schedulingPolicy", "schedulingConstraints", "priorityClassName"},
-}  # fmt: skip
-"""Fields of group objects that the model holds, by API group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +54,9 @@ def converted(documents: Iterable[Document], dialect: str) -> Converted:
             *lost_metadata(group, dialect),
             *_annotations(group, dialect),
         ]
+    kept_whole = {id(group.source) for group in parts.groups if is_same_api(group, dialect)}
     for item in parts.objects:
-        lost += _fields(item)
+        lost += _fields(item) if id(item) not in kept_whole else ()
     lost += [
         Lost(describe(item), "kind", "no reader for this group; it stays as it is") for item in parts.others if _is_group(item)
     ]
@@ -92,6 +86,8 @@ def _unsupported(group: NeutralGang, writer: GroupWriter) -> Iterator[Lost]:
         TIERS: ("networkTopology", has_tiers), LEVELS: ("topologyConstraint", has_levels),
         QUEUE: ("queue", group.queue != "default"), MIN_RESOURCES: ("minResources", group.min_resources is not None),
         PREEMPTIBILITY: ("preemptability", group.is_preemptable is not None),
+        TIMEOUT: ("scheduleTimeoutSeconds", group.timeout_seconds is not None),
+        WHOLENESS: ("disruptionMode", group.goes_whole),
     }  # fmt: skip
     if group.min_member < writer.least_minimum:
         yield group.lost("minMember", f"{group.min_member}; {writer.dialect} needs at least one pod")
@@ -124,6 +120,5 @@ def _annotations(group: NeutralGang, dialect: str) -> Iterator[Lost]:
 
 def _fields(document: Document) -> Iterator[Lost]:
     """Yield the fields of a group object that the model does not hold."""
-    carried = CARRIED[str(document["apiVersion"]).rpartition("/")[0]]
-    for key in sorted((document.get("spec") or {}).keys() - carried):
+    for key in fields_besides(document):
         yield Lost(describe(document), f"spec.{key}", "it is not carried over")

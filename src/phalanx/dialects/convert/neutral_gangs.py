@@ -11,10 +11,10 @@ from itertools import takewhile
 
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.kai import SUBGROUP
-from phalanx.dialects.koordinator import GROUPS
+from phalanx.dialects.koordinator import GROUPS, LONGEST_HOLD_SECONDS
 from phalanx.dialects.yunikorn import comes_first
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
-from phalanx.model.kinds import Document, object_key
+from phalanx.model.kinds import GROUP_BY_DIALECT, Document, object_key
 from phalanx.model.resources import Resources
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.state.snapshot import Snapshot
@@ -22,6 +22,15 @@ from phalanx.state.snapshot import Snapshot
 GANG_GROUP_NAME = "phalanx.dev/bundle"
 """Annotation of the PodGroups of a gang group that was one gang in another dialect: the name of that gang."""
 QUOTA = "quota.scheduling.koordinator.sh/name"
+CARRIED = {
+    "volcano": {"minMember", "minTaskMember", "queue", "priorityClassName", "minResources", "networkTopology", "subGroupPolicy"},
+    "kai": {"minMember", "queue", "priorityClassName", "preemptibility", "topologyConstraint", "subGroups"},
+    "coscheduling": {"minMember", "minResources", "scheduleTimeoutSeconds"},
+    "koordinator": {"minMember", "minResources", "scheduleTimeoutSeconds"},
+    "native": {"schedulingPolicy", "schedulingConstraints", "priorityClassName", "disruptionMode"},
+}
+"""Fields of group objects that the model holds, by dialect."""
+_DIALECT_BY_API_GROUP = {kind.group: dialect for dialect, kind in GROUP_BY_DIALECT.items()}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,7 +64,11 @@ class NeutralGang:
     topology: TopologyConstraint | None = None
     priority_class: str = ""
     min_resources: Resources | None = None
+    timeout_seconds: float | None = None
+    """How long it may wait for its minimum; None leaves it to the configuration."""
     is_preemptable: bool | None = None
+    goes_whole: bool = False
+    """Nobody may take a part of it."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     members: tuple[GangPod, ...] = ()
     has_object: bool = True
@@ -64,6 +77,8 @@ class NeutralGang:
     """Its pods say how important it is."""
     several_quotas: bool = False
     """Its pods use more than one, and no queue can stand for that."""
+    source: Document = field(default_factory=dict)
+    """The group object as it was; empty where pods, or several objects, made the gang."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -99,9 +114,22 @@ def sort_out(documents: Iterable[Document]) -> SortedObjects:
             known.append(document)
     snapshot = cluster.snapshot(0.0)
     pods = {object_key(document): document for document in found if document["kind"] == "Pod"}
-    groups = tuple(group for gang in snapshot.gangs.values() for group in _groups(gang, list(_members(snapshot, gang, pods))))
+    sources = {(_dialect(document), object_key(document)): document for document in known}
+    groups = tuple(
+        replace(group, source=sources.get((gang.dialect, gang.key.partition("@")[0]), {}) if not gang.pieces else {})
+        for gang in snapshot.gangs.values() for group in _groups(gang, list(_members(snapshot, gang, pods)))
+    )  # fmt: skip
     inside = {id(member.document) for group in groups for member in group.members} | {id(item) for item in known}
     return SortedObjects(groups, tuple(item for item in found if id(item) not in inside), tuple(known))
+
+
+def _dialect(group: Document) -> str:
+    return _DIALECT_BY_API_GROUP[str(group["apiVersion"]).rpartition("/")[0]]
+
+
+def fields_besides(group: Document) -> dict[str, object]:
+    """Return the fields of a group object that the model does not hold."""
+    return {key: value for key, value in sorted((group.get("spec") or {}).items()) if key not in CARRIED[_dialect(group)]}
 
 
 def _members(snapshot: Snapshot, gang: Gang, pods: Mapping[str, Document]) -> Iterator[tuple[Task, Document]]:
@@ -156,10 +184,17 @@ def _group(gang: Gang, members: list[tuple[Task, Document]]) -> NeutralGang:
         namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,
         min_member=minimum, roles=roles, subgroups=subgroups, topology=gang.topology,
         priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.written_minimum,
-        is_preemptable=gang.is_preemptable, annotations=gang.annotations, has_object=gang.has_object,
+        timeout_seconds=_timeout(gang), is_preemptable=gang.is_preemptable, goes_whole=gang.goes_whole,
+        annotations=gang.annotations, has_object=gang.has_object,
         follows_pods=gang.follows_pods, several_quotas=len(quotas) > 1,
         members=tuple(GangPod(document, role) for (_, document), role in zip(members, names, strict=True)),
     )  # fmt: skip
+
+
+def _timeout(gang: Gang) -> float | None:
+    """Return the time limit of a gang; that of one which keeps its places is left out where it is the default of such gangs."""
+    is_default = gang.keeps_places and gang.schedule_timeout_seconds == LONGEST_HOLD_SECONDS
+    return None if is_default else gang.schedule_timeout_seconds
 
 
 def _parts(gang: Gang) -> tuple[dict[str, int], tuple[SubGroup, ...]]:

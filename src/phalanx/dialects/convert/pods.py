@@ -14,7 +14,8 @@ from phalanx.model.kinds import Document
 MODELLED = frozenset({
     ROLE, TASK_GROUP, kai.SUBGROUP, yunikorn.TASK_GROUPS, yunikorn.QUEUE, kueue.QUEUE, kueue.TOTAL_COUNT, QUOTA, GANG_GROUP_NAME,
     gates.GATE, gates.MIN_MEMBER, gates.PLAN, "volcano.sh/queue-name", native.QUEUE, "kai.scheduler/queue", "volcano.sh/task-index",
-    koordinator.MIN_AVAILABLE, koordinator.SIGS_MIN_AVAILABLE, "kueue.x-k8s.io/managed", "kueue.x-k8s.io/role-hash",
+    koordinator.MIN_AVAILABLE, koordinator.SIGS_MIN_AVAILABLE, kueue.MANAGED, "kueue.x-k8s.io/role-hash",
+    koordinator.WAITING_TIME, kueue.REQUIRED_TOPOLOGY, kueue.PREFERRED_TOPOLOGY,
 })  # fmt: skip
 """Labels and annotations whose meaning is in the model, or that controllers put there."""
 DIALECT_BY_PREFIX = {

@@ -3,22 +3,24 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import ceil
 from typing import Any, ClassVar
 
 import msgspec
 
 from phalanx.dialects import gates, kai, koordinator, kueue, native, schema, yunikorn
 from phalanx.dialects import group_references as references
-from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang
+from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang, fields_besides
 from phalanx.dialects.convert.pods import PodPatch, bare, dialect_of, kept
 from phalanx.dialects.convert.subgroups import kai_parts, kai_topology, volcano_parts, volcano_topology
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request
 from phalanx.dialects.volcano import PREEMPTABLE
+from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.resources import Resources, quantity_text
 
 Objects = list[dict[str, Any]]
 ROLES, SUBGROUPS, TIERS, LEVELS = "roles", "sub-groups", "tiers", "levels"
-QUEUE, MIN_RESOURCES, PREEMPTIBILITY = "queue", "minResources", "preemptability"
+QUEUE, MIN_RESOURCES, PREEMPTIBILITY, TIMEOUT, WHOLENESS = "queue", "minResources", "preemptability", "timeout", "wholeness"
 OF_GROUP, OF_ONE_POD, OF_PODS = "group", "one pod", "pods"
 """Who has the priority class of a gang: the group object, the pod that describes the gang, or its highest pod."""
 
@@ -64,7 +66,13 @@ def _object(writer: GroupWriter, api: str, group: NeutralGang, spec: dict[str, A
     own = {key: text for key, text in kept(group, writer.dialect).items() if group.has_object or _is_of_gangs(key)}
     meta: dict[str, Any] = {"name": group.name, "namespace": group.namespace}
     meta |= {"annotations": {**own, **more}} if own or more else {}
-    return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
+    rest = fields_besides(group.source) if is_same_api(group, writer.dialect) else {}
+    return {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": {**spec, **rest}}
+
+
+def is_same_api(group: NeutralGang, dialect: str) -> bool:
+    """Tell whether a gang comes from one object of the API in which it is written, so that fields unknown to the model stay."""
+    return dialect in GROUP_BY_DIALECT and group.source.get("apiVersion") == GROUP_BY_DIALECT[dialect].api_version
 
 
 def _is_of_gangs(key: str) -> bool:
@@ -76,6 +84,11 @@ def _amounts(resources: Resources | None) -> dict[str, Any]:
     if resources is None:
         return {}
     return {"minResources": {name: quantity_text(name, amount) for name, amount in resources.items()}}
+
+
+def _limit(group: NeutralGang) -> dict[str, Any]:
+    """Return the time limit of a gang, in whole seconds: none is shorter than before."""
+    return {} if group.timeout_seconds is None else {"scheduleTimeoutSeconds": ceil(group.timeout_seconds)}
 
 
 def _lost_minimum(group: NeutralGang) -> Iterator[Lost]:
@@ -138,6 +151,8 @@ class KaiWriter(GroupWriter):
 
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         yield from _lost_minimum(group)
+        if group.topology is not None and group.topology.required_level and not group.topology.topology:
+            yield group.lost("topologyConstraint.topology", "KAI looks for levels in a Topology; create one and name it here")
         yield from (group.lost(place, why) for place, why in kai_parts(group).lost)
 
 
@@ -145,10 +160,10 @@ class CoschedulingWriter(GroupWriter):
     """The PodGroup of the Coscheduling plugin."""
 
     dialect = "coscheduling"
-    supports = frozenset({MIN_RESOURCES})
+    supports = frozenset({MIN_RESOURCES, TIMEOUT})
 
     def objects(self, group: NeutralGang) -> Objects:
-        spec = {"minMember": max(group.min_member, 1), **_amounts(group.min_resources)}
+        spec = {"minMember": max(group.min_member, 1), **_amounts(group.min_resources), **_limit(group)}
         return [_object(self, "scheduling.x-k8s.io/v1alpha1", group, spec)]
 
     def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
@@ -156,22 +171,31 @@ class CoschedulingWriter(GroupWriter):
 
 
 class KoordinatorWriter(GroupWriter):
-    """Koordinator's PodGroup; a gang with roles becomes a gang group, with a PodGroup for each role."""
+    """Koordinator's PodGroup, and Coscheduling's older one; a gang with roles becomes a gang group, with a PodGroup for each.
+
+    What a gang group needs in total is written on the first of its PodGroups: the sum of all of them counts.
+    """
 
     dialect = "koordinator"
-    supports = frozenset({ROLES, QUEUE})
+    supports = frozenset({ROLES, QUEUE, MIN_RESOURCES, TIMEOUT})
 
     def objects(self, group: NeutralGang) -> Objects:
         api = "scheduling.sigs.k8s.io/v1alpha1"
+        limit, amounts = _limit(group), _amounts(group.min_resources)
         if len(group.roles) < 2:
-            return [_object(self, api, group, {"minMember": sum(group.roles.values()) or max(group.min_member, 1)})]
+            minimum = sum(group.roles.values()) or max(group.min_member, 1)
+            return [_object(self, api, group, {"minMember": minimum, **amounts, **limit})]
         names = {role: self._name(group, role) for role in sorted(group.roles)}
         more = {
             koordinator.GROUPS: json.dumps([f"{group.namespace}/{name}" for name in names.values()]),
             GANG_GROUP_NAME: group.name,
         }
         return [
-            _object(self, api, replace(group, name=name), {"minMember": group.roles[role]}, **more) for role, name in names.items()
+            _object(
+                self, api, replace(group, name=name), {"minMember": group.roles[role], **(limit if number else amounts | limit)},
+                **more,
+            )
+            for number, (role, name) in enumerate(names.items())
         ]  # fmt: skip
 
     def _name(self, group: NeutralGang, role: str) -> str:
@@ -201,13 +225,14 @@ class NativeWriter(GroupWriter):
     dialect = "native"
     priority_is = OF_GROUP
     can_follow_pods = True
-    supports = frozenset({LEVELS, QUEUE})
+    supports = frozenset({LEVELS, QUEUE, WHOLENESS})
 
     def objects(self, group: NeutralGang) -> Objects:
         spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": max(group.min_member, 1)}}}
         if group.topology is not None and group.topology.required_level:
             spec["schedulingConstraints"] = {"topology": [{"key": group.topology.required_level}]}
         spec |= {"priorityClassName": group.priority_class} if group.priority_class else {}
+        spec |= {"disruptionMode": native.WHOLE[0]} if group.goes_whole else {}
         queue = {native.QUEUE: group.queue} if group.queue != "default" else {}
         return [_object(self, "scheduling.k8s.io/v1alpha2", group, spec, **queue)]
 
@@ -217,8 +242,14 @@ class NativeWriter(GroupWriter):
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         if group.topology is not None and group.topology.preferred_level:
             yield group.lost("topologyConstraint.preferredTopologyLevel", "a topology is required there, or not said")
-        if group.topology is not None and group.topology.required_level and group.topology.topology:
-            yield group.lost("topologyConstraint.topology", "node labels are named there without the tree that they are levels of")
+        yield from _lost_tree(group)
+
+
+def _lost_tree(group: NeutralGang) -> Iterator[Lost]:
+    """Yield that the name of a tree of node labels is lost, where a level is named without it."""
+    found = group.topology
+    if found is not None and found.topology and (found.required_level or found.preferred_level):
+        yield group.lost("topologyConstraint.topology", "node labels are named there without the tree that they are levels of")
 
 
 class YuniKornWriter(GroupWriter):
@@ -284,9 +315,9 @@ class KueueWriter(GroupWriter):
     def _topology(self, group: NeutralGang) -> dict[str, str]:
         found = group.topology
         if found is not None and found.required_level:
-            return {"kueue.x-k8s.io/podset-required-topology": found.required_level}
+            return {kueue.REQUIRED_TOPOLOGY: found.required_level}
         level = found.preferred_level if found is not None else ""
-        return {"kueue.x-k8s.io/podset-preferred-topology": level} if level else {}
+        return {kueue.PREFERRED_TOPOLOGY: level} if level else {}
 
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         count = self._count(group)
@@ -294,6 +325,9 @@ class KueueWriter(GroupWriter):
             yield group.lost(
                 "minMember", f"{group.min_member} of {count} pods are needed; Kueue's groups start with all, or lose the others"
             )
+        if group.topology is not None and group.topology.required_level and group.topology.preferred_level:
+            yield group.lost("topologyConstraint.preferredTopologyLevel", "a topology is required or preferred there, not both")
+        yield from _lost_tree(group)
         if not group.members:
             yield group.lost("metadata.name", "pods alone make a group, and this gang has none")
 

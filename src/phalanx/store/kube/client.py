@@ -29,7 +29,7 @@ from phalanx.store.paths import ResourcePath
 from phalanx.store.status_errors import problem_of
 
 PAGE = 500
-GANGS = "/apis/phalanx.dev/v1alpha1/gangs"
+GANGS, QUEUES = "/apis/phalanx.dev/v1alpha1/gangs", "/apis/phalanx.dev/v1alpha1/queues"
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
 SILENCE_SECONDS = 150.0
 """A watch that is silent for so long is taken for dead; a server sends a bookmark every minute, and may leave one out."""
@@ -155,6 +155,12 @@ class Client:
         """Return the gangs as an embedded cluster lists them; a real API server has no such resource."""
         answer = await self.document(GANGS)
         return tuple(answer["items"])
+
+    async def queue_figures(self, name: str) -> Document:
+        """Return the figures of a queue in the last session of an embedded cluster; a real API server has no such resource."""
+        answer = await self.document(QUEUES)
+        found: Document = next((item["figures"] for item in answer["items"] if item["name"] == name), {})
+        return found
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

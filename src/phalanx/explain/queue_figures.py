@@ -1,7 +1,11 @@
-"""The amounts of queues for the metrics: in cores, bytes and devices, and for inner queues with those of all below them."""
+"""The amounts of queues, for metrics and `phalanx describe queue`.
+
+They are in cores, bytes and devices, and for inner queues with those of all queues below them.
+"""
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from phalanx.kai.amounts import NAMES
 from phalanx.model.queue import Queue
@@ -32,6 +36,14 @@ def queue_rows(snapshot: Snapshot, figures: Figures) -> Rows:
         for kind, amounts in kinds.items():
             rows |= {(name, resource, kind): amount for resource, amount in amounts.items()}
     return rows
+
+
+def queue_list(snapshot: Snapshot, figures: Figures) -> dict[str, Any]:
+    """Return the figures of all queues as one list: by resource and kind."""
+    items: dict[str, dict[str, dict[str, float]]] = {name: {} for name in sorted(snapshot.queue_objects)}
+    for (name, resource, kind), amount in queue_rows(snapshot, figures).items():
+        items[name].setdefault(resource, {})[kind] = amount
+    return {"kind": "QueueFiguresList", "items": [{"name": name, "figures": found} for name, found in items.items()]}
 
 
 def _summed(snapshot: Snapshot, own: Mapping[str, Resources]) -> dict[str, Resources]:
