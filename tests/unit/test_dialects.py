@@ -137,7 +137,7 @@ def test_role_priority_and_preemption_come_from_annotations_first() -> None:
 def test_equal_pods_share_one_shape_and_different_ones_do_not() -> None:
     cluster = ObjectCluster()
     documents = build.gang("train", tasks=3, cpu=1)
-    documents[3]["metadata"]["labels"] = {"odd": "one"}
+    documents[3]["spec"]["nodeSelector"] = {"odd": "one"}
     for document in documents:
         cluster.put(document)
     tasks = list(cluster.snapshot(0.0).members_of(build_key("train")).values())

@@ -361,14 +361,29 @@ def test_a_session_that_fails_is_told_of_and_the_next_one_is_held() -> None:
         scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))
         faults = [KeyError("what")]
 
-        def listener(snapshot: object, decisions: object) -> None:
+        def broken(seconds: float, snapshot_seconds: float, times: object) -> None:
             if faults:
                 raise faults.pop()
 
-        scene.live.loop.decided.append(listener)
+        scene.live.loop.timed.append(broken)
         async with scene.running():
             await until(lambda: all(scene.nodes_of_pods().values()))
             assert scene.reports == ["session 1 failed, please report it: KeyError: 'what'"]
+
+    run(question)
+
+
+def test_a_listener_that_fails_is_told_of_and_the_session_is_carried_out() -> None:
+    async def question(scene: Scene) -> None:
+        scene.load(build.queue("default"), build.node("n0"), build.gang("train", tasks=2, cpu=1))
+
+        def broken(snapshot: object, decisions: object) -> None:
+            raise KeyError("what")
+
+        scene.live.loop.decided.append(broken)
+        async with scene.running():
+            await until(lambda: all(scene.nodes_of_pods().values()))
+            assert scene.reports == ["part of session 1 failed, please report it: KeyError: 'what'"]
 
     run(question)
 

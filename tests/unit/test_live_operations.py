@@ -23,8 +23,6 @@ from phalanx.scheduling import failures
 from phalanx.scheduling.cache import Urgency
 from phalanx.scheduling.loop import Pace
 from phalanx.session.cycle import Profile
-from phalanx.session.decision import Decisions
-from phalanx.state.snapshot import Snapshot
 from phalanx.store.kube.client import Client
 from phalanx.testing import build
 from tests.support.embedded_server import Server, until
@@ -134,10 +132,10 @@ def test_sessions_that_fail_one_after_the_other_fail_the_probe_and_cost_the_leas
     monkeypatch.setattr(failures, "SHORTEST_SECONDS", 0.0)
 
     async def question(scene: Scene) -> None:
-        def broken(snapshot: Snapshot, decisions: Decisions) -> None:
+        def broken(seconds: float, snapshot_seconds: float, times: object) -> None:
             raise KeyError("root")
 
-        scene.live.loop.decided.append(broken)
+        scene.live.loop.timed.append(broken)
         before = scene.live.loop.count
         scene.live.loop.wake(Urgency.SOON)
         await until(lambda: scene.live.loop.count >= before + 5)
@@ -159,11 +157,11 @@ def test_a_session_that_goes_well_makes_up_for_those_that_failed(
     async def question(scene: Scene) -> None:
         left = [KeyError("root")] * 4
 
-        def broken(snapshot: Snapshot, decisions: Decisions) -> None:
+        def broken(seconds: float, snapshot_seconds: float, times: object) -> None:
             if left:
                 raise left.pop()
 
-        scene.live.loop.decided.append(broken)
+        scene.live.loop.timed.append(broken)
         for _ in range(2):
             before = scene.live.loop.count
             scene.live.loop.wake(Urgency.SOON)
