@@ -74,6 +74,7 @@ CHANGED: tuple[type[hooks.Changed], ...] = (
     DeviceSharePlugin,
     ExtenderPlugin,
     PdbPlugin,
+    NetworkTopologyAwarePlugin,
     kai_proportion.KaiProportionPlugin,
 )
 GANG_ORDER: tuple[type[hooks.GangOrder], ...] = (

@@ -284,6 +284,24 @@ def test_members_nearby_count_only_among_several_candidates_that_are_the_closest
     assert found[:3].tolist() == [50.0, 50.0, 100.0]
 
 
+def test_places_that_are_found_and_given_back_are_followed() -> None:
+    running = build.pod("train-1", group="train", on="n2", cpu=1)
+    session = session_of(TOPOLOGY, NETWORK, hard(2), build.pod("train-2", group="train", cpu=1), running)
+    first, second = (task for task in gang_in(session).tasks if not task.task.node)
+
+    def scores() -> list[float]:
+        found = session.task_scores(first)
+        assert found is not None
+        return [round(score) for score in found.tolist()]
+
+    before = scores()
+    statement = session.statement()
+    statement.allocate([second], [3])
+    during = scores()
+    statement.discard()
+    assert (before, during, scores()) == ([50, 50, 133, 133], [50, 50, 167, 167], before)
+
+
 def test_candidates_of_one_leaf_are_not_scored() -> None:
     running = build.pod("train-1", group="train", on="n2", cpu=1)
     session = session_of(TOPOLOGY, NETWORK, hard(2), running)

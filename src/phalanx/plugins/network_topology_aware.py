@@ -22,6 +22,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Scope
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.unresolved_tiers import unresolved_tier
 from phalanx.state.verdict import YES, Verdict
@@ -50,10 +51,20 @@ class NetworkTopologyAwarePlugin:
         settings.done()
         self._sums_version = -1
         self._used: NDArray[np.float64] = np.zeros((0, 0))
+        self._places_of: dict[str, Counts] = {}
+        self._near_by_occupied: dict[int, Scores] = {}
 
     def open(self, session: Session) -> None:
         """Take the tree of HyperNodes."""
         self._tree, self._snapshot = session.snapshot.hypernodes, session.snapshot
+
+    def changed(self, session: Session, operation: Operation, undone: bool) -> None:
+        """Follow where the members of sub-groups are."""
+        for task, node in zip(operation.tasks, operation.nodes, strict=True) if self._places_of else ():
+            if operation.kind is not OperationKind.ALLOCATE:
+                self._places_of.pop(task.subgroup.id, None)
+            elif task.subgroup.id in self._places_of:
+                self._places_of[task.subgroup.id][node] += -1 if undone else 1
 
     def gang_valid(self, session: Session, gang: GangState) -> Verdict:
         """Refuse a gang with a hard constraint that cannot be resolved, if it is to be refused."""
@@ -155,9 +166,12 @@ class NetworkTopologyAwarePlugin:
         return np.asarray(self._tree.domains.sums(places[None, :])[0, numbers] / len(subgroup.tasks))
 
     def _places(self, subgroup: SubGroupState) -> Counts:
-        """Count the placed members per node."""
-        places = [task.node for task in subgroup.tasks if task.node >= 0 and task.status in HOLDING]
-        return np.bincount(np.array(places, dtype=np.int64), minlength=len(self._tree.leaves)).astype(np.int64)
+        """Count the placed members per node; counted once, and then kept up to date."""
+        if subgroup.id not in self._places_of:
+            places = [task.node for task in subgroup.tasks if task.node >= 0 and task.status in HOLDING]
+            counts = np.bincount(np.array(places, dtype=np.int64), minlength=len(self._tree.leaves))
+            self._places_of[subgroup.id] = counts.astype(np.int64)
+        return self._places_of[subgroup.id]
 
     def task_scores(self, session: Session, task: TaskState, candidates: Mask | None) -> Scores | None:
         """Score nodes by how close they are to the members that are placed; other tasks by how full their HyperNodes are."""
@@ -172,19 +186,26 @@ class NetworkTopologyAwarePlugin:
 
     def _closeness(self, subgroup: SubGroupState, candidates: Mask) -> Scores:
         """Score by the tier of the narrowest HyperNode shared with what is occupied; among the closest more members nearby."""
-        tree, scores = self._tree, np.zeros(len(candidates))
-        occupied = tree.number_by_name.get(subgroup.occupied_hypernode or subgroup.allocated_hypernode)
+        occupied = self._tree.number_by_name.get(subgroup.occupied_hypernode or subgroup.allocated_hypernode)
         if occupied is None:
-            return scores
-        low, high = min(tree.tiers), tree.tiers[tree.top]
-        for number in reversed(tree.ancestors(occupied)):
-            scores[tree.members[number]] = (high - tree.tiers[number]) / (high - low)
-        scores[tree.leaves == occupied] = 1.0
-        scores[tree.leaves == tree.top] = 0.0
+            return np.zeros(len(candidates))
+        scores = self._near_to(occupied)
         closest = candidates & (scores == scores[candidates].max())
-        if int(closest.sum()) > 1:
-            scores = scores + np.where(closest, self._nearby(subgroup), 0.0)
-        return np.asarray(scores * FULL * self.weight)
+        if np.count_nonzero(closest) > 1:
+            scores = scores + closest * self._nearby(subgroup)
+        return np.asarray(scores * (FULL * self.weight))
+
+    def _near_to(self, occupied: int) -> Scores:
+        """Score every node by the tier of the narrowest HyperNode that it shares with one that is occupied, from 0 to 1."""
+        if occupied not in self._near_by_occupied:
+            tree, scores = self._tree, np.zeros(len(self._tree.leaves))
+            low, high = min(tree.tiers), tree.tiers[tree.top]
+            for number in reversed(tree.ancestors(occupied)):
+                scores[tree.members[number]] = (high - tree.tiers[number]) / (high - low)
+            scores[tree.leaves == occupied] = 1.0
+            scores[tree.leaves == tree.top] = 0.0
+            self._near_by_occupied[occupied] = scores
+        return self._near_by_occupied[occupied]
 
     def _nearby(self, subgroup: SubGroupState) -> Scores:
         """Return the share of the members that is in the narrowest HyperNode of each node."""
