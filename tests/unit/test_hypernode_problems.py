@@ -32,7 +32,7 @@ def test_a_tree_that_is_right_has_no_problems() -> None:
     [
         (["node-0", "nodes-1"], "Node 'nodes-1' does not exist; write 'node-1', or remove the member"),
         (["node-0", "nowhere"], "Node 'nowhere' does not exist; create it, or remove the member"),
-        (["na", "nb", "nc", "nd"], "Nodes 'na', 'nb', 'nc' and 1 other do not exist; create them, or remove the members"),
+        (["na", "nb", "nc", "nx"], "Nodes 'na', 'nb', 'nc' and 1 other do not exist; create them, or remove the members"),
         (["node-0", "moon"], "HyperNode 'moon' does not exist; create it, or remove the member"),
     ],
 )
