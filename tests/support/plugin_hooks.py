@@ -74,6 +74,7 @@ CHANGED: tuple[type[hooks.Changed], ...] = (
     DeviceSharePlugin,
     ExtenderPlugin,
     PdbPlugin,
+    NetworkTopologyAwarePlugin,
     kai_proportion.KaiProportionPlugin,
 )
 GANG_ORDER: tuple[type[hooks.GangOrder], ...] = (
@@ -97,7 +98,7 @@ TASK_ORDER: tuple[type[hooks.TaskOrder], ...] = (
 QUEUE_ORDER: tuple[type[hooks.QueueOrder], ...] = (DrfPlugin, ProportionPlugin, CapacityPlugin)
 VICTIM_QUEUE_ORDER: tuple[type[hooks.VictimQueueOrder], ...] = (CapacityPlugin,)
 GIVING_ORDER: tuple[type[hooks.GivingOrder], ...] = (CapacityPlugin,)
-GANG_VALID: tuple[type[hooks.GangValid], ...] = (GangPlugin, BindBackoffPlugin, CoschedulingPlugin)
+GANG_VALID: tuple[type[hooks.GangValid], ...] = (GangPlugin, NetworkTopologyAwarePlugin, BindBackoffPlugin, CoschedulingPlugin)
 GANG_READY: tuple[type[hooks.GangReady], ...] = (GangPlugin, ExtenderPlugin)
 SUBGROUP_READY: tuple[type[hooks.SubGroupReady], ...] = (GangPlugin,)
 GANG_PIPELINED: tuple[type[hooks.GangPipelined], ...] = (GangPlugin, SlaPlugin, TdmPlugin)

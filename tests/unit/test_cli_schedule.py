@@ -204,6 +204,20 @@ def test_a_pattern_that_re2_does_not_read_is_refused_with_what_to_write(pattern:
     assert "default/train  a ×1" in result.stdout
 
 
+def test_broken_hypernodes_and_constraints_without_effect_are_notes_beside_the_result() -> None:
+    group, *pods = build.gang("train", tasks=2, cpu=1)
+    group["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    given = cluster(build.node("a"), build.hypernode("rack", tier=1, members=["a", "gone"]), group, pods)
+    broken = "note: HyperNode rack: spec.members: Node 'gone' does not exist; create it, or remove the member\n"
+    assert (stdin(given).exit_code, stdin(given).stderr) == (0, broken)
+    result = stdin(given, "--profile", "volcano", "-o", "json")
+    assert result.stderr == broken + (
+        "note: PodGroup default/train: spec.networkTopology is hard, but has no effect:"
+        " no plugin of the configuration heeds HyperNodes; add network-topology-aware\n"
+    )
+    assert len(json.loads(result.stdout)["binds"]) == 2
+
+
 # --- the trace ----------------------------------------------------------------------------------------------------------
 
 

@@ -272,7 +272,50 @@ def test_nodes_near_the_members_score_higher() -> None:
     task = next(task for task in gang_in(session).tasks if not task.task.node)
     found = session.task_scores(task)
     assert found is not None
-    assert found.tolist() == [0.0, 0.0, 150.0, 150.0]
+    assert found.tolist() == [50.0, 50.0, 150.0, 150.0]  # a tier below the top; the same HyperNode, and half of the members there
+
+
+def test_members_nearby_count_only_among_several_candidates_that_are_the_closest() -> None:
+    running = build.pod("train-1", group="train", on="n2", cpu=1)
+    session = session_of(TOPOLOGY, NETWORK, hard(2), running)
+    task = next(task for task in gang_in(session).tasks if not task.task.node)
+    found = session.task_scores(task, np.array([True, True, True, False]))
+    assert found is not None
+    assert found[:3].tolist() == [50.0, 50.0, 100.0]
+
+
+def test_places_that_are_found_and_given_back_are_followed() -> None:
+    running = build.pod("train-1", group="train", on="n2", cpu=1)
+    session = session_of(TOPOLOGY, NETWORK, hard(2), build.pod("train-2", group="train", cpu=1), running)
+    first, second = (task for task in gang_in(session).tasks if not task.task.node)
+
+    def scores() -> list[float]:
+        found = session.task_scores(first)
+        assert found is not None
+        return [round(score) for score in found.tolist()]
+
+    before = scores()
+    statement = session.statement()
+    statement.allocate([second], [3])
+    during = scores()
+    statement.discard()
+    assert (before, during, scores()) == ([50, 50, 133, 133], [50, 50, 167, 167], before)
+
+
+def test_candidates_of_one_leaf_are_not_scored() -> None:
+    running = build.pod("train-1", group="train", on="n2", cpu=1)
+    session = session_of(TOPOLOGY, NETWORK, hard(2), running)
+    task = next(task for task in gang_in(session).tasks if not task.task.node)
+    assert session.task_scores(task, np.array([True, True, False, False])) is None
+
+
+def test_a_sub_group_without_a_constraint_is_steered_though_its_gang_has_one() -> None:
+    group, pod = hard(2, subGroupPolicy=[{"name": "ring", "matchLabelKeys": ["ring"]}])
+    pod["metadata"]["labels"] = {"ring": "0"}
+    session = session_of(TOPOLOGY, NETWORK, build.pod("old", on="n0", cpu=7), [group, pod])
+    found = session.task_scores(gang_in(session).tasks[0])
+    assert found is not None
+    assert found[0] == found[1] > found[2] == found[3]
 
 
 def test_other_tasks_are_steered_to_fuller_domains_unless_that_is_off() -> None:

@@ -3,7 +3,7 @@
 from phalanx.controllers.controller import RecordEvent
 from phalanx.explain.events import eviction_text
 from phalanx.explain.quarantine import quarantine_condition
-from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document
+from phalanx.model.kinds import GROUP_BY_DIALECT, HYPERNODE, POD, Document
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.session.decision import Eviction
@@ -184,3 +184,35 @@ def test_pods_say_why_they_wait_where_somebody_reads_it() -> None:
         pod = world.store.get(POD, "default", "train-1")
         reasons = [item["reason"] for item in pod["status"].get("conditions", ()) if item["type"] == "PodScheduled"]
         assert reasons == (["Unschedulable"] if is_read else [])
+
+
+def test_what_has_no_effect_in_a_group_is_recorded_once() -> None:
+    world, told = worlds.world(nodes=1, cpu=4, policy=HEALING), list[RecordEvent]()
+    world.on_event(told.append)
+    first, *pods = worlds.gang("train", tasks=3, cpu=2)
+    first["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    worlds.submit(world, [first, *pods])
+    worlds.run(world, 300)
+    assert [(event.reason, event.message) for event in told if event.is_warning and event.reason == "NoEffect"] == [
+        (
+            "NoEffect",
+            "PodGroup default/train: spec.networkTopology is hard, but has no effect:"
+            " no plugin of the configuration heeds HyperNodes; add network-topology-aware",
+        )
+    ]
+
+
+def test_a_gang_whose_constraint_means_no_tier_is_quarantined_and_starts_when_the_tier_has_come() -> None:
+    strict = build.policy(
+        (("gang",), ("predicates", {"name": "network-topology-aware", "arguments": {"unresolvedTier": "refuse"}}))
+    )
+    world, (first, *pods) = worlds.world(nodes=1, cpu=8, policy=strict), worlds.gang("train", tasks=2, cpu=1)
+    first["spec"]["networkTopology"] = {"mode": "hard", "highestTierName": "leaf"}
+    world.load([build.hypernode("rack", tier=1, members=["node-0"])])
+    worlds.submit(world, [first, *pods])
+    worlds.run(world, 10)
+    (found,) = [item for item in group(world, "volcano")["status"]["conditions"] if item["type"] == "Quarantined"]
+    assert (found["reason"], "none has a tierName" in found["message"]) == ("Invalid", True)
+    world.store.patch(HYPERNODE, "", "rack", {"spec": {"tierName": "leaf"}})
+    worlds.run(world, 20)
+    assert [item["spec"].get("nodeName") for item in world.store.items(POD)] == ["node-0", "node-0"]

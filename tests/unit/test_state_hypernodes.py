@@ -41,7 +41,8 @@ def test_the_tree_nests_domains_under_a_top_that_holds_everything() -> None:
     assert nodes_of(TREE, TOP) == [0, 1, 2, 3]
     assert TREE.tiers[TREE.top] == 3
     assert not TREE.is_empty
-    assert TREE.covered == {0, 1, 2, 3}
+    assert [TREE.names[leaf] for leaf in TREE.leaves] == ["s0", "s0", "s1", "s3"]
+    assert TREE.parent_by_missing == {"s9": TREE.number_by_name["s2"]}
 
 
 def test_members_may_be_named_by_pattern_or_by_labels() -> None:
@@ -79,11 +80,11 @@ def test_the_lowest_domain_that_holds_some_nodes(nodes: list[int], name: str) ->
     assert TREE.names[TREE.lowest_with(nodes)] == name
 
 
-def test_without_hypernodes_there_is_only_the_top() -> None:
+def test_without_hypernodes_there_is_only_the_top_and_it_is_no_leaf() -> None:
     tree = tree_of()
     assert tree.is_empty
     assert tree.names == [TOP]
-    assert tree.tiers == [1]
+    assert tree.tiers == [2]
 
 
 NETWORK = [
@@ -103,21 +104,37 @@ def constrained(topology: Document | None, *, on: str = "", **spec: Any) -> Gang
     ("topology", "tier"),
     [
         (None, None), ({"mode": "hard", "highestTierAllowed": 1}, 1), ({"highestTierAllowed": 2}, 2), ({"mode": "soft"}, 3),
-        ({"mode": "hard", "highestTierName": "spine"}, 2), ({"mode": "hard", "highestTierName": "moon"}, 0),
+        ({"mode": "hard", "highestTierName": "spine"}, 2), ({"mode": "hard", "highestTierName": "moon"}, None),
         ({"mode": "hard"}, None),
     ],
 )  # fmt: skip
 def test_a_constraint_is_read_as_the_widest_allowed_tier(topology: Document | None, tier: int | None) -> None:
     gang = constrained(topology)
     assert gang.allowed_tier == tier
-    messages = [verdict.message for verdict in gang.verdicts]
-    assert messages == (["no HyperNode has the tier name 'moon'"] if tier == 0 else [])
+    assert gang.verdicts == []
 
 
 def test_a_gang_occupies_the_lowest_domain_of_its_running_tasks() -> None:
     assert constrained({"highestTierAllowed": 2}, on="n1").allocated_hypernode == "s1"
     assert constrained({"highestTierAllowed": 2}).allocated_hypernode == ""
-    assert constrained({"highestTierAllowed": 2}, on="n2").allocated_hypernode == ""
+
+
+def test_a_gang_with_tasks_outside_of_every_hypernode_occupies_the_top() -> None:
+    gang = constrained({"highestTierAllowed": 2}, on="n2")
+    assert gang.allocated_hypernode == TOP
+    assert [part.allocated_hypernode for part in gang.subgroups.values()] == [TOP]
+
+
+@pytest.mark.parametrize(("recorded", "believed"), [("s0", "s0"), ("lost", "s3"), ("elsewhere", TOP)])
+def test_where_nodes_say_nothing_the_group_object_is_believed_if_it_names_a_hypernode_or_its_member(
+    recorded: str, believed: str
+) -> None:
+    group = build.pod_group("train", min_member=1, networkTopology={"highestTierAllowed": 2})
+    group["metadata"]["annotations"] = {"volcano.sh/job-allocated-hypernode": recorded}
+    broken = build.hypernode("s3", tier=2, members=["lost"], of="HyperNode")
+    pods = [build.pod("train-0", group="train", on="n2", cpu=1), build.pod("train-1", group="train", cpu=1)]
+    gang = gang_in(session_of([*two_nodes(), build.node("n2")], NETWORK, broken, group, pods))
+    assert (gang.allocated_hypernode, [part.allocated_hypernode for part in gang.subgroups.values()]) == (believed, [believed])
 
 
 def test_sub_groups_have_tiers_of_their_own() -> None:

@@ -10,7 +10,7 @@ from phalanx.controllers.volcano_job.controller import SECRET
 from phalanx.controllers.volcano_job.job import COMMAND, JOB, MEMORY
 from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.live.sshkeys import new_pair
-from phalanx.model.kinds import POD, Document, kind_of
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, kind_of
 from phalanx.testing import build
 from tests.support import volcano_jobs as jobs
 
@@ -157,6 +157,18 @@ def test_a_command_that_was_carried_out_before_a_crash_is_not_carried_out_again(
     ward.run(120)
     assert (ward.phase("bert"), ward.status("bert")["retryCount"]) == ("Running", 1)
     assert ward.world.store.items(COMMAND) == []
+
+
+def test_the_group_of_a_job_has_its_tiers_by_name_and_those_of_its_partitions() -> None:
+    ward = jobs.ward()
+    parts = {"totalPartitions": 2, "partitionSize": 2, "networkTopology": {"mode": "hard", "highestTierName": "leaf"}}
+    topology = {"mode": "hard", "highestTierName": "spine"}
+    ward.submit(jobs.job("llama", jobs.task("worker", 4, partitionPolicy=parts), networkTopology=topology))
+    ward.run(5)
+    (group,) = ward.world.store.items(GROUP_BY_DIALECT["volcano"])
+    (policy,) = group["spec"]["subGroupPolicy"]
+    assert (group["spec"]["minMember"], group["spec"]["networkTopology"]) == (4, topology)
+    assert (policy["minSubGroups"], policy["networkTopology"]) == (0, parts["networkTopology"])
 
 
 def test_restarting_a_partition_concerns_the_pods_that_are_placed_together() -> None:

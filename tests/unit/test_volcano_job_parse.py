@@ -29,6 +29,14 @@ def test_partitions_imply_the_minimum_of_their_task() -> None:
     assert jobs.read("train", jobs.task("worker", 8, partitionPolicy=parts)).min_available == 6
 
 
+def test_without_a_minimum_of_partitions_the_whole_task_is_needed_and_none_of_them_alone() -> None:
+    given, by_default = ({"totalPartitions": 4, "partitionSize": 2, **more} for more in ({"minPartitions": 0}, {}))
+    for parts in (given, by_default):
+        job = jobs.read("train", jobs.task("worker", 8, partitionPolicy=parts))
+        assert job.tasks[0].partition is not None
+        assert (job.min_available, job.tasks[0].partition.minimum) == (8, 0)
+
+
 def test_limits_are_requests_where_there_are_no_others() -> None:
     container = {"name": "main", "resources": {"limits": {"cpu": "2", "nvidia.com/gpu": 1}, "requests": {"cpu": "1"}}}
     job = jobs.read("train", jobs.task("worker", spec={"containers": [container]}))

@@ -87,7 +87,7 @@ class DomainSearch:
             statement.keep()
             return False
         statement.commit()
-        gang.allocated_hypernode = self._widen(gang.allocated_hypernode, solution.hypernode)
+        gang.allocated_hypernode = self._tree.widen(gang.allocated_hypernode, solution.hypernode)
         for subgroup in gang.subgroups.values():
             subgroup.allocated_hypernode = solution.hypernodes_by_subgroup.get(subgroup.id, subgroup.allocated_hypernode)
         return True
@@ -95,11 +95,6 @@ class DomainSearch:
     def _replay(self, solution: Solution, statement: Statement) -> None:
         for kind, tasks, nodes in solution.moves:
             (statement.allocate if kind is OperationKind.ALLOCATE else statement.pipeline)(tasks, nodes)
-
-    def _widen(self, allocated: str, chosen: int) -> str:
-        """Return the lowest HyperNode that holds what is allocated already and what was chosen now."""
-        old = self._tree.number_by_name.get(allocated)
-        return self._tree.names[chosen if old is None else self._tree.common(old, chosen)]
 
     def _best_for_gang(self, gang: GangState, queue: Queue, gradient: list[int]) -> Solution | None:
         """Return the solution with the highest score, the first name among equals."""
@@ -163,7 +158,7 @@ class DomainSearch:
     def _take(self, subgroup: SubGroupState, part: Solution, solution: Solution, statement: Statement) -> None:
         self._replay(part, statement)
         self._placer.restore(subgroup, part.left[subgroup.id])
-        subgroup.allocated_hypernode = self._widen(subgroup.allocated_hypernode, part.hypernode)
+        subgroup.allocated_hypernode = self._tree.widen(subgroup.allocated_hypernode, part.hypernode)
         solution.hypernodes_by_subgroup[subgroup.id] = subgroup.allocated_hypernode
         solution.moves.extend(part.moves)
         solution.score += part.score

@@ -61,8 +61,10 @@ class TaskPlacer:
         session, run = self._session, _TaskRun(self._session, subgroup, queue, within, scope, self._remembers_failed_roles)
         statement = session.statement()
         tasks = self.tasks_left(subgroup)
+        subgroup.occupied_hypernode = subgroup.allocated_hypernode
         while tasks and run.goes_on:
             run.step(tasks, statement)
+        subgroup.occupied_hypernode = ""
         if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
@@ -128,7 +130,11 @@ class _TaskRun:
 
     def _is_batchable(self, task: TaskState) -> bool:
         session = self._session
-        return session.is_local(task.task.shape) and session.task_scores(task) is None and not has_own_filters(session, task)
+        return (
+            session.is_local(task.task.shape)
+            and session.task_scores(task, self._within) is None
+            and not has_own_filters(session, task)
+        )
 
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
         if self._session.trace.level >= 4:
@@ -136,6 +142,7 @@ class _TaskRun:
         now, later = self._choose(batch)
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
+        self._occupy(now + later)
         placed = len(now) + len(later)
         # The first task without a node failed. Those behind it count as untried: the next step decides whether to try or skip them.
         if placed < len(batch):
@@ -143,6 +150,14 @@ class _TaskRun:
             self._record_no_node(batch[placed])
         elif self._session.subgroup_ready(self._subgroup):
             self.goes_on = False
+
+    def _occupy(self, nodes: list[int]) -> None:
+        """Note the HyperNode that holds the places found so far: the next tasks are to be near them."""
+        tree = self._session.snapshot.hypernodes
+        if self._subgroup.topology is None or tree.is_empty:
+            return
+        for leaf in {tree.leaves[node] for node in nodes} - {tree.top}:
+            self._subgroup.occupied_hypernode = tree.widen(self._subgroup.occupied_hypernode, leaf)
 
     def _note_class(self, batch: list[TaskState]) -> None:
         """Record the task that is tried and how the nodes look to its class: what the filters refuse, what the best score."""
@@ -172,13 +187,12 @@ class _TaskRun:
         nominated = self._nominated(first, own)
         if nominated is not None:
             return nominated
-        extra = self._session.task_scores(first)
         within = own.narrow(self._not_refused(first, node_view))
-        if extra is None:
+        if self._session.task_scores(first, self._within) is None:
             return node_view.place(len(batch), within=within)
         for is_now, mask in node_view.groups(within=within):
             if mask.any():
-                node = node_view.best(mask, extra=extra)
+                node = node_view.best(mask, extra=self._session.task_scores(first, mask))
                 chosen = [] if node is None else [node]
                 return (chosen, []) if is_now else ([], chosen)
         return [], []

@@ -61,7 +61,7 @@ class BackfillAction:
         own = own_filters(session, task, node_view.allowed)
         for is_now, mask in node_view.groups(within=own.narrow(None)):
             if is_now and mask.any():
-                node = node_view.best(mask, extra=session.task_scores(task))
+                node = node_view.best(mask, extra=session.task_scores(task, mask))
                 if node is not None:
                     statement.allocate([task], [node])
                 return node is not None

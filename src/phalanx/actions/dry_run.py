@@ -99,7 +99,7 @@ class DryRun:
         scores = self._session.node_view(self._task.task.shape).scores(self.candidates)
         if scores is None:
             return []
-        extra = self._session.task_scores(self._task)
+        extra = self._session.task_scores(self._task, self.candidates)
         if extra is not None:
             scores = scores + extra
         nodes = self.nodes()

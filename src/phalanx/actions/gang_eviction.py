@@ -227,7 +227,7 @@ class _Attempt:
         own = own_filters(self._session, task, domain & node_view.feasible)
         for _, mask in node_view.groups(within=own.narrow(domain)):
             if mask.any():
-                return node_view.best(mask, extra=self._session.task_scores(task))
+                return node_view.best(mask, extra=self._session.task_scores(task, mask))
         return None
 
     def _reason(self, bundle: VictimBundle, rank: str) -> str:

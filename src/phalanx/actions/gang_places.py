@@ -101,7 +101,7 @@ class Places:
         for task in self.tasks:
             mask = self._open_to(task, starts_now)
             node_view = self._session.node_view(task.task.shape)
-            node = node_view.best(mask, extra=self._session.task_scores(task)) if mask.any() else None
+            node = node_view.best(mask, extra=self._session.task_scores(task, mask)) if mask.any() else None
             if node is None or not self._has_quota(task):
                 return False
             _put(statement, task, node, starts_now)

@@ -118,6 +118,7 @@ def _decide(asked: ScheduleOptions) -> bool:
     from phalanx.cli import output
     from phalanx.explain.answer import trace, whole_answer, with_refused
     from phalanx.explain.gang_rows import all_rows
+    from phalanx.explain.no_effect import notes_without_effect
     from phalanx.live.catalogue import connected
     from phalanx.scheduling.shards import decide, notes_on_pools
     from phalanx.session.shard_decisions import together
@@ -132,6 +133,8 @@ def _decide(asked: ScheduleOptions) -> bool:
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0))
     for key, fault in together(parts).faults.items():
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
+    for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
+        output.note(text)
     if asked.form == "table":
         output.write_trace(together(parts))
         output.write_tables(parts, output.Terminal.of_stdout())

@@ -12,6 +12,7 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.hypernode_checks import HyperNodeChecks
 from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.placeholders import IMAGE as PAUSE_IMAGE
@@ -65,6 +66,7 @@ def standard_controllers(
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(GangGates(flags.gates)), GateTimeouts(),
         YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(),
+        HyperNodeChecks(),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

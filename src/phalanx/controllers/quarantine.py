@@ -6,11 +6,12 @@ of their gang. What only a session can see, such as a queue that does not exist,
 nothing: the problem is in a condition or annotation of the object, and is removed from there when it is solved.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from phalanx.controllers.conditions import condition, listed_conditions, message_of, status_patch
 from phalanx.controllers.controller import NOTHING, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.gang_pods import gang_keys, members, waits
 from phalanx.controllers.objects import PROBLEM, annotations_of, controller_of, inside, is_leaving, key_of, meta_of
@@ -19,7 +20,7 @@ from phalanx.dialects.group_references import SIGS_GROUP, may_name_several, name
 from phalanx.errors import SnapshotError
 from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, REPLICA_SET, STATEFUL_SET, Document, Kind
-from phalanx.model.moment import moment_of, moment_text
+from phalanx.model.moment import moment_of
 
 REFUSED, INVALID, MISCONFIGURED = "Refused", "Invalid", "Misconfigured"
 DIALECT_BY_KIND = MappingProxyType({kind: dialect for dialect, kind in GROUP_BY_DIALECT.items()})
@@ -150,14 +151,14 @@ def _is_in_order(owner: Document) -> bool:
 def _conditions(group: Document, dialect: str, text: str, now: float) -> Iterator[Write]:
     """Yield the condition of a group that has a place for it, if it changes."""
     field = CONDITIONS[dialect]
-    there = _listed(group, field)
-    if _message(there, REFUSED) == text:
+    there = listed_conditions(group, field)
+    if message_of(there, REFUSED) == text:
         return
     others = [item for item in there if item.get("type") != REFUSED]
-    fresh = _condition(REFUSED, "True", INVALID, text, now)
+    fresh = condition(REFUSED, "True", INVALID, text, now)
     if dialect == "kai":
         fresh |= {"nodePool": "", "transitionID": str(1 + max((_transition(item) for item in others), default=0))}
-    yield _status(GROUP_BY_DIALECT[dialect], group, {field: [*others, *([fresh] if text else [])]})
+    yield status_patch(GROUP_BY_DIALECT[dialect], group, {field: [*others, *([fresh] if text else [])]})
     if text:
         yield RecordEvent(group, MISCONFIGURED, text, is_warning=True)
 
@@ -234,39 +235,12 @@ def _named(view: View, pods: Sequence[Document]) -> list[Document]:
 
 def _pod_writes(pod: Document, text: str, now: float) -> Iterator[Write]:
     """Yield the condition of a waiting pod, and an event, if the problem has changed."""
-    there = _listed(pod, "conditions")
+    there = listed_conditions(pod, "conditions")
     own = next((item for item in there if (item.get("type"), item.get("reason")) == (POD_SCHEDULED, MISCONFIGURED)), None)
     if not waits(pod) or (own or {}).get("message", "") == text:
         return
     instead = cleared(is_gated=bool(inside(pod, "spec", "schedulingGates")))
-    condition = _condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now) if text else instead
-    yield Patch(POD, *_place(pod), {"status": {"conditions": [condition]}}, is_status=True)
+    written = condition(POD_SCHEDULED, "False", MISCONFIGURED, text, now) if text else instead
+    yield Patch(POD, *_place(pod), {"status": {"conditions": [written]}}, is_status=True)
     if text:
         yield RecordEvent(pod, MISCONFIGURED, text, is_warning=True)
-
-
-# --- conditions ----------------------------------------------------------------------------------------------------------
-
-
-def _listed(document: Document, field: str) -> list[Document]:
-    """Return the conditions of an object that are well-formed."""
-    found = inside(document, "status", field)
-    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list | tuple) else []
-
-
-def _message(conditions: Iterable[Document], kind: str) -> str:
-    return next((str(item.get("message", "")) for item in conditions if item.get("type") == kind), "")
-
-
-def _condition(kind: str, status: str, reason: str, message: str, now: float) -> dict[str, str]:
-    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": moment_text(int(now))}
-
-
-def _status(kind: Kind, document: Document, status: Document) -> Patch:
-    """Return the patch of a status that is refused if another writer was faster.
-
-    A merge patch replaces a list as a whole, so it would undo the conditions that others have written since.
-    """
-    version = meta_of(document).get("resourceVersion")
-    meta = {"metadata": {"resourceVersion": version}} if version else {}
-    return Patch(kind, *_place(document), {**meta, "status": dict(status)}, is_status=True)

@@ -9,7 +9,7 @@ from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
 from phalanx.explain.gang_status import has_minimum, is_admitted, minimum_of
 from phalanx.explain.reason_text import counted
-from phalanx.explain.why import missing_pods, why
+from phalanx.explain.why import UNRESOLVED_TIERS, missing_pods, why
 from phalanx.kai.podsets import can_be_whole
 from phalanx.model.gang import Condition, Gang
 from phalanx.session.decision import Outcome
@@ -30,7 +30,7 @@ def quarantine_condition(outcome: Outcome, snapshot: Snapshot) -> Condition | No
         if verdict.reason == "QueueNotFound":
             place = traits_of(gang.gang).queue_field
             return _because(NO_QUEUE, f"{why(outcome, snapshot)}; create it, or write another one in {place}")
-        if verdict.reason in ("Invalid", "SeveralSchedulers"):
+        if verdict.reason in ("Invalid", "SeveralSchedulers", *UNRESOLVED_TIERS):
             return _because(WRONG, verdict.message)
         if verdict.reason == SCHEDULER_FAULT:
             return _because(SCHEDULER_FAULT, verdict.message)

@@ -4,6 +4,7 @@ The sentence is made from what the session left on the gang: verdicts with their
 attempts. No plugin is asked and nothing is placed again, so the sentence is about the session that took place.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from phalanx.dialects.status import is_finished, placeable
@@ -24,6 +25,9 @@ from phalanx.state.verdict import FitError, Verdict
 
 MOST_CAUSES = 2
 """A sentence names this many causes of a kind."""
+MOST_KINDS = 3
+"""Of tasks that ask for different things, in one sentence."""
+UNRESOLVED_TIERS = ("NoHyperNodes", "TierMissing", "TierNotFound")
 VOLUME_SLOTS = "attachable-volumes-csi-"
 
 
@@ -94,7 +98,7 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
             return f"queue {gang.gang.queue!r} does not exist"
         if verdict.reason == "Invalid":
             return f"quarantined: {verdict.message}"
-        if verdict.reason in ("SeveralSchedulers", SCHEDULER_FAULT):
+        if verdict.reason in (*UNRESOLVED_TIERS, "SeveralSchedulers", SCHEDULER_FAULT):
             return verdict.message
         if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
@@ -147,7 +151,17 @@ def _untried(gang: GangState) -> str:
     if gang.allowed_tier is None and not gang.has_subgroups:
         return "not tried in this session"
     where = f"no HyperNode of {_tier(gang)}" if _tier(gang) else "nothing, not even the whole cluster,"
-    return f"{where} has room for all {counted(len(gang.tasks), 'task')}, each {_asks(gang.tasks[0])}"
+    return f"{where} has room for {_all_tasks(gang)}"
+
+
+def _all_tasks(gang: GangState) -> str:
+    """Count the tasks and say what each asks for, or how many ask for what: ``all 3 tasks (2 with 1 cpu, 1 with 8 cpu)``."""
+    kinds, number = Counter(map(_asks, gang.tasks)), f"all {counted(len(gang.tasks), 'task')}"
+    if len(kinds) == 1:
+        return f"{number}, each {_asks(gang.tasks[0])}"
+    parts = [f"{count} with {asks}" for asks, count in kinds.most_common(MOST_KINDS)]
+    rest = len(gang.tasks) - sum(count for _, count in kinds.most_common(MOST_KINDS))
+    return f"{number} ({', '.join([*parts, *([f'{rest} with other requests'] if rest else [])])})"
 
 
 def _tier(gang: GangState) -> str:

@@ -15,6 +15,7 @@ from phalanx.controllers.gates import GateLifter, GateTimeouts
 from phalanx.controllers.grouper.controller import PodGrouper
 from phalanx.controllers.grouper.rules import owner_kinds, read_kinds
 from phalanx.controllers.hypernode import HyperNodeController
+from phalanx.controllers.hypernode_checks import HyperNodeChecks
 from phalanx.controllers.jobflow import JobFlowController, JobTemplateController
 from phalanx.controllers.kueue import KueueGateController
 from phalanx.controllers.podgroup import OwnedGroupController, PodGroupController
@@ -144,6 +145,7 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
     ),
     QuarantineController.name: (*_reads(*QuarantineController.watches), *_may("patch", *_GROUPS), *_reports(POD, *_GROUPS)),
     HyperNodeController.name: (*_reads(*HyperNodeController.watches), *_may("create patch delete", HYPERNODE)),
+    HyperNodeChecks.name: (*_reads(*HyperNodeChecks.watches), *_reports(HYPERNODE)),
     KueueGateController.name: (*_reads(*KueueGateController.watches, *kinds_read()), *_may("patch", POD)),
 })  # fmt: skip
 """By the name of a controller."""

@@ -27,6 +27,11 @@ class TopologyConstraint:
     preferred_level: str = ""
 
     @property
+    def is_of_tiers(self) -> bool:
+        """Tell whether HyperNodes say how close the members must be, and not labels of nodes."""
+        return not (self.topology or self.required_level or self.preferred_level)
+
+    @property
     def label(self) -> str:
         """The node label of which all members must share a value; empty where a tree or tiers say how close they must be."""
         return "" if self.topology else self.required_level

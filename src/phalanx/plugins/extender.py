@@ -14,7 +14,7 @@ import numpy as np
 
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
-from phalanx.placement import Index, Scores
+from phalanx.placement import Index, Mask, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Layer
 from phalanx.session.policy import PluginPolicy
@@ -159,7 +159,7 @@ class ExtenderPlugin:
     def _priorities(self, session: Session, task: TaskState) -> Answer:
         return self._ask(Question("prioritize", session, task, tuple(range(len(session.snapshot.nodes)))))
 
-    def task_scores(self, session: Session, task: TaskState) -> Scores | None:
+    def task_scores(self, session: Session, task: TaskState, candidates: Mask | None) -> Scores | None:
         """Ask for a score of each node; nodes that are left out score 0."""
         if not self._concerns("prioritize", task):
             return None

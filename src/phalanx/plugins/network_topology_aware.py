@@ -2,6 +2,9 @@
 
 Only gangs with a constraint are bound by it. Other tasks are steered towards HyperNodes that are full already, so that whole
 ones stay free for gangs that need them.
+
+A hard constraint that cannot be resolved, because it says no tier or one that no HyperNode has, restricts nothing in Volcano: the
+gang starts anywhere, and nobody hears of it. `unresolvedTier: refuse` leaves such gangs waiting and says what to write.
 """
 
 from collections import Counter
@@ -13,13 +16,16 @@ from numpy.typing import NDArray
 
 from phalanx.model.shape import Shape
 from phalanx.model.task_status import HOLDING, Status
-from phalanx.placement import Counts, Scores, Vector
+from phalanx.placement import Counts, Mask, Scores, Vector
 from phalanx.session.amounts import EPSILON
 from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Scope
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
+from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
+from phalanx.state.unresolved_tiers import unresolved_tier
+from phalanx.state.verdict import YES, Verdict
 
 FULL = 100.0
 
@@ -40,18 +46,29 @@ class NetworkTopologyAwarePlugin:
             self.weights[name] = settings.integer(f"hypernode.binpack.resources.{name}", 1)
         self.steers_others = settings.switch("hypernode.binpack.normal-pod.enable", True)
         self.fading = settings.number("hypernode.binpack.normal-pod.fading", 0.8)
+        self.refuses_unresolved = settings.choice("unresolvedTier", "unrestricted", ("unrestricted", "refuse")) == "refuse"
         self.most_evicted_domains = settings.integer("hypernode.gradient.evict.max-hypernodes", 8)
         settings.done()
         self._sums_version = -1
         self._used: NDArray[np.float64] = np.zeros((0, 0))
+        self._places_of: dict[str, Counts] = {}
+        self._near_by_occupied: dict[int, Scores] = {}
 
     def open(self, session: Session) -> None:
-        """Find the narrowest HyperNode of each node."""
-        tree = session.snapshot.hypernodes
-        self._tree, self._snapshot = tree, session.snapshot
-        self._leaf = np.full(len(session.snapshot.nodes), tree.top, dtype=np.int64)
-        for number in reversed(range(tree.top)):
-            self._leaf[tree.members[number]] = number
+        """Take the tree of HyperNodes."""
+        self._tree, self._snapshot = session.snapshot.hypernodes, session.snapshot
+
+    def changed(self, session: Session, operation: Operation, undone: bool) -> None:
+        """Follow where the members of sub-groups are."""
+        for task, node in zip(operation.tasks, operation.nodes, strict=True) if self._places_of else ():
+            if operation.kind is not OperationKind.ALLOCATE:
+                self._places_of.pop(task.subgroup.id, None)
+            elif task.subgroup.id in self._places_of:
+                self._places_of[task.subgroup.id][node] += -1 if undone else 1
+
+    def gang_valid(self, session: Session, gang: GangState) -> Verdict:
+        """Refuse a gang with a hard constraint that cannot be resolved, if it is to be refused."""
+        return (unresolved_tier(gang.gang, self._tree) if self.refuses_unresolved else None) or YES
 
     @cached_property
     def _allocatable(self) -> NDArray[np.float64]:
@@ -149,40 +166,59 @@ class NetworkTopologyAwarePlugin:
         return np.asarray(self._tree.domains.sums(places[None, :])[0, numbers] / len(subgroup.tasks))
 
     def _places(self, subgroup: SubGroupState) -> Counts:
-        """Count the placed members per node."""
-        places = [task.node for task in subgroup.tasks if task.node >= 0 and task.status in HOLDING]
-        return np.bincount(np.array(places, dtype=np.int64), minlength=len(self._leaf)).astype(np.int64)
+        """Count the placed members per node; counted once, and then kept up to date."""
+        if subgroup.id not in self._places_of:
+            places = [task.node for task in subgroup.tasks if task.node >= 0 and task.status in HOLDING]
+            counts = np.bincount(np.array(places, dtype=np.int64), minlength=len(self._tree.leaves))
+            self._places_of[subgroup.id] = counts.astype(np.int64)
+        return self._places_of[subgroup.id]
 
-    def task_scores(self, session: Session, task: TaskState) -> Scores | None:
+    def task_scores(self, session: Session, task: TaskState, candidates: Mask | None) -> Scores | None:
         """Score nodes by how close they are to the members that are placed; other tasks by how full their HyperNodes are."""
         if self._tree.is_empty:
             return None
-        if task.subgroup.allowed_tier is None and task.gang.allowed_tier is None:
+        if task.subgroup.topology is None or not task.subgroup.topology.is_of_tiers:
             return self._steered(session, task.task.shape) if self.steers_others else None
-        occupied = self._tree.number_by_name.get(task.subgroup.allocated_hypernode)
-        return None if occupied is None else self._closeness(task, occupied)
+        leaves = self._tree.leaves if candidates is None else self._tree.leaves[candidates]
+        if len(leaves) == 0 or (leaves == leaves[0]).all():
+            return None  # as close, one as the other: identical tasks may be placed together
+        return self._closeness(task.subgroup, np.ones_like(self._tree.leaves, dtype=np.bool_) if candidates is None else candidates)
 
-    def _closeness(self, task: TaskState, occupied: int) -> Scores:
-        """Score by the tier of the narrowest HyperNode shared with what is occupied; among equals more members nearby."""
-        tree = self._tree
-        tiers = tree.tiers[: tree.top]
-        low, high = min(tiers), max(tiers)
-        scores = np.zeros(len(self._leaf))
-        for number in reversed(tree.ancestors(occupied)):
-            if number != tree.top and high > low:
+    def _closeness(self, subgroup: SubGroupState, candidates: Mask) -> Scores:
+        """Score by the tier of the narrowest HyperNode shared with what is occupied; among the closest more members nearby."""
+        occupied = self._tree.number_by_name.get(subgroup.occupied_hypernode or subgroup.allocated_hypernode)
+        if occupied is None:
+            return np.zeros(len(candidates))
+        scores = self._near_to(occupied)
+        closest = candidates & (scores == scores[candidates].max())
+        if np.count_nonzero(closest) > 1:
+            scores = scores + closest * self._nearby(subgroup)
+        return np.asarray(scores * (FULL * self.weight))
+
+    def _near_to(self, occupied: int) -> Scores:
+        """Score every node by the tier of the narrowest HyperNode that it shares with one that is occupied, from 0 to 1."""
+        if occupied not in self._near_by_occupied:
+            tree, scores = self._tree, np.zeros(len(self._tree.leaves))
+            low, high = min(tree.tiers), tree.tiers[tree.top]
+            for number in reversed(tree.ancestors(occupied)):
                 scores[tree.members[number]] = (high - tree.tiers[number]) / (high - low)
-        scores[self._leaf == occupied] = 1.0
-        best = scores == scores.max(initial=0.0)
-        if scores.any() and int(best.sum()) > 1:
-            nearby = np.bincount(self._leaf, weights=self._places(task.subgroup), minlength=tree.top + 1)
-            scores = scores + np.where(best, nearby[self._leaf] / len(task.subgroup.tasks), 0.0)
-        return np.asarray(scores * FULL * self.weight)
+            scores[tree.leaves == occupied] = 1.0
+            scores[tree.leaves == tree.top] = 0.0
+            self._near_by_occupied[occupied] = scores
+        return self._near_by_occupied[occupied]
+
+    def _nearby(self, subgroup: SubGroupState) -> Scores:
+        """Return the share of the members that is in the narrowest HyperNode of each node."""
+        tree = self._tree
+        counts = np.bincount(tree.leaves, weights=self._places(subgroup), minlength=tree.top + 1)
+        counts[tree.top] = 0
+        return np.asarray(counts[tree.leaves] / len(subgroup.tasks))
 
     def _steered(self, session: Session, shape: Shape) -> Scores:
         """Average how full the HyperNodes of a node would be, the whole cluster included; wider ones count less."""
         self._sum_up(session)
-        tree, nodes = self._tree, len(self._leaf)
+        tree, nodes = self._tree, len(self._tree.leaves)
         fullness = self._fullness(session, session.vector(shape.request), np.arange(tree.top + 1, dtype=np.int64))
         factors = self.fading ** (np.array(tree.tiers, dtype=np.float64) - 1)
         mean = tree.domains.spread(factors * fullness, nodes) / np.maximum(tree.domains.spread(factors, nodes), 1e-9)
-        return np.asarray(np.where(self._leaf == tree.top, 1.0, mean) * FULL * self.weight)
+        return np.asarray(np.where(self._tree.leaves == tree.top, 1.0, mean) * FULL * self.weight)

@@ -109,7 +109,7 @@ class NodeGroupPlugin:
             layers.append(Layer(full[nodes], USED_UP))
         return layers
 
-    def task_scores(self, session: Session, task: TaskState) -> Scores | None:
+    def task_scores(self, session: Session, task: TaskState, candidates: Mask | None) -> Scores | None:
         """Score the groups that the task's queue wants; None when they make no difference."""
         return self._rules[task.gang.gang.queue].scores
 

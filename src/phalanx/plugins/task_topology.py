@@ -15,7 +15,7 @@ import numpy as np
 from phalanx.model.resources import MEMORY
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.task_status import HOLDING, Status
-from phalanx.placement import Amounts, Counts, Scores
+from phalanx.placement import Amounts, Counts, Mask, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import SortKey
 from phalanx.session.policy import PluginPolicy
@@ -174,7 +174,7 @@ class TaskTopologyPlugin:
             return (1, 0, 0, (0, 0))
         return (0, -bucket.waiting, bucket.index, buckets.wishes.rank(task.task.role))
 
-    def task_scores(self, session: Session, task: TaskState) -> Scores | None:
+    def task_scores(self, session: Session, task: TaskState, candidates: Mask | None) -> Scores | None:
         """Score nodes by the tasks of the bucket that they hold and could take, less those that should be apart."""
         buckets = self._gangs.get(task.gang.gang.key)
         bucket = buckets.by_task.get(task.task.key) if buckets else None

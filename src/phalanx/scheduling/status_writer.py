@@ -5,14 +5,17 @@ from dataclasses import replace
 from math import ceil
 
 from phalanx.controllers.controller import Patch, RecordEvent, View
+from phalanx.controllers.objects import group_of
 from phalanx.dialects.status import GroupStatus
 from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer import group_status
+from phalanx.explain.no_effect import without_effect
 from phalanx.explain.quarantine import QUARANTINED, quarantine_condition
 from phalanx.model.conditions import POD_SCHEDULED, cleared
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, split_key
 from phalanx.model.moment import moment_text
+from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.snapshot import Snapshot
@@ -35,6 +38,8 @@ class StatusWriter:
         self._written: dict[str, GroupStatus] = {}
         self._said: dict[str, Condition] = {}
         """What pods of gangs without an object say of it, by key."""
+        self._noted: dict[GangKey, set[str]] = {}
+        """What was said to have no effect."""
         self.has_admitted = False
         """Whether the last session admitted a group, which the next one builds on."""
 
@@ -48,10 +53,20 @@ class StatusWriter:
                 self._failed(problem)
             else:
                 yield from found
+        yield from self._without_effect(snapshot, decisions)
+
+    def _without_effect(self, snapshot: Snapshot, decisions: Decisions) -> Iterator[RecordEvent]:
+        """Record once what has no effect in a group."""
+        self._noted = {key: texts for key, texts in self._noted.items() if key in snapshot.gangs}
+        for gang, text in without_effect(snapshot, decisions):
+            noted, group = self._noted.setdefault(gang.key, set()), group_of(self._view, gang)
+            if group is not None and text not in noted:
+                noted.add(text)
+                yield RecordEvent(group, "NoEffect", f"PodGroup {gang.key}: {text}", is_warning=True)
 
     def forget(self) -> None:
         """Know nothing of what was written before: somebody else may have written since."""
-        self._written, self._said = {}, {}
+        self._written, self._said, self._noted = {}, {}, {}
 
     def _group(self, snapshot: Snapshot, outcome: Outcome) -> Iterator[Patch | RecordEvent]:
         gang, found = outcome.state.gang, quarantine_condition(outcome, snapshot)

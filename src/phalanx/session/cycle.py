@@ -10,6 +10,7 @@ from typing import Protocol
 
 from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
+from phalanx.session import hooks
 from phalanx.session.contract import hooks_of
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.isolation import Isolation
@@ -143,6 +144,7 @@ def close_session(session: Session) -> Decisions:
     if session.policy.heals:
         _note_minima(session)
     decisions.trace, decisions.is_guarded = session.trace.events, session.is_guarded
+    decisions.heeds_tiers = session.is_asked(hooks.HYPERNODE_GRADIENTS)
     active = set(session.snapshot.active)
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):

@@ -68,6 +68,8 @@ class Decisions:
     """Options of the policy that whoever carries the decisions out has to know."""
     counts_unplaced: bool = False
     """Members without requests count before they have a place, also for whoever asks whether a gang was bound whole."""
+    heeds_tiers: bool = False
+    """A plugin of the session keeps gangs within the tiers of HyperNodes that they ask for."""
     claims: dict[str, ClaimGrant] = field(default_factory=dict)
     """Resource claims whose allocation changes."""
     faults: dict[GangKey, Fault] = field(default_factory=dict)

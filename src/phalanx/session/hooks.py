@@ -384,9 +384,12 @@ BATCH_SCORES = Hook(BatchScores.batch_scores, combine.chained, "enableNodeOrder"
 
 
 class TaskScores(Protocol):
-    """A score per node that depends on the task itself and not only on its shape; None to have no say. Added up."""
+    """A score per node that depends on the task itself and not only on its shape; None to have no say. Added up.
 
-    def task_scores(self, session: "Session", task: TaskState) -> Scores | None: ...
+    `candidates` are the nodes among which it decides, None for all: scores of others do not matter.
+    """
+
+    def task_scores(self, session: "Session", task: TaskState, candidates: Mask | None) -> Scores | None: ...
 
 
 TASK_SCORES = Hook(TaskScores.task_scores, combine.added, "enableNodeOrder")

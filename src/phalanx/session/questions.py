@@ -63,6 +63,10 @@ class Questions:
                     found[hook.name].setdefault(tier, []).append(getattr(plugin, hook.name))
         return {name: [tiers[number] for number in sorted(tiers)] for name, tiers in found.items()}
 
+    def is_asked(self, hook: Hook[Any, *tuple[Any, ...]]) -> bool:
+        """Tell whether some plugin has an answer."""
+        return bool(self._asked[hook.name])
+
     def _ask(self, hook: Hook[Result, *Question], *question: *Question) -> Result:
         """Ask the plugins and combine their answers."""
         result: Result = self._questions[hook.name](*question)
@@ -264,9 +268,9 @@ class Questions:
                 valuation.whole += term.values * term.weight
         return valuation, [term for term in terms if term.values is None]
 
-    def task_scores(self, task: TaskState) -> Scores | None:
-        """Return scores that depend on the task itself; None when nobody has any."""
-        return self._ask(hooks.TASK_SCORES, task)
+    def task_scores(self, task: TaskState, candidates: Mask | None = None) -> Scores | None:
+        """Return scores that depend on the task itself, to choose among some nodes or all; None when nobody has any."""
+        return self._ask(hooks.TASK_SCORES, task, candidates)
 
     def placement_scores(self, task: TaskState, offered: Mask) -> Scores:
         """Return the scores of all nodes for one task that is offered some of them."""

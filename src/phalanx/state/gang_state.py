@@ -96,8 +96,8 @@ class SubGroupState:
     """A sub-group in this session. A gang without sub-groups has exactly one, for all its tasks."""
 
     __slots__ = (
-        "allocated_hypernode", "allowed_tier", "gang", "id", "is_default", "min_member", "nominated_hypernode", "ordinal", "policy",
-        "tally", "tasks", "topology",
+        "allocated_hypernode", "allowed_tier", "gang", "id", "is_default", "min_member", "nominated_hypernode",
+        "occupied_hypernode", "ordinal", "policy", "tally", "tasks", "topology",
     )  # fmt: skip
 
     def __init__(self, gang: "GangState", identity: str, policy: SubGroup | None, values: Sequence[str] = ()) -> None:
@@ -113,6 +113,8 @@ class SubGroupState:
         self.allowed_tier: int | None = None
         """The widest network tier its tasks may span; None without a constraint."""
         self.allocated_hypernode = ""
+        self.occupied_hypernode = ""
+        """The lowest HyperNode that holds what is allocated and the places that the attempt under way has found; else empty."""
         self.nominated_hypernode = ""
 
     @property

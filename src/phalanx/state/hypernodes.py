@@ -2,7 +2,8 @@
 
 HyperNodes are numbered by tier and name, so children have lower numbers than their parents and members are resolved in one pass.
 Members that name a HyperNode of a higher number are left out: objects may refer to each other in a circle, and this is where the
-circle is cut. The virtual top makes one tree of what may be several, so that every two nodes have a common domain.
+circle is cut. The virtual top makes one tree of what may be several, so that every two nodes have a common domain. What is left out
+is reported by `hypernode_problems.py`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,19 +25,29 @@ class HyperTree:
     def __init__(self, hypernodes: Iterable[HyperNode], nodes: NodeTable) -> None:
         """Resolve members and nest the domains."""
         ordered = sorted(hypernodes, key=lambda hypernode: (hypernode.tier, hypernode.name))
+        self.hypernodes = ordered
         self.names = [hypernode.name for hypernode in ordered] + [TOP]
         self.number_by_name = {name: number for number, name in enumerate(self.names)}
-        top_tier = max((hypernode.tier for hypernode in ordered), default=0) + 1
+        # Above every other tier, and never tier 1: nobody has said that all nodes of a cluster are as close as those of a leaf.
+        top_tier = max((hypernode.tier for hypernode in ordered), default=1) + 1
         self.tiers = [hypernode.tier for hypernode in ordered] + [top_tier]
         self.tier_by_name = {hypernode.tier_name: hypernode.tier for hypernode in ordered if hypernode.tier_name}
         self.top = len(ordered)
         self.parents = [-1] * len(self.names)
         self.children: list[list[int]] = [[] for _ in self.names]
+        self.parent_by_missing: dict[str, int] = {}
+        """HyperNodes that others name as members and that do not exist, with the narrowest that does."""
         members = self._resolve(ordered, nodes)
         self.domains = Domains(members)
-        self.covered = {int(number) for nodes_of_one in members[: self.top] for number in nodes_of_one}
-        """The nodes that are in some HyperNode besides the virtual top."""
         self._adopt_orphans()
+        self.leaves = self._find_leaves(len(nodes))
+        """The narrowest HyperNode of each node; the virtual top for one that is in no other."""
+
+    def _find_leaves(self, nodes: int) -> Index:
+        leaves = np.full(nodes, self.top, dtype=np.int64)
+        for number in reversed(range(self.top)):
+            leaves[self.members[number]] = number
+        return leaves
 
     @property
     def is_empty(self) -> bool:
@@ -58,11 +69,13 @@ class HyperTree:
 
     def _member_nodes(self, parent: int, member: HyperNodeMember, nodes: NodeTable, found: Sequence[Index]) -> Index:
         names: Mapping[str, int] = self.number_by_name if member.is_hypernode else nodes.number_by_name
-        numbers = [number for number in _select(member, names, nodes) if not member.is_hypernode or number < parent]
+        numbers = [number for number in select(member, names, nodes) if not member.is_hypernode or number < parent]
         if not member.is_hypernode:
             return np.array(numbers, dtype=np.int64)
         for number in numbers:
             self._attach(number, parent)
+        if member.name and member.name not in names:
+            self.parent_by_missing.setdefault(member.name, parent)
         return np.concatenate([found[number] for number in numbers]) if numbers else np.zeros(0, dtype=np.int64)
 
     def _attach(self, child: int, parent: int) -> None:
@@ -88,6 +101,11 @@ class HyperTree:
         above = set(self.ancestors(left))
         return next(number for number in self.ancestors(right) if number in above)
 
+    def widen(self, occupied: str, number: int) -> str:
+        """Return the name of the lowest HyperNode that holds one that is occupied, if any is, and another one."""
+        old = self.number_by_name.get(occupied)
+        return self.names[number if old is None else self.common(old, number)]
+
     def descendants(self, root: int) -> list[int]:
         """Return the HyperNode and everything below it, widest first."""
         line = [root]
@@ -104,7 +122,8 @@ class HyperTree:
         return self.top
 
 
-def _select(member: HyperNodeMember, names: Mapping[str, int], nodes: NodeTable) -> list[int]:
+def select(member: HyperNodeMember, names: Mapping[str, int], nodes: NodeTable) -> list[int]:
+    """Return the numbers of the nodes or HyperNodes that a line of members means; `names` has those that exist."""
     if member.name:
         return [names[member.name]] if member.name in names else []
     if member.pattern:

@@ -21,6 +21,7 @@ from phalanx.errors import ConfigError, PhalanxError, SnapshotError
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.model.task_status import Status
 from phalanx.session.policy import Policy
+from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
 
 STDIN = "-"
@@ -212,6 +213,8 @@ def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     if waiting:
         names = ", ".join(list(waiting)[:MOST_SHOWN]) + (" and others" if len(waiting) > MOST_SHOWN else "")
         yield f"{sum(waiting.values())} pending pods name a PodGroup that is not in the input: {names}"
+    for name, text in hypernode_problems(snapshot.hypernodes, snapshot.nodes).items():
+        yield f"HyperNode {name}: {text}"
 
 
 def policy_of_file(path: str) -> Policy:

@@ -91,7 +91,7 @@ def _plugins(plugins: Mapping[str, Sequence[str] | None]) -> dict[str, Sequence[
 def _task(read: JobTask, number: int) -> ParsedTask:
     where, replicas = f"spec.tasks[{number}]", 1 if read.replicas is None else read.replicas
     partition = None if read.partition_policy is None else _partition(read.partition_policy, replicas, f"{where}.partitionPolicy")
-    implied = replicas if partition is None else partition.minimum * partition.size
+    implied = partition.minimum * partition.size if partition is not None and partition.minimum else replicas
     after = read.depends_on
     if after is not None and (after.iteration or "") not in ITERATIONS:
         raise SnapshotError(f"{where}.dependsOn.iteration: {after.iteration!r} is unknown; write 'any' or 'all'")
@@ -121,8 +121,7 @@ def _partition(read: PartitionPolicy, replicas: int, where: str) -> JobPartition
             f"{where}: {read.total_partitions} partitions of {read.partition_size} pods are not the task's {replicas} replicas;"
             " write totalPartitions and partitionSize whose product is replicas"
         )
-    minimum = read.total_partitions if read.min_partitions is None else read.min_partitions
-    return JobPartition(read.partition_size, minimum, read.network_topology)
+    return JobPartition(read.partition_size, read.min_partitions, read.network_topology)
 
 
 def _volume(job: str, read: JobVolume, number: int) -> ParsedVolume:

@@ -118,7 +118,7 @@ class PartitionPolicy(Fields):
     )  # fmt: skip
     total_partitions: Positive
     partition_size: Positive
-    min_partitions: Annotated[Count, Meta(extra_json_schema={"default": 0})] | None = None
+    min_partitions: Annotated[Count, Meta(description="Partitions that the task needs; 0 leaves it to minAvailable.")] = 0
     network_topology: GroupTopology | None = None
 
 
