@@ -119,8 +119,8 @@ def test_a_broken_configuration_is_told_with_its_place(kubeconfig: Path, tmp_pat
 def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> None:
     address = RunOptions(
         None, None, None, None, ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
-        http=typed, verbosity=0, log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(), pod_events=True,
-        reservation_image=None, placeholder_image=None,
+        http=typed, verbosity=0, gangs=(), log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(),
+        pod_events=True, reservation_image=None, placeholder_image=None,
     ).address  # fmt: skip
     assert address is not None
     assert (address.host, address.port) == (host, port)

@@ -1,6 +1,7 @@
 """How answers combine, who counts as what, who comes first: the rules without a session."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,8 @@ def test_a_heap_sorts() -> None:
 def test_a_course_keeps_events_up_to_its_level() -> None:
     silent, trace = Trace(), Trace(3)
     for each in (silent, trace):
-        each.note(GangTried("ns/a", "q"))
-        each.note(QueueNext("allocate", "q", 1))
+        each.note(GangTried, "ns/a", "q")
+        each.note(QueueNext, "allocate", "q", 1)
     assert silent.events == []
     assert [(event.event, event.fields) for event in trace.events] == [("gang", {"gang": "ns/a", "queue": "q"})]
 
@@ -165,7 +166,7 @@ def test_a_trace_of_some_gangs_keeps_their_events_and_those_of_the_session() -> 
         JobSpared("ns/b", "ns/a", "reclaim", "young"), StatementCommitted({"evict": 1}, ["ns/b-0"], ["ns/b", "ns/a"]),
     ]  # fmt: skip
     for event in (*theirs, *ours):
-        trace.note(event)
+        trace.note(replace, event)
     assert trace.events == ours
 
 

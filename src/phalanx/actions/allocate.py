@@ -55,7 +55,7 @@ class AllocateAction:
             queues.push(session.queues[name])
         if session.trace.level >= 3:
             in_order = sorted((session.queues[name] for name in gangs_by_queue), key=cmp_to_key(session.queue_compare))
-            session.trace.note(QueuesOrdered([queue.name for queue in in_order]))
+            session.trace.note(QueuesOrdered, [queue.name for queue in in_order])
         allocator = _GangAllocator(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
         if self._keeps_nominated:
             allocator.keep_places(gangs_by_queue)
@@ -66,13 +66,12 @@ class AllocateAction:
             queue = queues.pop()
             overused = session.queue_overused(queue)
             if not overused.ok:
-                session.trace.note(QueueOverused(queue.name, overused.plugin, overused.message))
+                session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
                 _record_refusal(gangs_by_queue[queue.name], overused)
                 continue
             gangs = gangs_by_queue[queue.name]
             if gangs:
-                if session.trace.level >= 4:
-                    session.trace.note(QueueNext(self.name, queue.name, len(gangs)))
+                session.trace.note(QueueNext, self.name, queue.name, len(gangs))
                 allocator.try_first(gangs, queue)
                 queues.push(queue)
 
@@ -90,13 +89,13 @@ class AllocateAction:
     def _is_candidate(self, session: Session, gang: GangState) -> bool:
         if gang.phase in ("", "Pending"):
             if "enqueue" in session.policy.actions:
-                session.trace.note(GangSkipped(gang.key, self.name, "not admitted yet"))
+                session.trace.note(GangSkipped, gang.key, self.name, "not admitted yet")
                 return False
             gang.phase = "Inqueue"
         verdict = session.gang_valid(gang)
         if not verdict.ok:
             gang.verdicts.append(verdict)
-            session.trace.note(GangSkipped(gang.key, self.name, verdict.message))
+            session.trace.note(GangSkipped, gang.key, self.name, verdict.message)
             return False
         return any(not task.is_backfilled for task in pending_tasks(gang.tasks))
 
@@ -172,8 +171,7 @@ class _GangAllocator:
         self._try(heappop(gangs)[-1], gangs, queue)
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
-        if self._session.trace.level >= 3:
-            self._session.trace.note(GangTried(gang.key, queue.name))
+        self._session.trace.note(GangTried, gang.key, queue.name)
         if gang.gang.label:
             committed = self._labels.allocate(gang, queue)
         elif uses_domains(gang):
@@ -195,10 +193,10 @@ class _GangAllocator:
         """
         if self._session.gang_ready(gang).ok:
             statement.commit()
-            self._session.trace.note(GangReady(gang.key))
+            self._session.trace.note(GangReady, gang.key)
             return True
         statement.keep()
-        self._session.trace.note(GangPipelined(gang.key))
+        self._session.trace.note(GangPipelined, gang.key)
         return False
 
 

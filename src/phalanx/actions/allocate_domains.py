@@ -83,7 +83,7 @@ class DomainSearch:
 
         A gang that is only pipelined keeps its places from others until the session ends, and nothing is bound.
         """
-        self._session.trace.note(DomainChosen(gang.key, domain_name(self._tree, solution.hypernode)))
+        self._session.trace.note(DomainChosen, gang.key, domain_name(self._tree, solution.hypernode))
         statement = self._session.statement()
         self._replay(solution, statement)
         for subgroup in gang.subgroups.values():
@@ -91,10 +91,10 @@ class DomainSearch:
                 self._placer.restore(subgroup, solution.left[subgroup.id])
         if not self._session.gang_ready(gang).ok:
             statement.keep()
-            self._session.trace.note(GangPipelined(gang.key))
+            self._session.trace.note(GangPipelined, gang.key)
             return False
         statement.commit()
-        self._session.trace.note(GangReady(gang.key))
+        self._session.trace.note(GangReady, gang.key)
         gang.allocated_hypernode = self._widen(gang.allocated_hypernode, solution.hypernode)
         for subgroup in gang.subgroups.values():
             subgroup.allocated_hypernode = solution.hypernodes_by_subgroup.get(subgroup.id, subgroup.allocated_hypernode)
@@ -114,7 +114,7 @@ class DomainSearch:
         best: Solution | None = None
         for hypernode, bound in self._best_bound_first(gang, gradient):
             if best is not None and not self._could_win(hypernode, bound, best):
-                self._session.trace.note(DomainSpared(gang.key, domain_name(self._tree, hypernode), bound, best.score))
+                self._session.trace.note(DomainSpared, gang.key, domain_name(self._tree, hypernode), bound, best.score)
                 break
             solution = self._try_gang(gang, queue, hypernode)
             if solution is not None and (best is None or self._could_win(hypernode, solution.score, best)):
@@ -145,7 +145,7 @@ class DomainSearch:
     def _try_gang(self, gang: GangState, queue: Queue, hypernode: int) -> Solution | None:
         """Dry run: place sub-groups one by one inside the domain until the gang is ready; None if it is not even pipelined."""
         session, solution = self._session, Solution(hypernode)
-        session.trace.note(DomainTried(gang.key, "allocate", domain_name(self._tree, hypernode)))
+        session.trace.note(DomainTried, gang.key, "allocate", domain_name(self._tree, hypernode))
         before = {
             subgroup.id: (list(self._placer.tasks_left(subgroup)), subgroup.allocated_hypernode)
             for subgroup in gang.subgroups.values()
@@ -175,10 +175,10 @@ class DomainSearch:
     def _note_try(self, gang: GangState, solution: Solution, is_solved: bool) -> None:
         name = domain_name(self._tree, solution.hypernode)
         if is_solved:
-            self._session.trace.note(DomainWorks(gang.key, name, solution.score))
+            self._session.trace.note(DomainWorks, gang.key, name, solution.score)
             return
         reason = self._session.gang_ready(gang).message
-        self._session.trace.note(DomainLeft(gang.key, name, reason or "its sub-groups have too few places"))
+        self._session.trace.note(DomainLeft, gang.key, name, reason or "its sub-groups have too few places")
 
     def _take(self, subgroup: SubGroupState, part: Solution, solution: Solution, statement: Statement) -> None:
         self._replay(part, statement)

@@ -32,22 +32,22 @@ class LabelSearch:
         fallback: LabelDomain | None = None
         trace, domains = self._session.trace, self._in_order(gang, subgroup)
         if not domains:
-            trace.note(NoDomain(gang.key, "allocate", f"no node has the label {gang.gang.label}"))
+            trace.note(NoDomain, gang.key, "allocate", f"no node has the label {gang.gang.label}")
         for domain in domains:
-            trace.note(DomainTried(gang.key, "allocate", f"{gang.gang.label}={domain.value}"))
+            trace.note(DomainTried, gang.key, "allocate", f"{gang.gang.label}={domain.value}")
             statement = self._place(subgroup, queue, domain, waiting)
             if statement is not None and self._session.gang_ready(gang).ok:
-                trace.note(DomainChosen(gang.key, f"{gang.gang.label}={domain.value}"))
+                trace.note(DomainChosen, gang.key, f"{gang.gang.label}={domain.value}")
                 statement.commit()
-                trace.note(GangReady(gang.key))
+                trace.note(GangReady, gang.key)
                 return True
             if statement is not None:
-                trace.note(DomainLeft(gang.key, f"{gang.gang.label}={domain.value}", "it could only be pipelined there"))
+                trace.note(DomainLeft, gang.key, f"{gang.gang.label}={domain.value}", "it could only be pipelined there")
                 fallback = fallback or domain
                 statement.discard()
         if fallback is not None and (statement := self._place(subgroup, queue, fallback, waiting)) is not None:
             statement.keep()
-            trace.note(GangPipelined(gang.key))
+            trace.note(GangPipelined, gang.key)
         return False
 
     def _place(self, subgroup: SubGroupState, queue: Queue, domain: LabelDomain, waiting: list[TaskState]) -> Statement | None:

@@ -17,15 +17,13 @@ from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Mask
 from phalanx.session.node_view import NodeView
-from phalanx.session.plugin_trace import note_scores
+from phalanx.session.plugin_trace import note_filters, note_scores
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_filters import OwnFilters, has_own_filters, own_filters
 from phalanx.session.task_order import pending_tasks
 from phalanx.session.trace_events import (
     GangNotReady,
-    NodesFitting,
-    NodesRefused,
     TaskRefused,
     TaskSkipped,
     TasksTried,
@@ -87,8 +85,7 @@ class TaskPlacer:
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
         statement.discard()
-        if session.trace.level >= 3:
-            session.trace.note(GangNotReady(subgroup.gang.key, scope_text(scope), reason, run.last_error))
+        session.trace.note(GangNotReady, subgroup.gang.key, scope_text(scope), reason, run.last_error)
         return None
 
 
@@ -125,7 +122,7 @@ class _TaskRun:
             return
         verdict = self._session.prefilter(first)
         if not verdict.ok:
-            self._session.trace.note(TaskRefused(first.gang.key, first.task.key, verdict.plugin, verdict.message))
+            self._session.trace.note(TaskRefused, first.gang.key, first.task.key, verdict.plugin, verdict.message)
             self._fail(tasks.pop(), FitError.same_everywhere(self._node_count(), verdict))
             return
         batch = self._take_batch(tasks, room.tasks)
@@ -170,19 +167,13 @@ class _TaskRun:
     def _note_class(self, batch: list[TaskState]) -> None:
         """Record the task that is tried and how the nodes look to its class: what the filters refuse, what the best score."""
         trace, gang, key = self._session.trace, batch[0].gang.key, batch[0].task.key
-        trace.note(TasksTried(gang, key, len(batch), self._node_count()))
+        trace.note(TasksTried, gang, key, len(batch), self._node_count())
         if not trace.wants(5, gang):
             return
-        node_view = self._session.node_view(batch[0].task.shape)
-        refused = {reason: self._names(nodes) for reason, nodes in node_view.refused_nodes(within=self._within).items()}
-        fitting = node_view.feasible if self._within is None else node_view.feasible & self._within
-        trace.note(NodesFitting(gang, key, int(fitting.sum()), {reason: len(names) for reason, names in refused.items()}))
-        for reason, names in refused.items():
-            trace.note(NodesRefused(gang, key, reason, names))
+        feasible = self._session.node_view(batch[0].task.shape).feasible
+        fitting = feasible if self._within is None else feasible & self._within
+        note_filters(self._session, batch[0], fitting, self._within)
         note_scores(self._session, batch[0], fitting, self._session.scores_by_plugin(batch[0], fitting))
-
-    def _names(self, nodes: list[int]) -> list[str]:
-        return [self._session.node_name(node) for node in nodes]
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first = batch[0]
@@ -240,21 +231,21 @@ class _TaskRun:
         self._failed_roles.add(task.task.role)
         if self._session.trace.level >= 3:
             self.last_error = f"task {task.task.key}: {error.text}"
-            self._session.trace.note(TaskWithoutNode(task.gang.key, task.task.key, error.text))
+            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error.text)
         is_hopeful = self._subgroup.gang.may_continue_without(self._failed_roles, self._subgroup)
         self.goes_on = is_hopeful or self._tolerated_gap is not None
 
     def _skip(self, task: TaskState) -> None:
         role = task.task.role
         task.error = f"Task {task.task.name} with role spec {role} has already predicated failed, skip"
-        self._session.trace.note(TaskSkipped(task.gang.key, task.task.key, task.error))
+        self._session.trace.note(TaskSkipped, task.gang.key, task.task.key, task.error)
 
     def _refuse(self, task: TaskState, verdict: Verdict) -> None:
         self._subgroup.gang.verdicts.append(verdict)
         task.refusal = verdict
         if self._session.trace.level >= 3:
             self.last_error = f"task {task.task.key}: {verdict.message}"
-            self._session.trace.note(TaskWithoutQuota(task.gang.key, task.task.key, verdict.plugin, verdict.message))
+            self._session.trace.note(TaskWithoutQuota, task.gang.key, task.task.key, verdict.plugin, verdict.message)
 
     def _node_count(self) -> int:
         return len(self._session.snapshot.nodes) if self._within is None else int(self._within.sum())

@@ -23,8 +23,8 @@ def note_domains(
         return
     if gradients:
         groups = [[domain_name(tree, number) for number in gradient] for gradient in gradients]
-        session.trace.note(DomainsOrdered(gang.key, action, groups))
+        session.trace.note(DomainsOrdered, gang.key, action, groups)
         return
     most = f"up to tier {scope.allowed_tier} " if scope.allowed_tier is not None else ""
     where = "" if root is None else f" in {domain_name(tree, root)}"
-    session.trace.note(NoDomain(gang.key, action, f"no HyperNode {most}that it may use could have room{where}"))
+    session.trace.note(NoDomain, gang.key, action, f"no HyperNode {most}that it may use could have room{where}")

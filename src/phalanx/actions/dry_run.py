@@ -47,7 +47,7 @@ def _why_passed_over(session: Session, gang: GangState, action: str, skips_topol
     elif skips_topology and gang.gang.topology is not None:
         reason = "it has a network topology"
     if reason:
-        session.trace.note(GangSkipped(gang.key, action, reason))
+        session.trace.note(GangSkipped, gang.key, action, reason)
     return reason
 
 
@@ -191,7 +191,7 @@ def candidates_on(session: Session, node: int, task: TaskState, spared: Spared) 
     running = session.running_on(node)
     if session.trace.level >= 5:
         why = Counter(filter(None, map(spared, running)))
-        session.trace.note(NodeConsidered(task.gang.key, task.task.key, session.node_name(node), len(running), why))
+        session.trace.note(NodeConsidered, task.gang.key, task.task.key, session.node_name(node), len(running), why)
     return [victim for victim in running if not spared(victim)]
 
 
@@ -203,13 +203,13 @@ def note_room(session: Session, task: TaskState, node: int, victims: Sequence[Ta
             freed = add(freed, victim.task.shape.request)
         names = [victim.task.key for victim in victims]
         requested = dict(task.task.shape.request)
-        session.trace.note(RoomMade(task.gang.key, task.task.key, session.node_name(node), names, freed, requested))
+        session.trace.note(RoomMade, task.gang.key, task.task.key, session.node_name(node), names, freed, requested)
 
 
 def note_no_room(session: Session, task: TaskState, node: int, reason: str) -> None:
     """Record why a node cannot be cleared for a task."""
     if session.trace.wants(5, task.gang.key):
-        session.trace.note(RoomNotMade(task.gang.key, task.task.key, session.node_name(node), reason))
+        session.trace.note(RoomNotMade, task.gang.key, task.task.key, session.node_name(node), reason)
 
 
 def may_give(session: Session, queue: Queue) -> bool:

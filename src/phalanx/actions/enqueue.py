@@ -37,7 +37,7 @@ class EnqueueAction:
             queue = queues.pop()
             gangs = waiting.get(queue.name)
             if gangs:
-                session.trace.note(QueueNext(self.name, queue.name, len(gangs)))
+                session.trace.note(QueueNext, self.name, queue.name, len(gangs))
                 self._consider(session, heappop(gangs)[-1])
                 queues.push(queue)
 
@@ -61,12 +61,12 @@ class EnqueueAction:
                 return
             votes = session.enqueue_votes(gang) if session.trace.wants(4, gang.key) else {}
             session.gang_enqueued(gang)
-            session.trace.note(GangAdmitted(gang.key, votes))
+            session.trace.note(GangAdmitted, gang.key, votes)
         else:
-            session.trace.note(GangAdmitted(gang.key, {}))
+            session.trace.note(GangAdmitted, gang.key, {})
         gang.phase = "Inqueue"
 
     def _note_refusal(self, session: Session, gang: GangState, verdict: Verdict) -> None:
         if session.trace.wants(4, gang.key):
             asked, votes = dict(gang.gang.min_resources or {}), session.enqueue_votes(gang)
-            session.trace.note(GangNotAdmitted(gang.key, verdict.message, asked, dict(verdict.numbers), votes))
+            session.trace.note(GangNotAdmitted, gang.key, verdict.message, asked, dict(verdict.numbers), votes)

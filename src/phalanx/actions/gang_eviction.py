@@ -72,10 +72,10 @@ class GangEvictionAction:
             queue = queues.pop()
             overused = session.queue_overused(queue) if self.purpose == "reclaim" else YES
             if not overused.ok:
-                session.trace.note(QueueOverused(queue.name, overused.plugin, overused.message))
+                session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
                 continue
             gangs = heaps[queue.name]
-            session.trace.note(QueueNext(self.name, queue.name, len(gangs)))
+            session.trace.note(QueueNext, self.name, queue.name, len(gangs))
             while gangs:
                 gang: GangState = heappop(gangs)[-1]
                 if session.gang_starving(gang).ok:
@@ -109,7 +109,7 @@ class _Attempt:
             return
         waiting = self._waiting()
         if not waiting:
-            self._session.trace.note(NoTaskLeft(self._gang.key, self._action.name))
+            self._session.trace.note(NoTaskLeft, self._gang.key, self._action.name)
         if self._action.victims == "fewest":
             for needed in member_choices(self._session, self._gang, waiting):
                 if self._may_take_all(needed) and any(self._make_room(domain, name, needed) for name, _, domain in self._domains()):
@@ -135,8 +135,8 @@ class _Attempt:
     def _note_hopeless(self) -> None:
         """Record why nothing is searched: who could go on each node, and what the plugins say about them."""
         session, gang, purpose = self._session, self._gang, self._action.purpose
-        session.trace.note(GangSkipped(gang.key, self._action.name, HOPELESS))
-        if session.trace.wants(5, gang.key):
+        session.trace.note(GangSkipped, gang.key, self._action.name, HOPELESS)
+        if session.trace.level >= 4:
             task, units = pending_tasks(gang.tasks)[0], VictimUnits(session, gang, purpose)
             for node in range(len(session.snapshot.nodes)):
                 units.on_node(node, task)
@@ -149,9 +149,10 @@ class _Attempt:
         return is_made
 
     def _note_end(self, domain: str, is_made: bool) -> None:
-        if self._session.trace.level >= 3:
-            key = self._gang.key
-            self._session.trace.note(DomainChosen(key, domain) if is_made else DomainLeft(key, domain, NO_VICTIMS))
+        if is_made:
+            self._session.trace.note(DomainChosen, self._gang.key, domain)
+        else:
+            self._session.trace.note(DomainLeft, self._gang.key, domain, NO_VICTIMS)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""
@@ -169,7 +170,7 @@ class _Attempt:
         """Tell whether a task may have room made for it; for one without requests no share of a queue is counted."""
         reason = self._why_not_eligible(task)
         if reason:
-            self._session.trace.note(MayNotEvict(self._gang.key, task.task.key, self._action.purpose, reason))
+            self._session.trace.note(MayNotEvict, self._gang.key, task.task.key, self._action.purpose, reason)
         return not reason
 
     def _why_not_eligible(self, task: TaskState) -> str:
@@ -182,7 +183,7 @@ class _Attempt:
     def _domains(self) -> Iterator[tuple[str, int, Mask]]:
         """Yield the domains to try, each with its name and its HyperNode."""
         for name, hypernode, nodes in self._all_domains():
-            self._session.trace.note(DomainTried(self._gang.key, self._action.name, name))
+            self._session.trace.note(DomainTried, self._gang.key, self._action.name, name)
             yield name, hypernode, nodes
 
     def _all_domains(self) -> Iterator[tuple[str, int, Mask]]:

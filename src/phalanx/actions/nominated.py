@@ -35,7 +35,7 @@ def keep_nominated(session: Session, gang: GangState, queue: Queue) -> bool:
             statement.keep()
         else:
             return False
-        session.trace.note(GangNominated(gang.key))
+        session.trace.note(GangNominated, gang.key)
         return True
 
 

@@ -62,12 +62,12 @@ class PreemptAction:
         heaps = gang_heap(session, starving)
         turn = _Preemption(session, self.limits if self.is_topology_aware else None)
         for name in self._queues_in_order(session, heaps):
-            session.trace.note(QueueNext(self.name, name, len(heaps[name])))
+            session.trace.note(QueueNext, self.name, name, len(heaps[name]))
             turn.between_gangs(heaps[name], session.queues[name])
             for gang in starving:
                 turn.inside(gang)
         for name in sorted({gang.gang.queue for gang in session.gangs.values()} - heaps.keys()):
-            session.trace.note(NoPreemptors(name))
+            session.trace.note(NoPreemptors, name)
 
     def _queues_in_order(self, session: Session, heaps: Mapping[str, list[Any]]) -> list[str]:
         return sorted(heaps, key=lambda name: (session.queues[name].created, name))
@@ -89,18 +89,18 @@ class _Preemption:
             assigned = self._for_gang(gang, queue, statement)
             if not self._session.gang_pipelined(gang):
                 statement.discard()
-                self._session.trace.note(GangNotReady(gang.key, "", "preempt found no place for enough of its tasks", ""))
+                self._session.trace.note(GangNotReady, gang.key, "", "preempt found no place for enough of its tasks", "")
                 continue
             statement.commit()
             if assigned:
                 heappush(heap, (self._session.gang_key(gang), next(self._number), gang))
-        self._session.trace.note(NoPreemptors(queue.name))
+        self._session.trace.note(NoPreemptors, queue.name)
 
     def _for_gang(self, gang: GangState, queue: Queue, statement: Statement) -> bool:
         tasks = self._tasks.setdefault(gang.key, waiting_tasks(self._session, gang))
         assigned = False
         if not tasks:
-            self._session.trace.note(NoTaskLeft(gang.key, "preempt"))
+            self._session.trace.note(NoTaskLeft, gang.key, "preempt")
         while tasks and self._session.gang_starving(gang).ok:
             task = tasks.pop()
             assigned = self.preempt(task, queue, statement, lambda victim, task=task: _why_no_rival(victim, task))  # type: ignore[misc]  # bound per loop
@@ -122,7 +122,7 @@ class _Preemption:
         """Find a node for the task, evicting whom the rules of the action and the plugins do not spare; tell whether it got one."""
         reason = self._why_not_eligible(task) or why_refused(self._session.prefilter(task))
         if reason:
-            self._session.trace.note(MayNotEvict(task.gang.key, task.task.key, "preempt", reason))
+            self._session.trace.note(MayNotEvict, task.gang.key, task.task.key, "preempt", reason)
             return False
         dry_run = DryRun(self._session, task)
         if self._limits is not None:

@@ -59,12 +59,14 @@ class ReclaimAction:
             queue = queues.pop()
             overused = session.queue_overused(queue)
             if not overused.ok:
-                session.trace.note(QueueOverused(queue.name, overused.plugin, overused.message))
+                session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
                 continue
             gangs = heaps.get(queue.name, [])
-            session.trace.note(QueueNext(self.name, queue.name, len(gangs)) if gangs else NoPreemptors(queue.name))
+            if gangs:
+                session.trace.note(QueueNext, self.name, queue.name, len(gangs))
             while gangs:
                 _Reclaim(session, heappop(gangs)[-1], queue).run()
+            session.trace.note(NoPreemptors, queue.name)
 
 
 class _Reclaim:
@@ -79,12 +81,12 @@ class _Reclaim:
         with session.statement() as statement:
             tasks = waiting_tasks(session, self._gang)
             if not tasks:
-                session.trace.note(NoTaskLeft(self._gang.key, "reclaim"))
+                session.trace.note(NoTaskLeft, self._gang.key, "reclaim")
             while tasks and session.gang_starving(self._gang).ok:
                 task = tasks.pop()
                 reason = self._why_not_eligible(task)
                 if reason:
-                    session.trace.note(MayNotEvict(self._gang.key, task.task.key, "reclaim", reason))
+                    session.trace.note(MayNotEvict, self._gang.key, task.task.key, "reclaim", reason)
                 else:
                     self._for_task(task, statement)
             if session.gang_pipelined(self._gang):

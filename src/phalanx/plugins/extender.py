@@ -136,7 +136,7 @@ class ExtenderPlugin:
         answer = self._ask(question)
         problem = answer.problem or answer.message
         if problem:
-            question.session.trace.note(PluginNote(self.name, f"{question.verb}: {problem}"))
+            question.session.trace.note(PluginNote, self.name, f"{question.verb}: {problem}")
 
     def task_screen(self, session: Session, task: TaskState, nodes: Index | slice) -> list[Layer] | None:
         """Ask about each node; all are refused when the process should score them and cannot."""

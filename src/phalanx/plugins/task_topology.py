@@ -151,7 +151,7 @@ class TaskTopologyPlugin:
             if any(name.startswith(PREFIX) for name in gang.gang.annotations) and gang.tally.counts[Status.PENDING]:
                 wishes, problem = _read(gang)
                 if problem:
-                    session.trace.note(PluginNote(self.name, f"wishes of gang {key} ignored, {problem}", key))
+                    session.trace.note(PluginNote, self.name, f"wishes of gang {key} ignored, {problem}", key)
                 else:
                     self._gangs[key] = _Buckets(gang, wishes)
 

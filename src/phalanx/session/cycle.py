@@ -63,9 +63,9 @@ def run_cycle(
     if trace_level:
         note_opening(session)
     for name in policy.actions:
-        session.trace.note(ActionEntered(name))
+        session.trace.note(ActionEntered, name)
         catalogue.actions[name](policy.arguments_by_action.get(name, {})).run(session)
-        session.trace.note(ActionLeft(name))
+        session.trace.note(ActionLeft, name)
     return close_session(session)
 
 
@@ -130,11 +130,11 @@ def note_opening(session: Session) -> None:
     """Record what a session begins with: the figures of queues and the network domains."""
     trace, tree = session.trace, session.snapshot.hypernodes
     for name, figures in sorted(session.decisions.queues.items()):
-        trace.note(QueueFigures(name, figures))
+        trace.note(QueueFigures, name, figures)
     if not tree.is_empty:
-        trace.note(HyperNodesSeen(tree.top, len(set(tree.tiers[: tree.top]))))
+        trace.note(HyperNodesSeen, tree.top, len(set(tree.tiers[: tree.top])))
         for number in range(tree.top):
-            trace.note(HyperNodeSeen(tree.names[number], tree.tiers[number], len(tree.members[number])))
+            trace.note(HyperNodeSeen, tree.names[number], tree.tiers[number], len(tree.members[number]))
 
 
 def _seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:

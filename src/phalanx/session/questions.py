@@ -138,8 +138,7 @@ class Questions:
     def gang_starving(self, gang: GangState) -> Verdict:
         """Tell whether the gang may be a preemptor or reclaimer."""
         verdict = self._ask(hooks.GANG_STARVING, gang)
-        if self.trace.level >= 4:
-            self.trace.note(GangStarving(gang.key, verdict.ok, verdict.plugin))
+        self.trace.note(GangStarving, gang.key, verdict.ok, verdict.plugin)
         return verdict
 
     def tolerated_gap(self, gang: GangState) -> int | None:

@@ -72,20 +72,20 @@ def note_kept(session: "Session", operation: "Operation") -> None:
 def note_end(session: "Session", operations: Sequence["Operation"], end: End, *, is_trial: bool = False) -> None:
     """Record what becomes of some operations of a statement."""
     kinds = Counter(operation.kind.name.lower() for operation in operations for _ in operation.tasks)
-    tasks = [task.task.key for operation in operations for task in operation.tasks]
+    tasks = list(dict.fromkeys(task.task.key for operation in operations for task in operation.tasks))
     gangs = dict.fromkeys(key for operation in operations for key in (operation.gang.key, operation.preemptor) if key)
-    session.trace.note(end(dict(sorted(kinds.items())), tasks, list(gangs), is_trial))
+    session.trace.note(end, dict(sorted(kinds.items())), tasks, list(gangs), is_trial)
 
 
 def _note_tasks(session: "Session", operation: "Operation", kind: Placement, is_trial: bool) -> None:
     for task, node in zip(operation.tasks, operation.nodes, strict=True):
-        session.trace.note(kind(operation.gang.key, task.task.key, session.node_name(node), is_trial))
+        session.trace.note(kind, operation.gang.key, task.task.key, session.node_name(node), is_trial)
 
 
 def _note_eviction(session: "Session", operation: "Operation", kind: Eviction, is_trial: bool) -> None:
     gang, preemptor, action = operation.gang.key, operation.preemptor, operation.action
     for task, node in zip(operation.tasks, operation.nodes, strict=True):
-        session.trace.note(kind(gang, task.task.key, session.node_name(node), is_trial, preemptor, action))
+        session.trace.note(kind, gang, task.task.key, session.node_name(node), is_trial, preemptor, action)
 
 
 def _note_room(session: "Session", operation: "Operation", is_trial: bool) -> None:
@@ -94,7 +94,7 @@ def _note_room(session: "Session", operation: "Operation", is_trial: bool) -> No
     ledger, nodes, _ = session.ledger, *operation.tally()
     for node in np.atleast_1d(nodes).tolist():
         idle, used, releasing = (_amounts(session, book[:, node], node) for book in (ledger.idle, ledger.used, ledger.releasing))
-        session.trace.note(NodeRoom(operation.gang.key, session.node_name(node), idle, used, releasing, is_trial))
+        session.trace.note(NodeRoom, operation.gang.key, session.node_name(node), idle, used, releasing, is_trial)
 
 
 def _amounts(session: "Session", amounts: "Amounts", node: int) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """The trace of a session: what was considered, in which order, and why it went the way it did.
 
-Nothing is recorded unless a level is asked for; callers test `level` first, so a silent session pays one comparison. An entry is
-data, one class for each kind (`trace_events.py`,
+Nothing is recorded unless a level is asked for; a silent session pays one comparison for each step, and callers test the level
+themselves before they compute something for it. An entry is data, one class for each kind (`trace_events.py`,
 `trace_operations.py`, `trace_searches.py`), and its sentence is made when somebody reads it.
 
     3  what happened: queues and gangs in order, domains, tasks placed and undone, evictions tried and decided, commit and discard
@@ -9,9 +9,11 @@ data, one class for each kind (`trace_events.py`,
     5  each node and plugin: actions entered and left, filters, scores, the nodes and candidates that are refused
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, ParamSpec
+
+Fields = ParamSpec("Fields")
 
 MOST_NAMES = 5
 """A sentence lists this many; the fields of an entry have all."""
@@ -63,10 +65,12 @@ class Trace:
         """Tell whether a step of this level is recorded that concerns these gangs, or the whole session if none is given."""
         return level <= self.level and (not self._gangs or not gangs or not self._gangs.isdisjoint(gangs))
 
-    def note(self, step: TraceEvent) -> None:
-        """Record a step if it is wanted."""
-        if self.wants(step.level, *step.gangs):
-            self.events.append(step)
+    def note(self, kind: Callable[Fields, TraceEvent], *args: Fields.args, **kwargs: Fields.kwargs) -> None:
+        """Record a step of a kind with these fields if it is wanted; a silent trace does not even make it."""
+        if self.level:
+            step = kind(*args, **kwargs)
+            if self.wants(step.level, *step.gangs):
+                self.events.append(step)
 
 
 def listed(names: Sequence[str]) -> str:

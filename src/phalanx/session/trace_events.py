@@ -169,7 +169,8 @@ class GangNotAdmitted(TraceEvent):
     @property
     def text(self) -> str:
         """The reason, what the gang asks for, and the numbers behind the reason."""
-        parts = [f"asks for {amounts_text(self.requested)}", *(f"{name} {self._number(name)}" for name in self.numbers)]
+        names = [name for name in self.numbers if name in ("factor", "limit", "taken", "wanted")]  # the reason has the others
+        parts = [f"asks for {amounts_text(self.requested)}", *(f"{name} {self._number(name)}" for name in names)]
         return f"gang {self.gang} is not admitted: {self.reason} ({', '.join(parts)}){_votes_text(self.votes)}"
 
     def _number(self, name: str) -> object:

@@ -41,12 +41,12 @@ class KaiAllocateAction:
         shares = session.read_state(FairShares)
         if not tasks:
             return False
-        session.trace.note(JobTried(gang.key, gang.gang.queue, self.name, len(tasks)))
+        session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(tasks))
         if shares is not None:
             verdict = shares.capacity(gang, tasks)
             if not verdict.ok:
                 gang.verdicts.append(verdict)
-                session.trace.note(JobLeft(gang.key, self.name, verdict.message))
+                session.trace.note(JobLeft, gang.key, self.name, verdict.message)
                 return False
         is_new = not gang.tally.total(HOLDING)
         with session.statement() as statement:

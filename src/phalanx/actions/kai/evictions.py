@@ -20,11 +20,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.trace_searches import JobLeft, JobNotTried, JobSpared, JobTried
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import YES, Verdict
-
-_TOO_YOUNG = Verdict.refuse("minruntime", "TooYoung", "a job would lose its core before its minimum runtime")
-_NOT_PLACED_AGAIN = Verdict.refuse("consolidation", "NotPlacedAgain", "a task that would be moved has no other place")
-_NO_SHARE = Verdict.refuse("reclaim", "NoShare", "the queue of the job has no share")
+from phalanx.state.verdict import Verdict
 
 
 class _SearchAction:
@@ -43,7 +39,7 @@ class _SearchAction:
         while (gang := line.pop()) is not None:
             reason = self.why_not_tried(session, gang)
             if reason:
-                session.trace.note(JobNotTried(gang.key, self.name, reason))
+                session.trace.note(JobNotTried, gang.key, self.name, reason)
             else:
                 failed.attempt(gang, partial(self.solve, session, gang, order, waiting))
 
@@ -57,9 +53,9 @@ class _SearchAction:
         """Say why a job gives nothing to another; empty if it may give."""
         raise NotImplementedError
 
-    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> Verdict:
-        """Say whether a scenario that evicts these units for these tasks is fair."""
-        return YES
+    def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
+        """Say why a scenario that evicts these units for these tasks is not fair; empty if it is."""
+        return ""
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Say why a task has to go."""
@@ -75,17 +71,17 @@ class _SearchAction:
     def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> bool:
         """Search victims for one job and commit the scenario that works; tell whether one did."""
         self.prepare(session, gang)
-        session.trace.note(JobTried(gang.key, gang.gang.queue, self.name, len(next_tasks(session, gang))))
+        session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(next_tasks(session, gang)))
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
             lambda: VictimLine(
                 session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
             ),
-            lambda units, tasks: self._judge(session, gang, units, tasks),
+            lambda units, tasks: self._why_unfair(session, gang, units, tasks),
         )
         if statement is None:
             gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
-            session.trace.note(JobLeft(gang.key, self.name, "no scenario works"))
+            session.trace.note(JobLeft, gang.key, self.name, "no scenario works")
             return False
         statement.commit()
         changed = {operation.gang.key: operation.gang for operation in statement.operations}
@@ -98,7 +94,7 @@ class _SearchAction:
             return False
         reason = self.why_spared(session, gang, victim) or self._why_protected(session, gang, victim)
         if reason:
-            session.trace.note(JobSpared(gang.key, victim.key, self.name, reason))
+            session.trace.note(JobSpared, gang.key, victim.key, self.name, reason)
         return not reason
 
     def _why_protected(self, session: Session, gang: GangState, victim: GangState) -> str:
@@ -106,12 +102,12 @@ class _SearchAction:
         is_free = runtime is None or is_elastic(victim) or not runtime.protects(gang, victim, self.name)
         return "" if is_free else "it has not run for its minimum runtime"
 
-    def _judge(self, session: Session, gang: GangState, units: list[JobVictims], tasks: list[TaskState]) -> Verdict:
+    def _why_unfair(self, session: Session, gang: GangState, units: list[JobVictims], tasks: list[TaskState]) -> str:
         """Judge a scenario; jobs that have just started keep their core where it is."""
         runtime = self._min_runtime(session)
         if runtime is None or runtime.spares(gang, [task for unit in units for task in unit], self.name):
-            return self.judge(session, units, tasks)
-        return _TOO_YOUNG
+            return self.why_unfair(session, units, tasks)
+        return "a job would lose its core before its minimum runtime"
 
     def _min_runtime(self, session: Session) -> MinRuntimes | None:
         """Return what protects young jobs; None when nothing does or the action does not ask."""
@@ -154,9 +150,9 @@ class ConsolidationAction(_SearchAction):
         self._moved.add(victim.key)
         return ""
 
-    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> Verdict:
+    def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
         """Refuse unless every task that was evicted has a place again."""
-        return _NOT_PLACED_AGAIN if gone(units) else YES
+        return "a task that would be moved has no other place" if gone(units) else ""
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""
@@ -224,8 +220,8 @@ class KaiReclaimAction(_SearchAction):
         self._shares, self._allocations_at_start = shares, shares.tree.allocations()
         self._reclaimer_at_start = _reclaimer(shares, gang)
 
-    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> Verdict:
-        """Say whether the victims' queues may lose this; tasks that are only moved count as no loss, unless an option says so."""
+    def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
+        """Say why the victims' queues may not lose this; tasks that are only moved count as no loss, unless an option says so."""
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}
         for unit in gone(units) if may_move else displaced(units):
@@ -233,9 +229,9 @@ class KaiReclaimAction(_SearchAction):
             if leaf is not None:
                 released.setdefault(leaf, []).append(self._shares.held_by(unit))
         if self._reclaimer_at_start is None:
-            return _NO_SHARE
+            return "the queue of the job has no share"
         reclaimer = replace(self._reclaimer_at_start, chunk=self._shares.chunk(tasks))
-        return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=self._shares.multiplier)
+        return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=self._shares.multiplier).message
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""

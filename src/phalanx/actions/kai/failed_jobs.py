@@ -84,7 +84,7 @@ class FailedJobs:
 
     def _copy_verdicts(self, gang: GangState, twin_gang: GangState, verdicts: list[Verdict]) -> None:
         gang.verdicts += verdicts
-        self._session.trace.note(JobAlike(gang.key, twin_gang.key))
+        self._session.trace.note(JobAlike, gang.key, twin_gang.key)
         for task, twin in zip(next_tasks(self._session, gang), next_tasks(self._session, twin_gang), strict=True):
             if self._holders is None:
                 task.error, task.attempt, task.attempt_node = twin.error, twin.attempt, twin.attempt_node

@@ -41,7 +41,7 @@ def _may_be_tried(session: Session, gang: GangState, action: str) -> bool:
     verdict = session.gang_valid(gang)
     if not verdict.ok:
         gang.verdicts.append(verdict)
-        session.trace.note(JobNotTried(gang.key, action, verdict.message))
+        session.trace.note(JobNotTried, gang.key, action, verdict.message)
     return verdict.ok
 
 
@@ -59,7 +59,7 @@ def _first_ones(session: Session, jobs: list[GangState], action: str, depth: int
     for name, line in lines.items():
         for gang in line[depth:]:
             gang.verdicts.append(Verdict.refuse(action, "QueueDepth", text.format(name), queue=name, depth=depth))
-            session.trace.note(JobNotTried(gang.key, action, f"it takes {depth} job(s) of queue {name}, and others come first"))
+            session.trace.note(JobNotTried, gang.key, action, f"it takes {depth} job(s) of queue {name}, and others come first")
     return [gang for line in lines.values() for gang in line[:depth]]
 
 

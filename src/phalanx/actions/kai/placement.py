@@ -16,7 +16,7 @@ from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Mask
 from phalanx.placement.fill import NOT_A_CANDIDATE
 from phalanx.placement.fit import fits
-from phalanx.session.plugin_trace import note_scores
+from phalanx.session.plugin_trace import note_filters, note_scores
 from phalanx.session.session import Session
 from phalanx.session.statement import OperationKind, Statement
 from phalanx.session.task_filters import offers, own_filters
@@ -63,11 +63,11 @@ class Placer:
             mark = statement.checkpoint()
             is_narrow = nodes is not offered and self._session.trace.wants(4 if self._pipelines_only else 3, gang.key)
             if is_narrow:
-                self._session.trace.note(DomainTried(gang.key, "topology", self._domain(name, nodes)))
+                self._session.trace.note(DomainTried, gang.key, "topology", self._domain(name, nodes))
             if self._place_parts(gang, name, below, statement, nodes):
                 return True
             if is_narrow:
-                self._session.trace.note(DomainLeft(gang.key, self._domain(name, nodes), self._how_far(below, statement, mark)))
+                self._session.trace.note(DomainLeft, gang.key, self._domain(name, nodes), self._how_far(below, statement, mark))
             statement.rollback(mark)
         return False
 
@@ -119,6 +119,8 @@ class Placer:
             now, later = now & shared_now, later & shared_later
         allowed = own_filters(session, task, later).narrow(later)
         later = later if allowed is None else allowed
+        if session.trace.wants(5, task.gang.key):
+            note_filters(session, task, later, nodes)
         if not later.any():
             self._note(task, lambda: session.node_view(shape).error(within=nodes))
             return None
@@ -136,7 +138,7 @@ class Placer:
         if not self._pipelines_only or task.error is None:
             task.error = error()
         if self._session.trace.wants(4, task.gang.key):
-            self._session.trace.note(TaskWithoutNode(task.gang.key, task.task.key, error().text))
+            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error().text)
 
 
 def note_no_places(session: Session, gang: GangState, action: str, tasks: list[TaskState]) -> None:
@@ -144,7 +146,7 @@ def note_no_places(session: Session, gang: GangState, action: str, tasks: list[T
     if session.trace.wants(3, gang.key):
         task = next((task for task in tasks if task.error is not None), None)
         error = task.error.text if task is not None and isinstance(task.error, FitError) else "no set of nodes takes all of it"
-        session.trace.note(JobLeft(gang.key, action, f"task {task.task.key}: {error}" if task is not None else error))
+        session.trace.note(JobLeft, gang.key, action, f"task {task.task.key}: {error}" if task is not None else error)
 
 
 def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[TaskState]:

@@ -34,12 +34,12 @@ from phalanx.session.statement import OperationKind, Statement
 from phalanx.session.trace import TraceEvent
 from phalanx.session.trace_searches import ScenarioRefused, ScenarioTried, ScenarioWorks, VictimsProposed
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import Verdict
 
-Judge = Callable[[list[JobVictims], list[TaskState]], Verdict]
-"""Says whether a scenario is fair, given all units that it evicts for these tasks; of these some have another place, or stay."""
+Judge = Callable[[list[JobVictims], list[TaskState]], str]
+"""Says why a scenario is not fair, given all units that it evicts for these tasks; of these some have another place, or stay. Empty
+for a fair one."""
 TOO_FEW_GPUS = "the cluster has too few GPUs even without them"
-_NO_PLACE = Verdict.refuse("", "NoPlace", "the job finds no place, or its queue has no quota left")
+NO_PLACE = "the job finds no place, or its queue has no quota left"
 
 
 def gone(units: list[JobVictims]) -> list[JobVictims]:
@@ -110,7 +110,7 @@ class Solver:
         if self._session.trace.level >= 3:
             tasks = [task.task.key for unit in units for task in unit]
             gangs = list(dict.fromkeys(unit[0].gang.key for unit in units))
-            self._session.trace.note(make(self._gang.key, self._action, tasks, gangs))
+            self._session.trace.note(make, self._gang.key, self._action, tasks, gangs)
 
     def _victims(self, statement: Statement, units: list[JobVictims]) -> list[JobVictims]:
         """Return the units of which somebody was evicted in the end, moved ones included.
@@ -158,11 +158,10 @@ class Solver:
             self._evict(statement, chosen)
             units = [*recorded, *chosen]
             self._note(partial(ScenarioTried, count=len(tasks)), units)
-            has_place = self._place_everybody(tasks, units, statement)
-            verdict = judge(units, tasks) if has_place else _NO_PLACE
-            if verdict.ok:
+            reason = judge(units, tasks) if self._place_everybody(tasks, units, statement) else NO_PLACE
+            if not reason:
                 return statement
-            self._note(partial(ScenarioRefused, reason=verdict.message), units)
+            self._note(partial(ScenarioRefused, reason=reason), units)
             statement.rollback(mark)
         statement.discard()
         return None
