@@ -151,6 +151,12 @@ def has_a_selector(policy: Policy) -> Cluster:
     return nodes(policy, 1, found)
 
 
+def has_a_stale_gang(policy: Policy) -> Cluster:
+    """Return a cluster on which a gang runs with one of the two members that it needs."""
+    group, *pods = gang("broken", ["node-0", ""], minimum=2)
+    return nodes(policy, 1, build.bound_for(group, *pods))
+
+
 def has_nominated(policy: Policy) -> Cluster:
     """Return a cluster on which a gang has its nodes from an earlier session."""
     found = gang("back", ["", ""], minimum=2)
@@ -161,7 +167,7 @@ def has_nominated(policy: Policy) -> Cluster:
 
 COMMON: list[Callable[[Policy], Cluster]] = [
     starts_and_waits, waits_for_leaving, makes_room, makes_room_in_vain, is_protected, is_of_equal_rank, has_a_poor_queue,
-    has_domains, has_small_domains, is_invalid, has_a_selector, has_nominated,
+    has_domains, has_small_domains, is_invalid, has_a_selector, has_a_stale_gang, has_nominated,
 ]  # fmt: skip
 
 

@@ -71,6 +71,7 @@ def run(*arguments: str) -> Result:
         (["--scheduler-name", ""], 2, "--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano"),
         (["--log-format", "xml"], 2, "'xml' is not one of 'text', 'json'"),
         (["-v", "10"], 2, "10 is not in the range 0<=x<=9"),
+        (["-v", "2", "--gang", "ml/bert"], 2, "--gang: it narrows the trace; add -v 3, -v 4 or -v 5"),
     ],
 )
 def test_wrong_usage_is_told_in_a_sentence(kubeconfig: Path, arguments: list[str], status: int, sentence: str) -> None:

@@ -32,8 +32,8 @@ KINDS = {
         "DomainSpared", "PluginNote",
     ),
     "phalanx": (
-        *EVERYWHERE, *GANGS, "QueueFigures", "TaskWithoutQuota", "GangNominated", "VictimsRefused", "NoDomain", "DomainLeft",
-        "DomainSpared",
+        *EVERYWHERE, *GANGS, "QueueFigures", "TaskWithoutQuota", "GangNominated", "GangStale", "VictimsRefused", "NoDomain",
+        "DomainLeft", "DomainSpared",
     ),
     "coscheduling": (*EVERYWHERE, *GANGS, "GangNominated"),
     "kai": (

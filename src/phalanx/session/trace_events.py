@@ -235,6 +235,16 @@ class GangStarving(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class GangStale(TraceEvent):
+    """A gang runs below a minimum, and what `heal` does about it."""
+
+    at_level, event, sentence = 3, "stale", "gang {gang} is stale, {state}: {outcome}"
+    gang: str
+    state: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class GangReady(TraceEvent):
     """A gang has its minimum."""
 
