@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from phalanx.config.builtin import catalogue_of
+from phalanx.config.policies import policy_of_profile
 from phalanx.session import trace_events, trace_operations, trace_searches
 from phalanx.session.cycle import run_cycle
 from phalanx.session.shards import seen_by
@@ -147,6 +148,12 @@ def test_an_eviction_in_vain_is_never_told_as_one() -> None:
     found = texts(clusters.makes_room_in_vain(clusters.BREAKS_GANGS), "old-0")
     assert "eviction undone, task default/old-0 stays on node node-0 (preempt for default/new)" in found
     assert not [text for text in found if text.startswith("evicted")]
+
+
+def test_gangpreempt_commits_every_victim_once_and_the_places_of_the_gang() -> None:
+    assert texts(clusters.makes_room(policy_of_profile("phalanx")), "commit", level=3) == [
+        "commit of tasks: 1 to evict (default/old-0)", "commit of tasks: 1 to pipeline (default/new-0)",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("family", ["phalanx", "coscheduling"])
