@@ -62,6 +62,37 @@ def test_two_gangs_block_each_other_without_gang_scheduling_and_not_with_it(fold
         assert [(gang["started"], gang["finished"]) for gang in found["gangs"]] == [(1.0, 601.0), (602.0, 1202.0)]
 
 
+# --- the trace -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_trace_of_every_session_goes_to_stderr_and_changes_nothing(folder: Path) -> None:
+    silent, told = run(str(folder)), run(str(folder), "-v", "3")
+    assert told.stdout == silent.stdout
+    assert silent.stderr == ""
+    first, _, rest = told.stderr.partition("\n")
+    assert first == "session 1 of phalanx at 0s"
+    assert "[3] try gang default/bert of queue default\n" in rest
+    assert "\nsession 2 of phalanx at " in rest
+
+
+def test_the_trace_of_a_gang_leaves_sessions_and_lines_of_others_out(folder: Path) -> None:
+    told = run(str(folder), "-v", "5", "--gang", "default/bert").stderr
+    assert "[3] bind task default/bert-0 to node gpu-1\n" in told
+    assert "resnet" not in told
+    sessions = [run(str(folder), "-v", "3", *more).stderr.count("session ") for more in (("--gang", "default/bert"), ())]
+    assert sessions[0] < sessions[1]
+
+
+def test_the_trace_is_in_an_answer_for_programs(folder: Path) -> None:
+    assert "trace" not in answer(str(folder))
+    steps = answer(str(folder), "-v", "3", "--gang", "default/resnet")["trace"]
+    bound = [step for step in steps if step["event"] == "bind"]
+    assert [(step["task"], step["level"], step["seconds"]) for step in bound] == [
+        (f"default/resnet-{number}", 3, bound[0]["seconds"]) for number in range(3)
+    ]
+    assert bound[0]["session"] > steps[0]["session"]
+
+
 def test_the_deadlock_is_told_in_plain_words(folder: Path) -> None:
     shown = run(str(folder), "--profile", "default-scheduler").stdout
     assert "since 0s default/bert and default/resnet hold 3 nvidia.com/gpu together; none of them has its minimum" in shown

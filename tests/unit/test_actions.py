@@ -214,7 +214,9 @@ def test_a_queue_that_has_all_it_deserves_is_passed_over() -> None:
     found = cluster(build.node("n", cpu=4, pods=4), build.queue("a"), build.queue("b"), *gangs, policy=policy)
     cycle = found.run_cycle()
     assert sorted(name for name, _ in cycle.binds) == ["x-0", "x-1", "y-0", "y-1"]
-    assert events(found, "overused") == ["queue a is overused, ignore it", "queue b is overused, ignore it"]
+    assert events(found, "overused") == [
+        f"queue {name} is overused, ignore it (proportion: queue {name} has all it deserves)" for name in "ab"
+    ]
 
 
 def test_gated_tasks_wait() -> None:
@@ -246,9 +248,9 @@ def test_shards_bind_or_lead(mode: str, binds: list[tuple[str, str]]) -> None:
 def test_a_node_outside_a_hard_shard_says_so() -> None:
     policy = build.policy([["gang"], ["predicates"]], "allocate", flags={"shardingMode": "hard", "shardName": "mine"})
     found = cluster(build.node("n0"), shard(), build.gang("train", tasks=1, cpu=1), policy=policy)
-    assert events(found, "nodes are unavailable") == [
-        "task default/train-0: 0/1 nodes are unavailable: 1 node(s) are not in the shard of this scheduler."
-    ]
+    reason = "task default/train-0: 0/1 nodes are unavailable: 1 node(s) are not in the shard of this scheduler."
+    nothing = f"gang default/train gets nothing: 0 of 1 tasks have a node; {reason}"
+    assert events(found, "nodes are unavailable") == [reason, nothing]
 
 
 def test_best_effort_members_count_as_ready_and_are_left_to_backfill() -> None:

@@ -71,6 +71,7 @@ def run(*arguments: str) -> Result:
         (["--scheduler-name", ""], 2, "--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano"),
         (["--log-format", "xml"], 2, "'xml' is not one of 'text', 'json'"),
         (["-v", "10"], 2, "10 is not in the range 0<=x<=9"),
+        (["-v", "2", "--gang", "ml/bert"], 2, "--gang: it narrows the trace; add -v 3, -v 4 or -v 5"),
     ],
 )
 def test_wrong_usage_is_told_in_a_sentence(kubeconfig: Path, arguments: list[str], status: int, sentence: str) -> None:
@@ -119,8 +120,8 @@ def test_a_broken_configuration_is_told_with_its_place(kubeconfig: Path, tmp_pat
 def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> None:
     address = RunOptions(
         None, None, None, None, (), ("phalanx",), leader_elect=True, lease_name="a", lease_namespace="b", lease_duration=15.0,
-        http=typed, verbosity=0, log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(), pod_events=True,
-        reservation_image=None, placeholder_image=None,
+        http=typed, verbosity=0, gangs=(), log_format="text", controllers="*", group_as="kai", group_defaults="", levels=(),
+        pod_events=True, reservation_image=None, placeholder_image=None,
     ).address  # fmt: skip
     assert address is not None
     assert (address.host, address.port) == (host, port)

@@ -236,8 +236,34 @@ def test_the_course_is_a_list_in_an_answer_for_programs() -> None:
     result = stdin(ONE, "-v", "5", "-o", "json")
     trace = json.loads(result.stdout)["trace"]
     assert result.stderr == ""
-    assert trace[0] == {"level": 5, "event": "enter", "text": "enter action allocate", "action": "allocate"}
+    assert {"level": 5, "event": "enter", "text": "enter action allocate", "action": "allocate"} in trace
     assert {step["level"] for step in trace} == {3, 4, 5}
+
+
+def test_the_trace_of_a_gang_leaves_others_out() -> None:
+    two = cluster(build.node("node-0", gpus=4), build.gang("a", tasks=2, gpus=1), build.gang("b", tasks=2, gpus=1))
+    assert "default/b" in stdin(two, "-v", "5").stderr
+    everything = stdin(two, "-v", "5", "--gang", "default/a").stderr
+    assert "[3] try gang default/a of queue default\n" in everything
+    assert "[5] enter action allocate\n" in everything
+    assert "default/b" not in everything
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--gang", "default/a"), "--gang: it narrows the trace; add -v 3, -v 4 or -v 5"),
+        (("-v", "3", "--gang", "a"), "--gang: 'a' is no name of a gang; write NAMESPACE/NAME, for example research/bert"),
+    ],
+)
+def test_a_gang_to_trace_needs_a_trace_and_a_whole_name(options: tuple[str, ...], says: str) -> None:
+    result = stdin(ONE, *options)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_a_gang_to_trace_that_is_not_there_is_noted() -> None:
+    assert "note: --gang: the input has no gang default/nobody\n" in stdin(ONE, "-v", "3", "--gang", "default/nobody").stderr
 
 
 # --- endings -------------------------------------------------------------------------------------------------------------

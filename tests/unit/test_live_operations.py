@@ -33,6 +33,8 @@ CONFIG = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predi
 class Scene:
     """A scheduler that is watched over, on an embedded cluster."""
 
+    traced_gangs: tuple[str, ...] = ()
+
     def __init__(self, server: Server, client: Client, file: Path, log: pytest.LogCaptureFixture) -> None:
         self.server, self._log = server, log
         self.file = file
@@ -41,7 +43,7 @@ class Scene:
         terms = Terms("phalanx", "default", "me", 3.0, 2.0, 0.02)
         setup = Setup(profile=profile, gates=profile, controllers=(), schedulers=frozenset(), terms=terms)
         self.live = Live(client, setup, report=lambda text: None)
-        self.operations = Operations(self.live, config=self.source, describe=in_full)
+        self.operations = Operations(self.live, config=self.source, describe=in_full, traced_gangs=self.traced_gangs)
 
     def load(self, *documents: Document) -> None:
         for document in documents:
@@ -89,6 +91,21 @@ def test_health_metrics_and_configuration_are_served(tmp_path: Path, caplog: pyt
         assert json.loads(configuration)
         scene.live.is_stopping = True
         assert (await scene.asked("/readyz"))[0] >= 500
+
+    run(tmp_path, caplog, question)
+
+
+def test_the_log_of_sessions_may_be_about_one_gang(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scene, "traced_gangs", ("default/ours",))
+
+    async def question(scene: Scene) -> None:
+        scene.load(build.queue("default"), build.node("n0"), *build.gang("ours", cpu=1), *build.gang("theirs", cpu=1))
+        await until(lambda: all(item["spec"].get("nodeName") for item in scene.server.store.items(POD)))
+        assert scene.said("try gang default/ours of queue default")
+        assert scene.said("bind task default/ours-0 to node n0")
+        assert not scene.said("default/theirs")
 
     run(tmp_path, caplog, question)
 

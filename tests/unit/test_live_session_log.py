@@ -119,8 +119,9 @@ def test_from_level_three_on_the_course_is_told(two: build.Cluster) -> None:
     lines = told(two, 3)
     assert "try gang default/gpt of queue default" in texts(lines, 3)
     placed = next(line for line in lines if line.text == "allocated task default/bert-0 on node node-0")
-    assert placed.fields == {"pod": "default/bert-0", "node": "node-0", "cycle": 7}
-    assert "commit of tasks: 1 to allocate" in texts(lines, 3)
+    about = {"gang": "default/bert", "pod": "default/bert-0", "node": "node-0", "cycle": 7}
+    assert placed.fields == {**about, "is_trial": False}
+    assert "commit of tasks: 1 to allocate (default/bert-0)" in texts(lines, 3)
     assert {line.verbosity for line in lines} == {1, 2, 3}
 
 
@@ -133,8 +134,19 @@ def test_level_five_names_the_nodes_and_the_scores(two: build.Cluster) -> None:
     assert "enter action allocate" in texts(lines, 5)
     assert "1 node(s) refuse default/gpt-0, Insufficient cpu: node-0" in texts(lines, 5)
     refused = next(line for line in lines if "refuse default/gpt-0" in line.text)
-    assert refused.fields == {"pod": "default/gpt-0", "reason": "Insufficient cpu", "nodes": ["node-0"], "cycle": 7}
+    about = {"gang": "default/gpt", "pod": "default/gpt-0", "cycle": 7}
+    assert refused.fields == {**about, "reason": "Insufficient cpu", "nodes": ["node-0"]}
     assert any(text.startswith("best scores for default/gpt-0: node-1 ") for text in texts(lines, 5))
+
+
+def test_a_log_of_one_gang_says_nothing_of_others(two: build.Cluster) -> None:
+    snapshot = two.objects.snapshot(0.0)
+    decisions = run_cycle(snapshot, two.policy, CATALOGUE, trace_level=5, traced_gangs=["default/gpt"])
+    lines = list(Narrator(["default/gpt"]).lines(snapshot, decisions, cycle=7, verbosity=5))
+    assert not [line.text for line in lines if "bert" in line.text or line.fields.get("gang") == "default/bert"]
+    assert "try gang default/gpt of queue default" in texts(lines, 3)
+    assert "enter action allocate" in texts(lines, 5)
+    assert any(text.startswith("gang default/gpt waits: ") for text in texts(lines, 2))
 
 
 def test_long_lists_are_cut() -> None:

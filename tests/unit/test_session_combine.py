@@ -1,6 +1,7 @@
 """How answers combine, who counts as what, who comes first: the rules without a session."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ from phalanx.session.amounts import (
 from phalanx.session.hooks import HOOKS
 from phalanx.session.policy import FLAGS
 from phalanx.session.trace import Trace
+from phalanx.session.trace_events import ActionEntered, GangTried, QueueNext
+from phalanx.session.trace_operations import EvictionTried, StatementCommitted, TaskAllocated
+from phalanx.session.trace_searches import JobSpared
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import ABSTAINED, PERMITTED, YES, FitError, Room, SearchScope, Verdict, Vote
 
@@ -143,10 +147,27 @@ def test_a_heap_sorts() -> None:
 def test_a_course_keeps_events_up_to_its_level() -> None:
     silent, trace = Trace(), Trace(3)
     for each in (silent, trace):
-        each.note(3, "begin", "try", queue="q")
-        each.note(4, "detail", "more")
+        each.note(GangTried, "ns/a", "q")
+        each.note(QueueNext, "allocate", "q", 1)
     assert silent.events == []
-    assert [(event.event, event.fields) for event in trace.events] == [("begin", {"queue": "q"})]
+    assert [(event.event, event.fields) for event in trace.events] == [("gang", {"gang": "ns/a", "queue": "q"})]
+
+
+def test_a_trace_of_some_gangs_keeps_their_events_and_those_of_the_session() -> None:
+    trace = Trace(5, ["ns/a"])
+    theirs = [
+        GangTried("ns/b", "q"), TaskAllocated("ns/b", "ns/b-0", "n"), JobSpared("ns/b", "ns/c", "reclaim", "young"),
+        StatementCommitted({"allocate": 1}, ["ns/b-0"], ["ns/b"]),
+    ]  # fmt: skip
+    ours = [
+        ActionEntered("allocate"), QueueNext("allocate", "q", 1), GangTried("ns/a", "q"),
+        EvictionTried("ns/a", "ns/a-0", "n", preemptor="ns/b", action="preempt"),
+        EvictionTried("ns/b", "ns/b-0", "n", preemptor="ns/a", action="preempt"),
+        JobSpared("ns/b", "ns/a", "reclaim", "young"), StatementCommitted({"evict": 1}, ["ns/b-0"], ["ns/b", "ns/a"]),
+    ]  # fmt: skip
+    for event in (*theirs, *ours):
+        trace.note(replace, event)
+    assert trace.events == ours
 
 
 def test_a_fit_error_counts_reasons_in_the_words_users_know() -> None:

@@ -19,9 +19,11 @@ from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
+from phalanx.session.plugin_trace import note_added
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_order import pending_tasks
+from phalanx.session.trace_events import GangPipelined, GangReady, GangSkipped, GangTried, QueueNext, QueueOverused, QueuesOrdered
 from phalanx.state.gang_state import GangState
 from phalanx.state.staleness import is_stale
 
@@ -53,8 +55,7 @@ class AllocateAction:
             queues.push(session.queues[name])
         if session.trace.level >= 3:
             in_order = sorted((session.queues[name] for name in gangs_by_queue), key=cmp_to_key(session.queue_compare))
-            order = [queue.name for queue in in_order]
-            session.trace.note(3, "queues", f"try to allocate for {len(order)} queue(s): {', '.join(order)}", queues=order)
+            session.trace.note(QueuesOrdered, [queue.name for queue in in_order])
         allocator = _GangAllocator(session, TaskPlacer(session, remembers_failed_roles=self.remembers_failed_roles))
         if self._keeps_nominated:
             allocator.keep_places(gangs_by_queue)
@@ -65,11 +66,12 @@ class AllocateAction:
             queue = queues.pop()
             overused = session.queue_overused(queue)
             if not overused.ok:
-                session.trace.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
+                session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
                 _record_refusal(gangs_by_queue[queue.name], overused)
                 continue
             gangs = gangs_by_queue[queue.name]
             if gangs:
+                session.trace.note(QueueNext, self.name, queue.name, len(gangs))
                 allocator.try_first(gangs, queue)
                 queues.push(queue)
 
@@ -78,6 +80,7 @@ class AllocateAction:
         heaps: dict[str, list[Any]] = {}
         for gang in session.gangs.values():
             if self._is_candidate(session, gang):
+                note_added(session, gang)
                 heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
         for heap in heaps.values():
             heapify(heap)
@@ -86,13 +89,13 @@ class AllocateAction:
     def _is_candidate(self, session: Session, gang: GangState) -> bool:
         if gang.phase in ("", "Pending"):
             if "enqueue" in session.policy.actions:
-                session.trace.note(4, "skipped", f"gang {gang.key} skipped: not admitted yet", gang=gang.key)
+                session.trace.note(GangSkipped, gang.key, self.name, "not admitted yet")
                 return False
             gang.phase = "Inqueue"
         verdict = session.gang_valid(gang)
         if not verdict.ok:
             gang.verdicts.append(verdict)
-            session.trace.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key, reason=verdict.reason)
+            session.trace.note(GangSkipped, gang.key, self.name, verdict.message)
             return False
         return any(not task.is_backfilled for task in pending_tasks(gang.tasks))
 
@@ -168,7 +171,7 @@ class _GangAllocator:
         self._try(heappop(gangs)[-1], gangs, queue)
 
     def _try(self, gang: GangState, gangs: list[Any], queue: Queue) -> None:
-        self._session.trace.note(3, "gang", f"try gang {gang.key} of queue {queue.name}", gang=gang.key, queue=queue.name)
+        self._session.trace.note(GangTried, gang.key, queue.name)
         if gang.gang.label:
             committed = self._labels.allocate(gang, queue)
         elif uses_domains(gang):
@@ -190,10 +193,10 @@ class _GangAllocator:
         """
         if self._session.gang_ready(gang).ok:
             statement.commit()
-            self._session.trace.note(3, "ready", f"gang {gang.key} is ready", gang=gang.key)
+            self._session.trace.note(GangReady, gang.key)
             return True
         statement.keep()
-        self._session.trace.note(3, "pipelined", f"gang {gang.key}: waits, and its places are kept from others", gang=gang.key)
+        self._session.trace.note(GangPipelined, gang.key)
         return False
 
 

@@ -23,11 +23,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phalanx.actions.allocate_tasks import TaskPlacer
+from phalanx.actions.domain_trace import domain_name, note_domains
 from phalanx.model.queue import Queue
 from phalanx.placement import Mask
 from phalanx.session.session import Session
 from phalanx.session.statement import OperationKind, Statement
 from phalanx.session.task_filters import offers
+from phalanx.session.trace_events import GangPipelined, GangReady
+from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainSpared, DomainTried, DomainWorks
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import WHOLE_CLUSTER, SearchScope
 
@@ -60,7 +63,9 @@ class DomainSearch:
         # Nodes that refused a bind of the gang are left out at first and offered again when no domain works without them.
         for offered in offers(self._session, gang, np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)):
             self._offer(offered)
-            for gradient in self._session.hypernode_gradients(gang, self._tree.top):
+            gradients = self._session.hypernode_gradients(gang, self._tree.top)
+            note_domains(self._session, gang, "allocate", gradients)
+            for gradient in gradients:
                 solution = self._best_for_gang(gang, queue, gradient)
                 if solution is not None:
                     return self._carry_out(gang, solution)
@@ -78,6 +83,7 @@ class DomainSearch:
 
         A gang that is only pipelined keeps its places from others until the session ends, and nothing is bound.
         """
+        self._session.trace.note(DomainChosen, gang.key, domain_name(self._tree, solution.hypernode))
         statement = self._session.statement()
         self._replay(solution, statement)
         for subgroup in gang.subgroups.values():
@@ -85,8 +91,10 @@ class DomainSearch:
                 self._placer.restore(subgroup, solution.left[subgroup.id])
         if not self._session.gang_ready(gang).ok:
             statement.keep()
+            self._session.trace.note(GangPipelined, gang.key)
             return False
         statement.commit()
+        self._session.trace.note(GangReady, gang.key)
         gang.allocated_hypernode = self._tree.widen(gang.allocated_hypernode, solution.hypernode)
         for subgroup in gang.subgroups.values():
             subgroup.allocated_hypernode = solution.hypernodes_by_subgroup.get(subgroup.id, subgroup.allocated_hypernode)
@@ -101,6 +109,7 @@ class DomainSearch:
         best: Solution | None = None
         for hypernode, bound in self._best_bound_first(gang, gradient):
             if best is not None and not self._could_win(hypernode, bound, best):
+                self._session.trace.note(DomainSpared, gang.key, domain_name(self._tree, hypernode), bound, best.score)
                 break
             solution = self._try_gang(gang, queue, hypernode)
             if solution is not None and (best is None or self._could_win(hypernode, solution.score, best)):
@@ -131,11 +140,12 @@ class DomainSearch:
     def _try_gang(self, gang: GangState, queue: Queue, hypernode: int) -> Solution | None:
         """Dry run: place sub-groups one by one inside the domain until the gang is ready; None if it is not even pipelined."""
         session, solution = self._session, Solution(hypernode)
+        session.trace.note(DomainTried, gang.key, "allocate", domain_name(self._tree, hypernode))
         before = {
             subgroup.id: (list(self._placer.tasks_left(subgroup)), subgroup.allocated_hypernode)
             for subgroup in gang.subgroups.values()
         }
-        statement = session.statement()
+        statement = session.dry_run()
         pending_subgroups = self._subgroups_in_order(gang)
         while pending_subgroups:
             subgroup = pending_subgroups.pop(0)
@@ -148,12 +158,22 @@ class DomainSearch:
             if self._placer.tasks_left(subgroup):
                 pending_subgroups = self._put_back_in_line(pending_subgroups, subgroup)
         is_solved = bool(statement.operations) and (session.gang_ready(gang).ok or session.gang_pipelined(gang))
+        if session.trace.level >= 3:
+            self._note_try(gang, solution, is_solved)
         solution.left = {subgroup.id: list(self._placer.tasks_left(subgroup)) for subgroup in gang.subgroups.values()}
         statement.discard()
         for subgroup in gang.subgroups.values():
             tasks, subgroup.allocated_hypernode = before[subgroup.id]
             self._placer.restore(subgroup, tasks)
         return solution if is_solved else None
+
+    def _note_try(self, gang: GangState, solution: Solution, is_solved: bool) -> None:
+        name = domain_name(self._tree, solution.hypernode)
+        if is_solved:
+            self._session.trace.note(DomainWorks, gang.key, name, solution.score)
+            return
+        reason = self._session.gang_ready(gang).message
+        self._session.trace.note(DomainLeft, gang.key, name, reason or "its sub-groups have too few places")
 
     def _take(self, subgroup: SubGroupState, part: Solution, solution: Solution, statement: Statement) -> None:
         self._replay(part, statement)
@@ -180,7 +200,9 @@ class DomainSearch:
         return sorted([*pending_subgroups, subgroup], key=key)
 
     def _best_for_subgroup(self, subgroup: SubGroupState, queue: Queue, root: int) -> Solution | None:
-        for gradient in self._session.hypernode_gradients(subgroup, root):
+        gradients = self._session.hypernode_gradients(subgroup, root)
+        note_domains(self._session, subgroup, "allocate", gradients, root)
+        for gradient in gradients:
             solution = self._best_in_gradient(subgroup, queue, gradient)
             if solution is not None:
                 return solution
@@ -214,7 +236,7 @@ class DomainSearch:
             return None
         before = list(tasks)
         scope = WHOLE_CLUSTER if hypernode == self._tree.top else SearchScope(hypernode=self._tree.names[hypernode])
-        statement = self._placer.place(subgroup, queue, within=self._mask(hypernode), scope=scope)
+        statement = self._placer.place(subgroup, queue, within=self._mask(hypernode), scope=scope, is_dry_run=True)
         solution = None
         if statement is not None and statement.operations:
             solution = Solution(hypernode, left={subgroup.id: list(tasks)})

@@ -8,6 +8,8 @@ from phalanx.actions.allocate_tasks import TaskPlacer
 from phalanx.model.queue import Queue
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
+from phalanx.session.trace_events import GangPipelined, GangReady
+from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainTried, NoDomain
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.label_domains import LabelDomain, label_domains
 from phalanx.state.verdict import SearchScope
@@ -28,16 +30,24 @@ class LabelSearch:
         subgroup = next(iter(gang.subgroups.values()))
         waiting = list(self._placer.tasks_left(subgroup))
         fallback: LabelDomain | None = None
-        for domain in self._in_order(gang, subgroup):
+        trace, domains = self._session.trace, self._in_order(gang, subgroup)
+        if not domains:
+            trace.note(NoDomain, gang.key, "allocate", f"no node has the label {gang.gang.label}")
+        for domain in domains:
+            trace.note(DomainTried, gang.key, "allocate", f"{gang.gang.label}={domain.value}")
             statement = self._place(subgroup, queue, domain, waiting)
             if statement is not None and self._session.gang_ready(gang).ok:
+                trace.note(DomainChosen, gang.key, f"{gang.gang.label}={domain.value}")
                 statement.commit()
+                trace.note(GangReady, gang.key)
                 return True
             if statement is not None:
+                trace.note(DomainLeft, gang.key, f"{gang.gang.label}={domain.value}", "it could only be pipelined there")
                 fallback = fallback or domain
                 statement.discard()
         if fallback is not None and (statement := self._place(subgroup, queue, fallback, waiting)) is not None:
             statement.keep()
+            trace.note(GangPipelined, gang.key)
         return False
 
     def _place(self, subgroup: SubGroupState, queue: Queue, domain: LabelDomain, waiting: list[TaskState]) -> Statement | None:

@@ -17,11 +17,20 @@ from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Mask
 from phalanx.session.node_view import NodeView
+from phalanx.session.plugin_trace import note_filters, note_scores
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_filters import OwnFilters, has_own_filters, own_filters
 from phalanx.session.task_order import pending_tasks
-from phalanx.session.trace import listed
+from phalanx.session.trace_events import (
+    GangNotReady,
+    TaskRefused,
+    TaskSkipped,
+    TasksTried,
+    TaskWithoutNode,
+    TaskWithoutQuota,
+    scope_text,
+)
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import WHOLE_CLUSTER, YES, FitError, Room, SearchScope, Verdict
 
@@ -55,11 +64,20 @@ class TaskPlacer:
         return any(self.tasks_left(subgroup) for subgroup in gang.subgroups.values())
 
     def place(
-        self, subgroup: SubGroupState, queue: Queue, *, within: Mask | None = None, scope: SearchScope = WHOLE_CLUSTER
+        self,
+        subgroup: SubGroupState,
+        queue: Queue,
+        *,
+        within: Mask | None = None,
+        scope: SearchScope = WHOLE_CLUSTER,
+        is_dry_run: bool = False,
     ) -> Statement | None:
-        """Place tasks until the sub-group needs no more; None when it got too few, and nothing is left of the attempt."""
+        """Place tasks until the sub-group needs no more; None when it got too few, and nothing is left of the attempt.
+
+        What a dry run places is undone by the caller in any case.
+        """
         session, run = self._session, _TaskRun(self._session, subgroup, queue, within, scope, self._remembers_failed_roles)
-        statement = session.statement()
+        statement = session.dry_run() if is_dry_run else session.statement()
         tasks = self.tasks_left(subgroup)
         subgroup.occupied_hypernode = subgroup.allocated_hypernode
         while tasks and run.goes_on:
@@ -69,8 +87,7 @@ class TaskPlacer:
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
         statement.discard()
-        if session.trace.level >= 3:
-            session.trace.note(3, "not ready", f"gang {subgroup.gang.key} gets nothing: {reason}", gang=subgroup.gang.key)
+        session.trace.note(GangNotReady, subgroup.gang.key, scope_text(scope), reason, run.last_error)
         return None
 
 
@@ -88,6 +105,8 @@ class _TaskRun:
         self._room = Room(0, YES)
         self._tolerated_gap = session.tolerated_gap(subgroup.gang)
         self.goes_on = True
+        self.last_error = ""
+        """What stopped the last task that failed, for the trace."""
 
     def keeps_places(self) -> bool:
         """Tell whether the gang keeps what it found although it is not whole."""
@@ -105,6 +124,7 @@ class _TaskRun:
             return
         verdict = self._session.prefilter(first)
         if not verdict.ok:
+            self._session.trace.note(TaskRefused, first.gang.key, first.task.key, verdict.plugin, verdict.message)
             self._fail(tasks.pop(), FitError.same_everywhere(self._node_count(), verdict))
             return
         batch = self._take_batch(tasks, room.tasks)
@@ -161,24 +181,14 @@ class _TaskRun:
 
     def _note_class(self, batch: list[TaskState]) -> None:
         """Record the task that is tried and how the nodes look to its class: what the filters refuse, what the best score."""
-        trace, first = self._session.trace, batch[0].task
-        trace.note(4, "task", f"try {len(batch)} task(s) like {first.key}", task=first.key, count=len(batch))
-        if trace.level < 5:
+        trace, gang, key = self._session.trace, batch[0].gang.key, batch[0].task.key
+        trace.note(TasksTried, gang, key, len(batch), self._node_count())
+        if not trace.wants(5, gang):
             return
-        node_view = self._session.node_view(first.shape)
-        refused = {reason: self._names(nodes) for reason, nodes in node_view.refused_nodes(within=self._within).items()}
-        counts = {reason: len(names) for reason, names in refused.items()}
-        trace.note(5, "filters", f"{int(node_view.feasible.sum())} node(s) fit {first.key}", task=first.key, refused=counts)
-        for reason, names in refused.items():
-            text = f"{len(names)} node(s) refuse {first.key}, {reason}: {listed(names)}"
-            trace.note(5, "refused", text, task=first.key, reason=reason, nodes=names)
-        best = node_view.best_scores(5)
-        scores = {self._session.node_name(node): score for node, score in best}
-        text = ", ".join(f"{name} {score:g}" for name, score in scores.items())
-        trace.note(5, "scores", f"best scores for {first.key}: {text or 'none'}", task=first.key, scores=scores)
-
-    def _names(self, nodes: list[int]) -> list[str]:
-        return [self._session.node_name(node) for node in nodes]
+        feasible = self._session.node_view(batch[0].task.shape).feasible
+        fitting = feasible if self._within is None else feasible & self._within
+        note_filters(self._session, batch[0], fitting, self._within)
+        note_scores(self._session, batch[0], fitting, self._session.scores_by_plugin(batch[0], fitting))
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
         first = batch[0]
@@ -233,19 +243,23 @@ class _TaskRun:
     def _fail(self, task: TaskState, error: FitError) -> None:
         task.error = error
         self._failed_roles.add(task.task.role)
-        self._session.trace.note(4, "no node", f"task {task.task.key}: {error.text}", task=task.task.key)
+        if self._session.trace.level >= 3:
+            self.last_error = f"task {task.task.key}: {error.text}"
+            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error.text)
         is_hopeful = self._subgroup.gang.may_continue_without(self._failed_roles, self._subgroup)
         self.goes_on = is_hopeful or self._tolerated_gap is not None
 
     def _skip(self, task: TaskState) -> None:
         role = task.task.role
         task.error = f"Task {task.task.name} with role spec {role} has already predicated failed, skip"
-        self._session.trace.note(5, "skipped", task.error, task=task.task.key)
+        self._session.trace.note(TaskSkipped, task.gang.key, task.task.key, task.error)
 
     def _refuse(self, task: TaskState, verdict: Verdict) -> None:
         self._subgroup.gang.verdicts.append(verdict)
         task.refusal = verdict
-        self._session.trace.note(4, "no quota", f"task {task.task.key}: {verdict.message}", task=task.task.key)
+        if self._session.trace.level >= 3:
+            self.last_error = f"task {task.task.key}: {verdict.message}"
+            self._session.trace.note(TaskWithoutQuota, task.gang.key, task.task.key, verdict.plugin, verdict.message)
 
     def _node_count(self) -> int:
         return len(self._session.snapshot.nodes) if self._within is None else int(self._within.sum())

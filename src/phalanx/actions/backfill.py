@@ -12,6 +12,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_filters import own_filters
+from phalanx.session.trace_events import TaskRefused, TaskWithoutNode
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError
 
@@ -56,6 +57,7 @@ class BackfillAction:
         verdict = session.prefilter(task)
         if not verdict.ok:
             task.error = FitError.same_everywhere(len(session.snapshot.nodes), verdict)
+            session.trace.note(TaskRefused, task.gang.key, task.task.key, verdict.plugin, verdict.message)
             return False
         node_view = session.node_view(task.task.shape)
         own = own_filters(session, task, node_view.allowed)
@@ -65,7 +67,9 @@ class BackfillAction:
                 if node is not None:
                     statement.allocate([task], [node])
                 return node is not None
-        task.error = node_view.error(ignores_room=True, own=own.layers)
+        task.error = error = node_view.error(ignores_room=True, own=own.layers)
+        if session.trace.level >= 4:
+            session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error.text)
         return False
 
 

@@ -1,6 +1,7 @@
 """What the evicting actions share: who starves, which nodes are worth a look, and whether a task fits once victims are gone."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from heapq import heapify
 from itertools import count
 from typing import Any
@@ -8,29 +9,46 @@ from typing import Any
 import numpy as np
 
 from phalanx.model.queue import Queue
+from phalanx.model.resources import Resources, add
 from phalanx.model.task_status import Status
 from phalanx.placement import Index, Mask
+from phalanx.session.plugin_trace import note_added
 from phalanx.session.session import Session
 from phalanx.session.task_filters import own_filters
+from phalanx.session.trace_events import GangSkipped
+from phalanx.session.trace_searches import NodeConsidered, RoomMade, RoomNotMade
 from phalanx.state.gang_state import GangState, TaskState
-from phalanx.state.verdict import FitError
+from phalanx.state.verdict import FitError, Verdict
+
+Spared = Callable[[TaskState], str]
+"""Says why an action leaves a running task alone; empty for one that plugins are asked about."""
+NOT_PREEMPTABLE, NOT_RECLAIMABLE, NOT_RUNNING = "not preemptable", "of a queue that is not reclaimable", "not running yet"
+SAME_QUEUE, OTHER_QUEUE = "of the same queue", "of another queue"
+TOO_LITTLE_ROOM = "its victims together leave too little room"
+VICTIMS_NOT_ENOUGH = "without its victims it still does not fit, or its queue has no room"
 
 
-def starving_gangs(session: Session, *, skips_topology: bool) -> list[GangState]:
+def starving_gangs(session: Session, action: str, *, skips_topology: bool) -> list[GangState]:
     """Return the gangs that may take room from others: admitted, valid, and short of their minimum."""
-    return [gang for gang in session.gangs.values() if _is_starving(session, gang, skips_topology)]
+    return [gang for gang in session.gangs.values() if not _why_passed_over(session, gang, action, skips_topology)]
 
 
-def _is_starving(session: Session, gang: GangState, skips_topology: bool) -> bool:
-    if gang.phase in ("", "Pending") or gang.key in session.snapshot.calm:
-        return False
-    verdict = session.gang_valid(gang)
-    if not verdict.ok:
-        session.trace.note(4, "skipped", f"gang {gang.key} skipped: {verdict.message}", gang=gang.key)
-        return False
-    if not session.gang_starving(gang).ok:
-        return False
-    return not (skips_topology and gang.gang.topology is not None)
+def _why_passed_over(session: Session, gang: GangState, action: str, skips_topology: bool) -> str:
+    """Say why a gang takes no room from others, and trace it; empty if it may."""
+    reason = ""
+    if gang.phase in ("", "Pending"):
+        reason = "not admitted yet"
+    elif gang.key in session.snapshot.calm:
+        reason = "nothing has changed since it was tried"
+    elif not (verdict := session.gang_valid(gang)).ok:
+        reason = verdict.message
+    elif not session.gang_starving(gang).ok:
+        return "it does not starve"
+    elif skips_topology and gang.gang.topology is not None:
+        reason = "it has a network topology"
+    if reason:
+        session.trace.note(GangSkipped, gang.key, action, reason)
+    return reason
 
 
 def gang_heap(session: Session, gangs: list[GangState]) -> dict[str, list[Any]]:
@@ -38,6 +56,7 @@ def gang_heap(session: Session, gangs: list[GangState]) -> dict[str, list[Any]]:
     number = count()
     heaps: dict[str, list[Any]] = {}
     for gang in gangs:
+        note_added(session, gang)
         heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
     for heap in heaps.values():
         heapify(heap)
@@ -53,6 +72,11 @@ def waiting_tasks(session: Session, gang: GangState) -> list[TaskState]:
 def victim_reason(voters: Sequence[str], victims: Sequence[TaskState], line: Sequence[TaskState], node: str) -> str:
     """Say who let the next victim go and where it stood among those of its node; `line` are the ones behind it."""
     return f"let go by {', '.join(voters)}; number {len(victims) - len(line)} of {len(victims)} in the order of victims on {node}"
+
+
+def why_refused(verdict: Verdict) -> str:
+    """Return the sentence of a refusal, or its reason code if it has none; empty for a yes."""
+    return "" if verdict.ok else verdict.message or verdict.reason
 
 
 class DryRun:
@@ -134,15 +158,58 @@ def passes_own_filters(session: Session, task: TaskState, node: int) -> bool:
     return not any(layer.refused[0] for layers in session.task_screen(task, where) for layer in layers)
 
 
-def is_victim(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> bool:
-    """Tell whether a gang-aware action may consider a running task: less important in the same queue, or of a queue that gives."""
+def why_spared(session: Session, task: TaskState, preemptor: GangState, purpose: str) -> str:
+    """Say why a gang-aware action does not consider a running task; empty if it does.
+
+    It considers less important tasks of the same queue, or those of a queue that gives.
+    """
     gang, mine = task.gang.gang, preemptor.gang
-    if gang.is_preemptable is False or not task.task.is_preemptable or task.gang is preemptor:
-        return False
-    if purpose == "preempt":
-        return gang.queue == mine.queue and gang.priority < mine.priority
-    queue = session.queues[gang.queue]
-    return gang.queue != mine.queue and queue.is_reclaimable and task.status is Status.RUNNING and may_give(session, queue)
+    if task.gang is preemptor:
+        return "of the same gang"
+    if gang.is_preemptable is False or not task.task.is_preemptable:
+        return NOT_PREEMPTABLE
+    if purpose != "preempt":
+        return _why_not_reclaimed(session, task, mine.queue)
+    if gang.queue != mine.queue:
+        return OTHER_QUEUE
+    return "" if gang.priority < mine.priority else "not of lower priority"
+
+
+def _why_not_reclaimed(session: Session, task: TaskState, queue: str) -> str:
+    theirs = session.queues[task.gang.gang.queue]
+    if theirs.name == queue:
+        return SAME_QUEUE
+    if not theirs.is_reclaimable:
+        return NOT_RECLAIMABLE
+    if task.status is not Status.RUNNING:
+        return NOT_RUNNING
+    return "" if may_give(session, theirs) else "of a queue that has no more than it keeps"
+
+
+def candidates_on(session: Session, node: int, task: TaskState, spared: Spared) -> list[TaskState]:
+    """Return who runs on a node and may be considered for a task, before plugins are asked."""
+    running = session.running_on(node)
+    if session.trace.level >= 5:
+        why = Counter(filter(None, map(spared, running)))
+        session.trace.note(NodeConsidered, task.gang.key, task.task.key, session.node_name(node), len(running), why)
+    return [victim for victim in running if not spared(victim)]
+
+
+def note_room(session: Session, task: TaskState, node: int, victims: Sequence[TaskState]) -> None:
+    """Record what victims on a node make room for."""
+    if session.trace.wants(3, task.gang.key):
+        freed: Resources = {}
+        for victim in victims:
+            freed = add(freed, victim.task.shape.request)
+        names = [victim.task.key for victim in victims]
+        requested = dict(task.task.shape.request)
+        session.trace.note(RoomMade, task.gang.key, task.task.key, session.node_name(node), names, freed, requested)
+
+
+def note_no_room(session: Session, task: TaskState, node: int, reason: str) -> None:
+    """Record why a node cannot be cleared for a task."""
+    if session.trace.wants(5, task.gang.key):
+        session.trace.note(RoomNotMade, task.gang.key, task.task.key, session.node_name(node), reason)
 
 
 def may_give(session: Session, queue: Queue) -> bool:

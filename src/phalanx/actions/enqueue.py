@@ -11,8 +11,11 @@ from typing import Any
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.session.arguments import Arguments
+from phalanx.session.plugin_trace import note_added
 from phalanx.session.session import Session
+from phalanx.session.trace_events import GangAdmitted, GangNotAdmitted, QueueNext
 from phalanx.state.gang_state import GangState
+from phalanx.state.verdict import Verdict
 
 
 class EnqueueAction:
@@ -34,6 +37,7 @@ class EnqueueAction:
             queue = queues.pop()
             gangs = waiting.get(queue.name)
             if gangs:
+                session.trace.note(QueueNext, self.name, queue.name, len(gangs))
                 self._consider(session, heappop(gangs)[-1])
                 queues.push(queue)
 
@@ -42,6 +46,7 @@ class EnqueueAction:
         heaps: dict[str, list[Any]] = {}
         for gang in session.gangs.values():
             if gang.phase in ("", "Pending"):
+                note_added(session, gang)
                 heaps.setdefault(gang.gang.queue, []).append((session.gang_key(gang), next(number), gang))
         for heap in heaps.values():
             heapify(heap)
@@ -52,8 +57,16 @@ class EnqueueAction:
             vote = session.gang_enqueueable(gang)
             if vote.value <= 0:
                 gang.verdicts.append(vote.verdict)
-                session.trace.note(4, "enqueue refused", f"gang {gang.key} is not admitted: {vote.verdict.message}", gang=gang.key)
+                self._note_refusal(session, gang, vote.verdict)
                 return
+            votes = session.enqueue_votes(gang) if session.trace.wants(4, gang.key) else {}
             session.gang_enqueued(gang)
+            session.trace.note(GangAdmitted, gang.key, votes)
+        else:
+            session.trace.note(GangAdmitted, gang.key, {})
         gang.phase = "Inqueue"
-        session.trace.note(4, "enqueued", f"gang {gang.key} is admitted", gang=gang.key)
+
+    def _note_refusal(self, session: Session, gang: GangState, verdict: Verdict) -> None:
+        if session.trace.wants(4, gang.key):
+            asked, votes = dict(gang.gang.min_resources or {}), session.enqueue_votes(gang)
+            session.trace.note(GangNotAdmitted, gang.key, verdict.message, asked, dict(verdict.numbers), votes)

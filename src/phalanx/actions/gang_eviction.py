@@ -15,13 +15,15 @@ from math import prod
 
 import numpy as np
 
-from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks
+from phalanx.actions.domain_trace import domain_name, note_domains
+from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks, why_refused
 from phalanx.actions.eviction_bounds import EvictionBounds
 from phalanx.actions.gang_places import dominant_share
 from phalanx.actions.node_costs import NodeCostTable
 from phalanx.actions.queue_heap import Heap
 from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
 from phalanx.actions.victim_search import RoomRequest, VictimSearch
+from phalanx.actions.victim_units import VictimUnits
 from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
 from phalanx.model.task_status import READY
@@ -31,9 +33,14 @@ from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_filters import own_filters
 from phalanx.session.task_order import pending_tasks
+from phalanx.session.trace_events import GangSkipped, QueueNext, QueueOverused
+from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainTried, MayNotEvict, NoTaskLeft
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.label_domains import label_domains
+from phalanx.state.verdict import YES
 
+NO_VICTIMS = "no victims there make room for enough of its tasks"
+HOPELESS = "it may take nothing from others, or evictions could not free enough for it"
 MOST_CHOICES = 64
 """So many choices of members that make a gang whole are tried at most, if members differ; beyond that only the smallest."""
 
@@ -57,15 +64,18 @@ class GangEvictionAction:
     def run(self, session: Session) -> None:
         """Work through the queues in order, and through their starving gangs."""
         self.cost_table, self.bounds = NodeCostTable(), session.book(EvictionBounds)
-        heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
+        heaps = gang_heap(session, starving_gangs(session, self.name, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted(heaps):
             queues.push(session.queues[name])
         while len(queues):
             queue = queues.pop()
-            if self.purpose == "reclaim" and not session.queue_overused(queue).ok:
+            overused = session.queue_overused(queue) if self.purpose == "reclaim" else YES
+            if not overused.ok:
+                session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
                 continue
             gangs = heaps[queue.name]
+            session.trace.note(QueueNext, self.name, queue.name, len(gangs))
             while gangs:
                 gang: GangState = heappop(gangs)[-1]
                 if session.gang_starving(gang).ok:
@@ -95,14 +105,17 @@ class _Attempt:
 
     def run(self) -> None:
         if self._is_hopeless():
+            self._note_hopeless()
             return
         waiting = self._waiting()
+        if not waiting:
+            self._session.trace.note(NoTaskLeft, self._gang.key, self._action.name)
         if self._action.victims == "fewest":
             for needed in member_choices(self._session, self._gang, waiting):
-                if self._may_take_all(needed) and any(self._make_room(domain, needed) for _, domain in self._domains()):
+                if self._may_take_all(needed) and any(self._make_room(domain, name, needed) for name, _, domain in self._domains()):
                     return
         elif waiting and self._may_take_all(waiting):
-            any(self._evict_bundles(domain, hypernode, waiting) for hypernode, domain in self._domains())
+            any(self._evict_bundles(domain, name, hypernode, waiting) for name, hypernode, domain in self._domains())
 
     def _is_hopeless(self) -> bool:
         """Tell whether a gang of equal tasks may take nothing, or asks for more than evictions could free; False for other gangs.
@@ -119,9 +132,27 @@ class _Attempt:
         needed = tasks_needed(self._gang, tasks)
         return bool(needed) and not self._action.bounds.may_fit(self._gang, needed, self._action.purpose)
 
-    def _make_room(self, domain: Mask, needed: list[TaskState]) -> bool:
+    def _note_hopeless(self) -> None:
+        """Record why nothing is searched: who could go on each node, and what the plugins say about them."""
+        session, gang, purpose = self._session, self._gang, self._action.purpose
+        session.trace.note(GangSkipped, gang.key, self._action.name, HOPELESS)
+        if session.trace.level >= 4:
+            task, units = pending_tasks(gang.tasks)[0], VictimUnits(session, gang, purpose)
+            for node in range(len(session.snapshot.nodes)):
+                units.on_node(node, task)
+
+    def _make_room(self, domain: Mask, name: str, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)
-        return VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds).make_room(domain, needed)
+        search = VictimSearch(self._session, room_request, self._action.cost_table, self._action.bounds)
+        is_made = search.make_room(domain, needed)
+        self._note_end(name, is_made)
+        return is_made
+
+    def _note_end(self, domain: str, is_made: bool) -> None:
+        if is_made:
+            self._session.trace.note(DomainChosen, self._gang.key, domain)
+        else:
+            self._session.trace.note(DomainLeft, self._gang.key, domain, NO_VICTIMS)
 
     def _waiting(self) -> list[TaskState]:
         """Return the tasks to serve: all that wait for room, or those of the first sub-group when the gang is whole already."""
@@ -137,27 +168,41 @@ class _Attempt:
 
     def _may_take(self, task: TaskState) -> bool:
         """Tell whether a task may have room made for it; for one without requests no share of a queue is counted."""
-        if not task.task.may_preempt:
-            return False
-        if self._action.purpose == "preempt" or task.task.is_best_effort:
-            return True
-        return self._session.queue_preemptive(self._queue, task).ok
+        reason = self._why_not_eligible(task)
+        if reason:
+            self._session.trace.note(MayNotEvict, self._gang.key, task.task.key, self._action.purpose, reason)
+        return not reason
 
-    def _domains(self) -> Iterator[tuple[int, Mask]]:
-        """Yield the domains to try, each with its HyperNode: wide ones first for bundles, narrow ones first for fewest victims."""
-        if self._gang.gang.label:
-            nodes = self._session.snapshot.nodes
-            yield from ((self._tree.top, domain.nodes) for domain in label_domains(self._gang, nodes)[: self._action.most_domains])
+    def _why_not_eligible(self, task: TaskState) -> str:
+        if not task.task.may_preempt:
+            return "its preemptionPolicy is Never"
+        if self._action.purpose == "preempt" or task.task.is_best_effort:
+            return ""
+        return why_refused(self._session.queue_preemptive(self._queue, task))
+
+    def _domains(self) -> Iterator[tuple[str, int, Mask]]:
+        """Yield the domains to try, each with its name and its HyperNode."""
+        for name, hypernode, nodes in self._all_domains():
+            self._session.trace.note(DomainTried, self._gang.key, self._action.name, name)
+            yield name, hypernode, nodes
+
+    def _all_domains(self) -> Iterator[tuple[str, int, Mask]]:
+        """Yield the domains: wide ones first for bundles, narrow ones first for fewest victims."""
+        label = self._gang.gang.label
+        if label:
+            for part in label_domains(self._gang, self._session.snapshot.nodes)[: self._action.most_domains]:
+                yield f"{label}={part.value}", self._tree.top, part.nodes
             return
         gradients = self._session.hypernode_gradients(self._gang, self._tree.top, "evict")
         if self._action.victims == "bundles":
             gradients = gradients[::-1]
+        note_domains(self._session, self._gang, self._action.name, gradients)
         for hypernode in [number for gradient in gradients for number in gradient][: self._action.most_domains]:
             domain = np.zeros(len(self._session.snapshot.nodes), dtype=np.bool_)
             domain[self._tree.members[hypernode]] = True
-            yield hypernode, domain
+            yield domain_name(self._tree, hypernode), hypernode, domain
 
-    def _evict_bundles(self, domain: Mask, hypernode: int, waiting: list[TaskState]) -> bool:
+    def _evict_bundles(self, domain: Mask, name: str, hypernode: int, waiting: list[TaskState]) -> bool:
         """Evict bundles one after the other until the gang fits into the domain; tell whether it did, and decide it if so."""
         finder = VictimBundles(self._session, self._gang, self._action.purpose, allows_whole=self._action.allows_whole)
         with self._session.statement() as statement:
@@ -167,6 +212,7 @@ class _Attempt:
                 for task in bundle.tasks:
                     statement.evict(task, action=self._action.name, preemptor=self._gang.key, reason=reason)
                 if self._has_places(domain, waiting) and self._try(domain, waiting, statement):
+                    self._note_end(name, True)
                     statement.commit()
                     for subgroup in self._subgroups(waiting):
                         subgroup.nominated_hypernode = self._tree.names[hypernode]
@@ -174,6 +220,7 @@ class _Attempt:
             if statement.operations and self._has_room(domain, waiting):
                 # It fails again, but as the last attempt with everybody gone: its tasks remember how far they got, for `explain`.
                 self._try(domain, waiting, statement)
+        self._note_end(name, False)
         return False
 
     def _has_places(self, domain: Mask, waiting: list[TaskState]) -> bool:

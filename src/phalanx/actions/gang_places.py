@@ -58,7 +58,7 @@ class Places:
             if self._session.queue_room(self._queue, shape).tasks < len(self.tasks):
                 return False
             return self._session.node_view(shape).room_in(self._domain) >= len(self.tasks)
-        with self._session.trial() as trial:
+        with self._session.question() as trial:
             if self._is_local and self._take_filling(trial):
                 return True
             trial.rollback(0)

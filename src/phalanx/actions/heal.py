@@ -11,6 +11,7 @@ from phalanx.model.gang import STALE
 from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
+from phalanx.session.trace_events import GangStale
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.staleness import Lack, leftovers, stale_parts
 from phalanx.state.verdict import Verdict
@@ -46,8 +47,10 @@ class HealAction:
         first = min(due or short, key=lambda lack: (not lack.is_vital, since[id(lack)]))
         stale = _Stale(gang, first, session.now - since[id(first)], grace)
         outcome = self._evict(session, leftovers(gang, due), stale) if due else stale.forecast()
+        text = stale.text()
+        session.trace.note(GangStale, gang.key, text, outcome)
         numbers = {"since": min(since.values()), "is_evicted": int(any(map(_is_evicted, gang.tasks)))}
-        gang.verdicts.append(Verdict.refuse(self.name, STALE, f"{stale.text()}; {outcome}", **numbers))
+        gang.verdicts.append(Verdict.refuse(self.name, STALE, f"{text}; {outcome}", **numbers))
 
     def _evict(self, session: Session, victims: Sequence[TaskState], stale: "_Stale") -> str:
         """Evict what is left, unless a task of it is protected; return a sentence that says which."""

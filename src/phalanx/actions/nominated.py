@@ -6,6 +6,7 @@ from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.task_filters import own_filters
 from phalanx.session.task_order import pending_tasks
+from phalanx.session.trace_events import GangNominated
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.gang_topology import locate_gang
 
@@ -34,7 +35,7 @@ def keep_nominated(session: Session, gang: GangState, queue: Queue) -> bool:
             statement.keep()
         else:
             return False
-        session.trace.note(3, "nominated", f"gang {gang.key}: its tasks keep their nominated nodes", gang=gang.key)
+        session.trace.note(GangNominated, gang.key)
         return True
 
 

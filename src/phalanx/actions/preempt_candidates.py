@@ -6,17 +6,14 @@ included; then each is put back, most important first, if the task still fits.
 Victims are evicted on trial and not only added up: affinity depends on which pods are left, and only the filters know.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from phalanx.actions.dry_run import DryRun
+from phalanx.actions.dry_run import DryRun, Spared, candidates_on
 from phalanx.model.queue import Queue
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import TaskState
-
-Filter = Callable[[TaskState], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +47,10 @@ class Candidate:
 class CandidateSearch:
     """Finds the node for one task by evicting on trial, node by node."""
 
-    def __init__(self, session: Session, task: TaskState, queue: Queue, dry_run: DryRun, filter_: Filter) -> None:
-        """Look for nodes where victims that the filter allows make room."""
+    def __init__(self, session: Session, task: TaskState, queue: Queue, dry_run: DryRun, spared: Spared) -> None:
+        """Look for nodes where victims that the rules of the action do not spare make room."""
         self._session, self._task, self._queue = session, task, queue
-        self._dry_run, self._filter = dry_run, filter_
+        self._dry_run, self._spared = dry_run, spared
 
     def best(self, limits: CandidateLimits) -> Candidate | None:
         """Return the candidate whose victims matter least; None when no node can be cleared.
@@ -73,7 +70,7 @@ class CandidateSearch:
     def _victims_on(self, node: int) -> list[TaskState]:
         """Return who has to leave the node; empty when nobody may, or when that is not enough. Nothing stays evicted."""
         session = self._session
-        candidates = [victim for victim in session.running_on(node) if self._filter(victim)]
+        candidates = candidates_on(session, node, self._task, self._spared)
         victims = session.preemptable(self._task, candidates) if candidates else []
         if not victims or not self._dry_run.could_fit(node, victims):
             return []
@@ -88,7 +85,7 @@ class CandidateSearch:
         return needed
 
     def _remove(self, victim: TaskState) -> Statement:
-        statement = self._session.statement()
+        statement = self._session.dry_run()
         statement.evict(victim, action="preempt", preemptor=self._task.gang.key, reason="")
         return statement
 

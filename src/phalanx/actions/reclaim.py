@@ -8,13 +8,31 @@ of them.
 from collections.abc import Mapping
 from heapq import heappop
 
-from phalanx.actions.dry_run import DryRun, gang_heap, starving_gangs, victim_reason, waiting_tasks
+from phalanx.actions.dry_run import (
+    NOT_PREEMPTABLE,
+    NOT_RECLAIMABLE,
+    NOT_RUNNING,
+    SAME_QUEUE,
+    TOO_LITTLE_ROOM,
+    VICTIMS_NOT_ENOUGH,
+    DryRun,
+    candidates_on,
+    gang_heap,
+    note_no_room,
+    note_room,
+    starving_gangs,
+    victim_reason,
+    waiting_tasks,
+    why_refused,
+)
 from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
 from phalanx.model.task_status import Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
+from phalanx.session.trace_events import NoPreemptors, QueueNext, QueueOverused
+from phalanx.session.trace_searches import MayNotEvict, NoTaskLeft
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import GangState, TaskState
 
@@ -33,18 +51,22 @@ class ReclaimAction:
 
     def run(self, session: Session) -> None:
         """Work through the queues in order; an overused one takes nothing."""
-        heaps = gang_heap(session, starving_gangs(session, skips_topology=False))
+        heaps = gang_heap(session, starving_gangs(session, self.name, skips_topology=False))
         queues = Heap[Queue](session.queue_comes_first)
         for name in sorted({gang.gang.queue for gang in session.gangs.values()}):
             queues.push(session.queues[name])
         while len(queues):
             queue = queues.pop()
-            if not session.queue_overused(queue).ok:
-                session.trace.note(3, "overused", f"queue {queue.name} is overused, ignore it", queue=queue.name)
+            overused = session.queue_overused(queue)
+            if not overused.ok:
+                session.trace.note(QueueOverused, queue.name, overused.plugin, overused.message)
                 continue
             gangs = heaps.get(queue.name, [])
+            if gangs:
+                session.trace.note(QueueNext, self.name, queue.name, len(gangs))
             while gangs:
                 _Reclaim(session, heappop(gangs)[-1], queue).run()
+            session.trace.note(NoPreemptors, queue.name)
 
 
 class _Reclaim:
@@ -58,12 +80,24 @@ class _Reclaim:
         session = self._session
         with session.statement() as statement:
             tasks = waiting_tasks(session, self._gang)
+            if not tasks:
+                session.trace.note(NoTaskLeft, self._gang.key, "reclaim")
             while tasks and session.gang_starving(self._gang).ok:
                 task = tasks.pop()
-                if task.task.may_preempt and session.queue_preemptive(self._queue, task).ok and session.prefilter(task).ok:
+                reason = self._why_not_eligible(task)
+                if reason:
+                    session.trace.note(MayNotEvict, self._gang.key, task.task.key, "reclaim", reason)
+                else:
                     self._for_task(task, statement)
             if session.gang_pipelined(self._gang):
                 statement.commit()
+
+    def _why_not_eligible(self, task: TaskState) -> str:
+        """Say why nothing is reclaimed for a task; empty if it may be."""
+        if not task.task.may_preempt:
+            return "its preemptionPolicy is Never"
+        verdict = self._session.queue_preemptive(self._queue, task)
+        return why_refused(verdict if not verdict.ok else self._session.prefilter(task))
 
     def _for_task(self, task: TaskState, statement: Statement) -> None:
         dry_run = DryRun(self._session, task)
@@ -73,13 +107,15 @@ class _Reclaim:
 
     def _try_node(self, task: TaskState, node: int, dry_run: DryRun, statement: Statement) -> bool:
         session = self._session
-        candidates = [victim for victim in session.running_on(node) if self._may_go(victim)]
+        candidates = candidates_on(session, node, task, self._why_spared)
         if not candidates:
             return False
         victims = session.reclaimable(task, candidates)
         if not dry_run.could_fit(node, victims):
+            note_no_room(session, task, node, TOO_LITTLE_ROOM)
             return False
-        line, voters = victims_in_order(session, victims, task), session.voters()
+        order, voters = victims_in_order(session, victims, task), session.voters()
+        line = list(order)
         part = session.statement()
         while line and not dry_run.fits(node):
             victim = line.pop(0)
@@ -88,12 +124,19 @@ class _Reclaim:
             part.evict(victim, action="reclaim", preemptor=task.gang.key, reason=f"{rule}; {why}")
         if not dry_run.fits(node):
             part.discard()
+            note_no_room(session, task, node, VICTIMS_NOT_ENOUGH)
             return False
+        note_room(session, task, node, order[: len(order) - len(line)])
         part.pipeline([task], [node])
         statement.merge(part)
         return True
 
-    def _may_go(self, victim: TaskState) -> bool:
+    def _why_spared(self, victim: TaskState) -> str:
         queue = self._session.queues[victim.gang.gang.queue]
-        is_foreign = queue.name != self._queue.name and queue.is_reclaimable
-        return is_foreign and victim.status is Status.RUNNING and victim.task.is_preemptable
+        if queue.name == self._queue.name:
+            return SAME_QUEUE
+        if not queue.is_reclaimable:
+            return NOT_RECLAIMABLE
+        if victim.status is not Status.RUNNING:
+            return NOT_RUNNING
+        return "" if victim.task.is_preemptable else NOT_PREEMPTABLE

@@ -5,7 +5,7 @@ from functools import cmp_to_key
 
 import numpy as np
 
-from phalanx.actions.dry_run import is_victim
+from phalanx.actions.dry_run import candidates_on, why_spared
 from phalanx.model.task_status import EVICTABLE, READY
 from phalanx.placement import Amounts, Mask
 from phalanx.session.session import Session
@@ -35,20 +35,22 @@ class VictimBundles:
     def bundles(self, domain: Mask, waiting: list[TaskState]) -> list[VictimBundle]:
         """Return the bundles in the order in which they are given up, as far as the plugins agree."""
         need = self._sum(waiting)
-        made = [bundle for gang in self._victim_gangs(domain) for bundle in self._split(gang, domain, need)]
+        made = [bundle for gang in self._victim_gangs(domain, waiting[0]) for bundle in self._split(gang, domain, need)]
         kept = [bundle for bundle in (self._filtered(bundle, waiting[0]) for bundle in made) if bundle is not None]
         return sorted(kept, key=cmp_to_key(self._compare))
 
-    def _victim_gangs(self, domain: Mask) -> list[GangState]:
+    def _victim_gangs(self, domain: Mask, preemptor: TaskState) -> list[GangState]:
         found: dict[str, GangState] = {}
-        for node in np.flatnonzero(domain):
-            for task in self._session.running_on(int(node)):
-                if self._may_go(task):
-                    found[task.gang.key] = task.gang
+        for node in np.flatnonzero(domain).tolist():
+            for task in candidates_on(self._session, node, preemptor, self._why_spared):
+                found[task.gang.key] = task.gang
         return [found[key] for key in sorted(found)]
 
     def _may_go(self, task: TaskState) -> bool:
-        return is_victim(self._session, task, self._preemptor, self._purpose)
+        return not self._why_spared(task)
+
+    def _why_spared(self, task: TaskState) -> str:
+        return why_spared(self._session, task, self._preemptor, self._purpose)
 
     def _split(self, gang: GangState, domain: Mask, need: Amounts) -> list[VictimBundle]:
         """Return what a gang can spare in the domain, and the rest of it: a gang that goes whole gives all it has anywhere."""

@@ -102,7 +102,7 @@ class VictimSearch:
             return False
         if self._room_request.purpose == "preempt":
             return True
-        with self._session.trial() as trial:
+        with self._session.question() as trial:
             return all(self._may_take_for(run, trial) for run in places.runs)
 
     def _may_take_for(self, run: list[TaskState], trial: Statement) -> bool:
@@ -254,7 +254,7 @@ class VictimSearch:
 
     def _quota_verdict(self, places: Places) -> Verdict:
         """Return what refuses the first task that the quota does not cover when all are counted against the queue."""
-        with self._session.trial() as trial:
+        with self._session.question() as trial:
             for run in places.runs:
                 if self._session.queue_room(self._queue, run[0].task.shape).tasks >= len(run):
                     trial.pipeline(run, [0] * len(run))
@@ -364,8 +364,8 @@ class VictimSearch:
         if not places.take(statement) or not self._gang.is_pipelined or not self._session.gang_pipelined(self._gang):
             statement.discard()
             return False
-        for statement in self._evicted.values():
-            statement.commit()
+        for eviction in self._evicted.values():
+            eviction.commit()
         statement.commit()
         self._evicted = {}
         return True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phalanx.actions.dry_run import is_victim
+from phalanx.actions.dry_run import candidates_on, why_spared
 from phalanx.actions.gang_places import dominant_share
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
@@ -74,7 +74,7 @@ class VictimUnits:
         Without the second order a gang that can spare one task offers its least important one, even if that is too small and
         another one would do: then a whole gang would go.
         """
-        candidates = [task for task in self._session.running_on(node) if self._may_go(task)]
+        candidates = candidates_on(self._session, node, preemptor, self._why_spared)
         line = sorted(self._allowed(preemptor, candidates), key=self._importance)
         spare = spare_of(line)
         spared = set(map(id, spare))
@@ -127,7 +127,10 @@ class VictimUnits:
         return total
 
     def _may_go(self, task: TaskState) -> bool:
-        return is_victim(self._session, task, self._gang, self._purpose)
+        return not self._why_spared(task)
+
+    def _why_spared(self, task: TaskState) -> str:
+        return why_spared(self._session, task, self._gang, self._purpose)
 
     def _whole(self, preemptor: TaskState, gang: GangState) -> VictimUnit | None:
         """Return all of a gang as a unit, None if it may not go; asked once in each state of the session, for all its nodes."""

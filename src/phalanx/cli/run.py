@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phalanx.cli.trace_options import GANG_HELP, LEVELS, refuse_gangs_without_trace
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -53,6 +55,7 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 )
 @click.option("--http", metavar="HOST:PORT", help="Address for /livez, /readyz, /metrics and /configz; off by default.")
 @click.option("-v", "--verbosity", type=click.IntRange(0, 9), default=1, show_default=True, metavar="N", help="Log verbosity.")
+@click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Log format.")
 @click.option(
     "--controllers", default="*", show_default=True, metavar="NAMES",
@@ -109,6 +112,7 @@ class RunOptions:
     lease_duration: float
     http: str | None
     verbosity: int
+    gangs: tuple[str, ...]
     log_format: "Form"
     controllers: str
     group_as: "DialectName"
@@ -128,6 +132,7 @@ class RunOptions:
             raise click.UsageError("--config: the configuration is read again when it changes; name a file instead of '-'")
         if self.group_defaults and not PLACE.fullmatch(self.group_defaults):
             raise click.UsageError(f"--group-defaults: {self.group_defaults!r} is no place; write for example {NAMESPACE}/groups")
+        refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity >= int(LEVELS[0]))
         if not all(self.names):
             raise click.UsageError("--scheduler-name: empty; write what pods have as spec.schedulerName, for example volcano")
 
@@ -164,7 +169,7 @@ async def _run(asked: RunOptions) -> None:
     logger = logger_of("run")
     async with reach.client(is_frugal=True) as client:
         live = Live(client, _setup(asked, source), report=lambda text: logger.log(logging.WARNING, "%s", text))
-        await Operations(live, config=source, describe=in_full).run(address, is_over)
+        await Operations(live, config=source, describe=in_full, traced_gangs=asked.gangs).run(address, is_over)
 
 
 def _config_source(asked: RunOptions) -> "ConfigSource | None":

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
+
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
 
@@ -24,7 +26,6 @@ Exit status:
 """
 
 FORMS = ("table", "json", "yaml")
-LEVELS = ("3", "4", "5")
 GANG_WAITS = 3
 PATH = click.Path(allow_dash=True)
 
@@ -43,9 +44,8 @@ PATH = click.Path(allow_dash=True)
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
-@click.option(
-    "-v", "verbosity", type=click.Choice(LEVELS), help="Print the trace of the session: 3 decisions, 4 orders, 5 filters."
-)
+@click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
+@click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.option("--batch", is_flag=True, help="Read one JSON request per line from stdin and print one answer per line.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
@@ -75,6 +75,7 @@ class ScheduleOptions:
     now: str | None
     form: str
     verbosity: str | None
+    gangs: tuple[str, ...]
     batch: bool
 
     @property
@@ -93,6 +94,7 @@ class ScheduleOptions:
             self.usage,
             self.now,
             self.verbosity,
+            self.gangs,
             self.form != "table",
         )
         if self.batch and any(single):
@@ -101,6 +103,7 @@ class ScheduleOptions:
             raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
         if self.config and self.profile:
             raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
         if (*self.paths, *self.usage, self.config).count("-") > 1:
             raise click.UsageError("stdin can be read only once: one '-' at most")
 
@@ -130,7 +133,10 @@ def _decide(asked: ScheduleOptions) -> bool:
     snapshot = intake.cluster.snapshot(now)
     for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
         output.note(text)
-    parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0))
+    for name in asked.gangs:
+        if name not in snapshot.gangs:
+            output.note(f"--gang: the input has no gang {name}")
+    parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
     for key, fault in together(parts).faults.items():
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):

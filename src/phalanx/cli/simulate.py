@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
+
 EXAMPLES = """\b
 Examples:
   phalanx simulate examples/deadlock --compare default-scheduler,phalanx
@@ -50,6 +52,8 @@ PATH = click.Path(allow_dash=True)
     "--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write a self-contained HTML page with charts to this file."
 )
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
+@click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
+@click.option("--gang", "gangs", multiple=True, metavar="NAMESPACE/NAME", help=GANG_HELP)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
     """Simulate how gangs run on a cluster: when they start, why they wait, which pods are evicted. No Kubernetes is needed.
@@ -84,6 +88,8 @@ class SimulateOptions:
     speed: str
     report: str | None
     form: str
+    verbosity: str | None
+    gangs: tuple[str, ...]
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together, before anything is simulated."""
@@ -93,6 +99,7 @@ class SimulateOptions:
             )
         if sum(option is not None for option in (self.config, self.profile, self.compare)) > 1:
             raise click.UsageError("--config, --profile and --compare exclude each other: all say who decides")
+        refuse_gangs_without_trace(self.gangs, is_traced=self.verbosity is not None)
         if (*self.paths, self.config).count("-") > 1:
             raise click.UsageError("stdin can be read only once: one '-' at most")
         if self.report and not Path(self.report).absolute().parent.is_dir():

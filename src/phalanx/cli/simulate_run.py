@@ -17,6 +17,7 @@ from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.simulate import SimulateOptions
 from phalanx.cli.simulate_output import ShownSimulation, ending_text, short_time, write_comparison, write_one
+from phalanx.cli.simulate_trace import SimulationTrace
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
 from phalanx.controllers.builtin import standard_controllers
 from phalanx.dialects.documents import parse_text
@@ -69,10 +70,13 @@ def simulate(asked: SimulateOptions) -> SimulationOutcome:
     """Simulate under every policy that was asked for, and write what came out."""
     gc.set_threshold(*GARBAGE)
     given, policies = _input(asked), list(_policies(asked))
-    outcome, pace = SimulationOutcome(), PlaybackPace(asked.factor)
+    outcome, pace = SimulationOutcome(), PlaybackPace(asked.factor, shows=asked.verbosity is None)
     with pace.listening():
         for name, policy in policies:
-            outcome.shown.append(_simulated(given, name, policy, pace))
+            world = _world(given, name, policy)
+            trace = SimulationTrace(asked, name, world)
+            shown = _simulated(given, name, world, pace)
+            outcome.shown.append(replace(shown, result=trace.in_answer(dict(shown.result))))
             outcome.is_interrupted = pace.is_over
             if pace.is_over:
                 break
@@ -156,8 +160,7 @@ def _policies(asked: SimulateOptions) -> Iterator[tuple[str, Policy]]:
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
-def _simulated(given: SimulationInput, name: str, policy: Policy, pace: "PlaybackPace") -> ShownSimulation:
-    world = _world(given, name, policy)
+def _simulated(given: SimulationInput, name: str, world: World, pace: "PlaybackPace") -> ShownSimulation:
     ending = play(world, given.until, pace.begin(world, name, given.until))
     pace.finish()
     for text in dict.fromkeys(world.problems):
@@ -197,10 +200,10 @@ def _served_world(given: SimulationInput, name: str, profile: Profile, settings:
 class PlaybackPace:
     """Paces a simulation: lets its time pass no faster than asked, shows the progress, and ends it on Ctrl-C."""
 
-    def __init__(self, factor: float | None) -> None:
+    def __init__(self, factor: float | None, *, shows: bool = True) -> None:
         """Let this many seconds of the cluster pass in one real second; None for as fast as possible."""
         self._factor = factor
-        self._shows = sys.stderr.isatty()
+        self._shows = shows and sys.stderr.isatty()
         self._begun, self._last_line = 0.0, 0.0
         self._world: World | None = None
         self._name = ""

@@ -1,7 +1,7 @@
 """What people who run a scheduler see of it: metrics, logs, health, and the configuration in force."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from phalanx.controllers.controller import RecordEvent
@@ -35,17 +35,23 @@ class Address:
 class Operations:
     """Watches over a scheduler."""
 
-    def __init__(self, live: Live, *, config: ConfigSource | None, describe: Callable[[Policy], object]) -> None:
-        """Begin to listen; `config` is the file of the configuration, if there is one, and `describe` writes one in full."""
+    def __init__(
+        self, live: Live, *, config: ConfigSource | None, describe: Callable[[Policy], object], traced_gangs: Collection[str] = ()
+    ) -> None:
+        """Begin to listen; `config` is the file of the configuration, if there is one, and `describe` writes one in full.
+
+        With `traced_gangs`, only what concerns these gangs is logged of sessions.
+        """
         self._live, self._config, self._describe = live, config, describe
         self.metrics, self._narrator, self._heartbeat = (
             Metrics(lambda: live.clock.now),
-            Narrator(),
+            Narrator(traced_gangs),
             Heartbeat(lambda: live.clock.elapsed),
         )
         self._log = logger_of("scheduler")
         level = verbosity_of(self._log)
         live.loop.trace_level = level if level >= TRACE_LEVEL else 0
+        live.loop.traced_gangs = traced_gangs
         live.loop.decided.append(self._note)
         live.loop.timed.append(self._time)
         live.loop.failed.append(self._failed)

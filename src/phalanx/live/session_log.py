@@ -3,14 +3,14 @@
     1  one line for a session that decided something
     2  what becomes of gangs: started, grown, pipelined, evicted for whom; that one waits, when the reason is new
     3  every gang that waits, in every session; and from here on the trace of the session, as far as it was recorded:
-       queues and gangs in order, tasks placed, commit and discard
-    4  orders and votes, victims, tasks tried, and how many nodes refused one
-    5  actions entered and left; which nodes were refused by what, and scores
+       what happened, with commit and discard
+    4  each task: tries, orders, votes, and the room of its node
+    5  each node and plugin: filters and scores; actions entered and left
 
 The trace is recorded by `run_cycle` itself, if it is given the verbosity as `trace_level`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 
 from phalanx.explain.gang_status import GangStatus, gang_status
@@ -32,9 +32,10 @@ _ALSO = {"task": "pod"}
 class Narrator:
     """Makes log lines of sessions; remembers why gangs waited, so as not to repeat itself."""
 
-    def __init__(self) -> None:
-        """Begin with nothing said."""
+    def __init__(self, gangs: Collection[str] = ()) -> None:
+        """Begin with nothing said; with gangs, speak of these only."""
         self._said: dict[GangKey, str] = {}
+        self._told_gangs = frozenset(gangs)
 
     def lines(self, snapshot: Snapshot, decisions: Decisions, *, cycle: int, verbosity: int) -> Iterator[Line]:
         """Yield what is to be said about a session, up to a verbosity."""
@@ -47,7 +48,7 @@ class Narrator:
         if verbosity >= EVERY_GANG:
             yield from map(_step, decisions.trace)
         if verbosity >= GANGS:
-            yield from _evictions(decisions)
+            yield from _evictions(filter(self._is_told, decisions.evictions.values()))
             yield from self._gangs(snapshot, decisions, verbosity)
         if decisions.binds or decisions.evictions or decisions.pipelined:
             yield Line(SESSIONS, _summary(decisions))
@@ -55,7 +56,11 @@ class Narrator:
     def _gangs(self, snapshot: Snapshot, decisions: Decisions, verbosity: int) -> Iterator[Line]:
         self._said = {key: text for key, text in self._said.items() if key in snapshot.gangs}
         for outcome in decisions.outcomes:
-            yield from self._gang(outcome, snapshot, verbosity)
+            if not self._told_gangs or outcome.state.key in self._told_gangs:
+                yield from self._gang(outcome, snapshot, verbosity)
+
+    def _is_told(self, eviction: Eviction) -> bool:
+        return not self._told_gangs or not self._told_gangs.isdisjoint((eviction.task.gang or "", eviction.preemptor))
 
     def _gang(self, outcome: Outcome, snapshot: Snapshot, verbosity: int) -> Iterator[Line]:
         gang = outcome.state
@@ -77,10 +82,9 @@ def _start(gang: GangState, standing: GangStatus) -> str:
     return f"gang {gang.key} {'starts' if standing is GangStatus.STARTS else 'grows'}: {placed} of {len(gang.tasks)} with a place"
 
 
-def _evictions(decisions: Decisions) -> Iterator[Line]:
+def _evictions(evictions: Iterable[Eviction]) -> Iterator[Line]:
     """Yield a line for each gang and whoever its pods go for, and by which action."""
-    evictions = sorted(decisions.evictions.values(), key=_cause)
-    for (_, preemptor, action), group in groupby(evictions, _cause):
+    for (_, preemptor, action), group in groupby(sorted(evictions, key=_cause), _cause):
         victims = list(group)
         yield Line(GANGS, _eviction(victims, preemptor, action), _about(victims))
 

@@ -75,6 +75,7 @@ class CapacityPlugin:
     """Keeps queues to their capability and orders them by how much of their own they have."""
 
     name = "capacity"
+    protects = "its queue has no more than it deserves, or not of what is asked for"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings."""

@@ -19,6 +19,7 @@ class CooldownPlugin:
     """Protects tasks that got their node a short while ago."""
 
     name = "cdp"
+    protects = "it is in its cooldown time"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none."""

@@ -15,6 +15,7 @@ class ConformancePlugin:
     """Protects system tasks from eviction."""
 
     name = "conformance"
+    protects = "it belongs to the system"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none."""

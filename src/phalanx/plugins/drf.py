@@ -25,6 +25,7 @@ class DrfPlugin:
     """Orders gangs by dominant share, and queues by hierarchical share when asked to."""
 
     name = "drf"
+    protects = "its gang, or its queue, would have less than the share of the preemptor"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none but the hierarchy switch."""

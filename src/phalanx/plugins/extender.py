@@ -20,6 +20,7 @@ from phalanx.session.hooks import Layer
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind
+from phalanx.session.trace_events import PluginNote
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import ABSTAINED, YES, Verdict, Vote
 
@@ -86,6 +87,7 @@ class ExtenderPlugin:
     """Asks another process to filter, score and hold back."""
 
     name = "extender"
+    protects = "the extender protects it"
 
     def __init__(self, policy: PluginPolicy, connect: Callable[[Endpoint], Line] = no_line) -> None:
         """Read where the process is and what it wants to be asked."""
@@ -134,7 +136,7 @@ class ExtenderPlugin:
         answer = self._ask(question)
         problem = answer.problem or answer.message
         if problem:
-            question.session.trace.note(3, "extender", f"{question.verb}: {problem}", verb=question.verb)
+            question.session.trace.note(PluginNote, self.name, f"{question.verb}: {problem}")
 
     def task_screen(self, session: Session, task: TaskState, nodes: Index | slice) -> list[Layer] | None:
         """Ask about each node; all are refused when the process should score them and cannot."""

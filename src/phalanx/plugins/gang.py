@@ -14,6 +14,7 @@ class GangPlugin:
     """Guards the minima of gangs, roles and sub-groups."""
 
     name = "gang"
+    protects = "its gang would fall below its minimum"
     counts_members = True
 
     def __init__(self, policy: PluginPolicy) -> None:

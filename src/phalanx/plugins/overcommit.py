@@ -58,9 +58,12 @@ class OvercommitPlugin:
         short = requested_rows(wanted, session.snapshot.space) & (self._inqueue + wanted > self._idle)
         if not short.any():
             return PERMITTED
-        names = [session.snapshot.space.names[row] for row in np.flatnonzero(short)]
+        rows = np.flatnonzero(short).tolist()
+        names = [session.snapshot.space.names[row] for row in rows]
         message = f"resource in cluster is overused: {', '.join(f'overused {name}' for name in names)}"
-        return Vote.reject(self.name, "ClusterOverused", message, factor=self.factor, resources=", ".join(names))
+        first = {"limit": float(self._idle[rows[0]]), "taken": float(self._inqueue[rows[0]]), "wanted": float(wanted[rows[0]])}
+        words = {"factor": str(self.factor), "resources": ", ".join(names), "resource": names[0]}
+        return Vote.reject(self.name, "ClusterOverused", message, **words, **first)
 
     def gang_enqueued(self, session: Session, gang: GangState) -> None:
         """Count an admitted gang."""

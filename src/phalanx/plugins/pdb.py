@@ -27,6 +27,7 @@ class PdbPlugin:
     """Protects tasks that a disruption budget covers."""
 
     name = "pdb"
+    protects = "a PodDisruptionBudget allows no more disruptions, or the pod has no labels"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read whether pods without labels are spared."""

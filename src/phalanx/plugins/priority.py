@@ -13,6 +13,7 @@ class PriorityPlugin:
     """Orders by priority, and calls a gang starving while any of its tasks waits."""
 
     name = "priority"
+    protects = "it is not less important"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none."""

@@ -46,6 +46,7 @@ class ProportionPlugin:
     """Keeps queues to what they deserve."""
 
     name = "proportion"
+    protects = "its queue has no more than it deserves"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the settings; there are none."""

@@ -21,6 +21,7 @@ from phalanx.session.hooks import SortKey
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind
+from phalanx.session.trace_events import PluginNote
 from phalanx.state.gang_state import GangState, TaskState
 
 PREFIX = "volcano.sh/task-topology-"
@@ -150,7 +151,7 @@ class TaskTopologyPlugin:
             if any(name.startswith(PREFIX) for name in gang.gang.annotations) and gang.tally.counts[Status.PENDING]:
                 wishes, problem = _read(gang)
                 if problem:
-                    session.trace.note(3, "skipped", f"gang {key}: task topology ignored, {problem}", gang=key)
+                    session.trace.note(PluginNote, self.name, f"wishes of gang {key} ignored, {problem}", key)
                 else:
                     self._gangs[key] = _Buckets(gang, wishes)
 

@@ -65,6 +65,7 @@ class TdmPlugin:
     """Opens and clears revocable nodes by the time of day."""
 
     name = "tdm"
+    protects = "it is on a revocable node or not preemptable, or the preemptor is preemptable or revocable itself"
 
     def __init__(self, policy: PluginPolicy) -> None:
         """Read the windows and how long a gang is left in peace after an eviction."""

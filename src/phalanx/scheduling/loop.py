@@ -6,7 +6,7 @@ people and controllers read. Nothing here waits for an answer: the next session 
 (`cache.py`), and is corrected when it has not.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -92,6 +92,8 @@ class SessionLoop:
         """How many sessions were held."""
         self._faults: Mapping[GangKey, Fault] = {}
         self.trace_level = 0
+        self.traced_gangs: Collection[str] = ()
+        """Only steps that concern these gangs are traced; all if there are none."""
         self.decided: list[Callable[[Snapshot, Decisions], None]] = []
         """Called with every session, before it is carried out; with several shards once, with all they decided together."""
         self.timed: list[Callable[[float, float, Times], None]] = []
@@ -208,7 +210,7 @@ class SessionLoop:
         taken = self._clock.elapsed
         catalogue, times = self._stopwatch.begin(self.profile.catalogue) if self.timed else (self.profile.catalogue, Times())
         profile = Profile(self.profile.policy, catalogue)
-        parts = decide(snapshot, profile, trace_level=self.trace_level, run=self._decider.decide)
+        parts = decide(snapshot, profile, trace_level=self.trace_level, traced_gangs=self.traced_gangs, run=self._decider.decide)
         if self._unschedulable is not None:
             self._unschedulable.note(snapshot, parts[0].decisions)
         for watcher in self.timed:

@@ -1,6 +1,6 @@
 """Sessions on one snapshot: one for the whole cluster, or one for each SchedulingShard in it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Protocol
 
@@ -22,10 +22,14 @@ MOST_SHOWN = 5
 class Decide(Protocol):
     """One session: `run_isolated`, or a `Decider` that spares sessions which would decide nothing."""
 
-    def __call__(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions: ...
+    def __call__(
+        self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
+    ) -> Decisions: ...
 
 
-def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: Decide = run_isolated) -> list[ShardDecisions]:
+def decide(
+    snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, traced_gangs: Collection[str] = (), run: Decide = run_isolated
+) -> list[ShardDecisions]:
     """Decide for every scheduler that the policy and the SchedulingShards of a cluster ask for, on one snapshot of it.
 
     The last part holds the gangs whose pool no shard takes, if there are any.
@@ -33,7 +37,8 @@ def decide(snapshot: Snapshot, profile: Profile, *, trace_level: int = 0, run: D
     parts = []
     for name, own in _schedulers(snapshot, profile.policy):
         seen = seen_by(own, snapshot)
-        parts.append(ShardDecisions(name, seen, run(seen, own, profile.catalogue, trace_level=trace_level)))
+        decisions = run(seen, own, profile.catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
+        parts.append(ShardDecisions(name, seen, decisions))
     rest = unseen(snapshot, _pools(snapshot)) if _is_by_shards(snapshot, profile.policy) else None
     return [*parts, rest] if rest is not None else parts
 

@@ -3,7 +3,7 @@
 Pure: the same input gives the same output.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -18,6 +18,7 @@ from phalanx.session.policy import Policy
 from phalanx.session.questions import PluginFactory
 from phalanx.session.session import Session
 from phalanx.session.trace import Trace
+from phalanx.session.trace_events import ActionEntered, ActionLeft, HyperNodeSeen, HyperNodesSeen, QueueFigures
 from phalanx.state.gang_state import GangState
 from phalanx.state.quorum import MINIMA, minima_text
 from phalanx.state.snapshot import Snapshot
@@ -57,19 +58,26 @@ class Profile:
     catalogue: Catalogue
 
 
-def run_cycle(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
-    """Decide what to do with the snapshot."""
-    session = open_session(snapshot, policy, catalogue, trace_level=trace_level)
+def run_cycle(
+    snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
+) -> Decisions:
+    """Decide what to do with the snapshot; trace it up to a level, for all gangs or only for some."""
+    session = open_session(snapshot, policy, catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
+    if trace_level:
+        note_opening(session)
     for name in policy.actions:
-        session.trace.note(5, "enter", f"enter action {name}", action=name)
+        session.trace.note(ActionEntered, name)
         catalogue.actions[name](policy.arguments_by_action.get(name, {})).run(session)
-        session.trace.note(5, "leave", f"leave action {name}", action=name)
+        session.trace.note(ActionLeft, name)
     return close_session(session)
 
 
-def run_isolated(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
+def run_isolated(
+    snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
+) -> Decisions:
     """Decide what to do with the snapshot; gangs on which the cycle fails are left out and told so."""
-    return _isolated(Isolation(), snapshot, policy, partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level))
+    run = partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
+    return _isolated(Isolation(), snapshot, policy, run)
 
 
 def _isolated(isolation: Isolation, snapshot: Snapshot, policy: Policy, run: Callable[[Snapshot], Decisions]) -> Decisions:
@@ -87,12 +95,14 @@ class Decider:
         self._is_guarded: bool | None = None
         self._isolation = Isolation() if isolates else None
 
-    def decide(self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Decisions:
+    def decide(
+        self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
+    ) -> Decisions:
         """Decide what to do with the snapshot."""
         quiet = None if self._is_guarded is None else quiet_cycle(snapshot, policy, is_guarded=self._is_guarded)
         if quiet is not None:
             return quiet
-        run = partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level)
+        run = partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
         decisions = run(snapshot) if self._isolation is None else _isolated(self._isolation, snapshot, policy, run)
         self._is_guarded = decisions.is_guarded
         return decisions
@@ -125,9 +135,22 @@ def _waits(key: GangKey, snapshot: Snapshot) -> bool:
     return any(task.status is Status.PENDING for task in snapshot.members_of(key).values())
 
 
-def open_session(snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0) -> Session:
+def open_session(
+    snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
+) -> Session:
     """Return a session ready for its actions."""
-    return Session(_seen_by(policy, snapshot), policy, catalogue.plugins, Trace(trace_level))
+    return Session(_seen_by(policy, snapshot), policy, catalogue.plugins, Trace(trace_level, traced_gangs))
+
+
+def note_opening(session: Session) -> None:
+    """Record what a session begins with: the figures of queues and the network domains."""
+    trace, tree = session.trace, session.snapshot.hypernodes
+    for name, figures in sorted(session.decisions.queues.items()):
+        trace.note(QueueFigures, name, figures)
+    if not tree.is_empty:
+        trace.note(HyperNodesSeen, tree.top, len(set(tree.tiers[: tree.top])))
+        for number in range(tree.top):
+            trace.note(HyperNodeSeen, tree.names[number], tree.tiers[number], len(tree.members[number]))
 
 
 def _seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:

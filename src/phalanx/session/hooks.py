@@ -65,7 +65,7 @@ class Term:
 
 
 class Plugin(Protocol):
-    """What every plugin has."""
+    """What every plugin has. One with a say about victims may have `protects` too: why it does not let one go, for the trace."""
 
     name: str
 

@@ -225,15 +225,6 @@ class NodeView:
         valuation = self._valuation()
         return None if valuation is None else valuation.total(self._relative_scores(mask))
 
-    def best_scores(self, count: int) -> list[tuple[int, float]]:
-        """Return the best nodes with their scores, for a record of the session."""
-        mask = self.feasible
-        scores = self.scores(mask) if mask.any() else None
-        if scores is None:
-            return []
-        nodes = np.flatnonzero(mask)
-        return [(int(node), float(scores[node])) for node in nodes[np.argsort(-scores[nodes], kind="stable")][:count]]
-
     def layers(self) -> list[Sequence[Layer]]:
         """Return what each plugin's filters say about every node."""
         return [layers for _, layers in self._session.screen(self.shape, EVERYWHERE)]

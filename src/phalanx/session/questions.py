@@ -11,16 +11,18 @@ from phalanx.model.shape import Shape
 from phalanx.placement import NO_LIMIT, Counts, Index, Mask, Scores, Vector
 from phalanx.placement.ledger import Ledger
 from phalanx.session import combine, hooks
-from phalanx.session.combine import Asked, Hook, Tiers
+from phalanx.session.combine import AnyHook, Asked, Hook, Tiers
 from phalanx.session.contract import hooks_of
 from phalanx.session.hooks import HOOKS, Layer, Plugin, Scope, Site, SortKey, Term
 from phalanx.session.node_view import Valuation
+from phalanx.session.plugin_trace import PluginAnswer, note_votes
 from phalanx.session.policy import PluginPolicy, Policy
 from phalanx.session.task_order import tasks_in_order
-from phalanx.session.trace import Trace, note_votes
+from phalanx.session.trace import Trace
+from phalanx.session.trace_events import GangStarving
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.snapshot import Snapshot
-from phalanx.state.verdict import Room, Verdict, Vote
+from phalanx.state.verdict import ABSTAIN, PERMIT, REJECT, Room, Verdict, Vote
 
 Result = TypeVar("Result")
 Question = TypeVarTuple("Question")
@@ -72,6 +74,10 @@ class Questions:
         result: Result = self._questions[hook.name](*question)
         return result
 
+    def _answers(self, hook: AnyHook, *question: Any) -> list[PluginAnswer]:
+        """Ask every plugin by itself, for the trace."""
+        return [PluginAnswer(method.__self__, method(self, *question)) for method in combine.flat(self._asked[hook.name])]
+
     def plugin(self, name: str) -> PluginPolicy | None:
         """Return the settings of a plugin that is loaded."""
         return next((policy for _, policy, _ in self.plugins if policy.name == name), None)
@@ -85,6 +91,10 @@ class Questions:
     def gang_order_key(self, gang: GangState) -> tuple[SortKey, ...]:
         """Return what the plugins say about the place of a gang, without the tie-break by age."""
         return self._ask(hooks.GANG_ORDER, gang)
+
+    def gang_order_by_plugin(self, gang: GangState) -> dict[str, str]:
+        """Return what each plugin says about the place of a gang, as text for the trace."""
+        return {answer.plugin.name: str(answer.value) for answer in self._answers(hooks.GANG_ORDER, gang)}
 
     def subgroup_key(self, subgroup: SubGroupState) -> SortKey:
         """Return the key that orders the sub-groups of a gang."""
@@ -132,8 +142,7 @@ class Questions:
     def gang_starving(self, gang: GangState) -> Verdict:
         """Tell whether the gang may be a preemptor or reclaimer."""
         verdict = self._ask(hooks.GANG_STARVING, gang)
-        if self.trace.level >= 4:
-            self.trace.note(4, "starving", f"gang {gang.key} {'starves' if verdict.ok else 'does not starve'}", gang=gang.key)
+        self.trace.note(GangStarving, gang.key, verdict.ok, verdict.plugin)
         return verdict
 
     def tolerated_gap(self, gang: GangState) -> int | None:
@@ -143,6 +152,11 @@ class Questions:
     def gang_enqueueable(self, gang: GangState) -> Vote:
         """Ask whether a pending gang may be admitted."""
         return self._ask(hooks.GANG_ENQUEUEABLE, gang)
+
+    def enqueue_votes(self, gang: GangState) -> dict[str, str]:
+        """Return how each plugin votes on the admission of a gang, as text for the trace."""
+        words = {PERMIT: "for", ABSTAIN: "abstains", REJECT: "against"}
+        return {answer.plugin.name: words[answer.value.value] for answer in self._answers(hooks.GANG_ENQUEUEABLE, gang)}
 
     def gang_enqueued(self, gang: GangState) -> None:
         """Tell every plugin that a gang was admitted."""
@@ -201,8 +215,7 @@ class Questions:
         rule = combine.victims_all_agree if self.policy.victim_rule == "all-agree" else hook.rule
         chosen, self._voters = rule(self._asked[hook.name], self, *question)
         if self.trace.level >= 4:
-            votes = {method.__self__.name: method(self, *question) for method in combine.flat(self._asked[hook.name])}
-            note_votes(self.trace, hook.name, question, votes, chosen)
+            note_votes(self.trace, hook.name, question, self._answers(hook, *question), chosen)
         return chosen
 
     def voters(self) -> list[str]:
@@ -277,6 +290,22 @@ class Questions:
         total = self._ask(hooks.PLACEMENT_SCORES, task, offered)
         return np.zeros(len(offered)) if total is None else total
 
+    def scores_by_plugin(self, task: TaskState, candidates: Mask) -> dict[str, Scores]:
+        """Return what each plugin gives to the nodes when these are the candidates of a task; for the trace."""
+        shape, site, chosen = task.task.shape, Site(slice(None)), np.flatnonzero(candidates)
+        plain = [*self._answers(hooks.NODE_SCORES, shape, site), *self._answers(hooks.TASK_SCORES, task)]
+        parts = [(answer.plugin.name, answer.value) for answer in plain if answer.value is not None]
+        for answer in self._answers(hooks.BATCH_SCORES, shape, site):
+            parts.append((answer.plugin.name, _sum_of_terms(answer.value or (), chosen, len(candidates))))
+        found: dict[str, Scores] = {}
+        for name, scores in parts:
+            found[name] = found.get(name, np.zeros(len(candidates))) + scores
+        return found
+
+    def placement_scores_by_plugin(self, task: TaskState, offered: Mask) -> dict[str, Scores]:
+        """Return what each plugin gives to the nodes for one task that is offered some of them; for the trace."""
+        return {answer.plugin.name: answer.value for answer in self._answers(hooks.PLACEMENT_SCORES, task, offered)}
+
     # --- network topology ------------------------------------------------------------------------------------------
 
     def hypernode_gradients(self, scope: Scope, root: int, purpose: str = "allocate") -> list[list[int]]:
@@ -293,3 +322,14 @@ class Questions:
         """Return the sets of nodes to try for a part of a gang, best first."""
         subsets = self._ask(hooks.NODE_SUBSETS, gang, subgroup, tasks, offered)
         return [offered] if subsets is None else subsets
+
+
+def _sum_of_terms(terms: Sequence[Term], candidates: Index, count: int) -> Scores:
+    """Add up the scores of one plugin; a relative score is made for the candidates only."""
+    total = np.zeros(count)
+    for term in terms:
+        if term.values is not None:
+            total += term.values * term.weight
+        elif term.among is not None:
+            total[candidates] += term.among(candidates) * term.weight
+    return total

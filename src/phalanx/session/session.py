@@ -19,7 +19,8 @@ from phalanx.session.node_view import NodeView
 from phalanx.session.policy import Policy
 from phalanx.session.questions import PluginFactory, Questions
 from phalanx.session.shards import shard_parts
-from phalanx.session.statement import Operation, OperationKind, Statement
+from phalanx.session.statement import Operation, OperationKind, Purpose, Statement
+from phalanx.session.statement_trace import note_undone
 from phalanx.session.trace import Trace
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.gang_topology import locate_gang
@@ -127,12 +128,20 @@ class Session(Questions):
         return Statement(self)
 
     def trial(self) -> Statement:
-        """Begin a transaction that leaves no trace when it is discarded."""
-        return Statement(self, is_trial=True)
+        """Begin a transaction that no task remembers when it is discarded."""
+        return Statement(self, Purpose.TRIAL)
+
+    def dry_run(self) -> Statement:
+        """Begin a transaction that is undone in any case; tasks remember what they nearly had."""
+        return Statement(self, Purpose.DRY_RUN)
+
+    def question(self) -> Statement:
+        """Begin a transaction that is undone in any case and only answers a question; nobody remembers it."""
+        return Statement(self, Purpose.QUESTION)
 
     def apply(self, operation: Operation) -> None:
         """Let an operation take effect. Only statements call this."""
-        status, evicts = operation.kind.value, operation.kind is OperationKind.EVICT
+        status = operation.kind.value
         assert status is not None, "a restoration reverts an eviction"
         operation.gang.move_all(operation.tasks, status)
         for task, node in zip(operation.tasks, operation.nodes, strict=True):
@@ -140,8 +149,6 @@ class Session(Questions):
         self._book(operation, 1)
         operation.version_before, self._latest_version = self.version, self._latest_version + 1
         operation.version_after = self.version = self._latest_version
-        if self.trace.level >= 3:
-            self._note_operation(operation, "evicted" if evicts else status.word.lower())
 
     def revert(self, operation: Operation) -> None:
         """Undo an operation. Only statements call this."""
@@ -160,8 +167,11 @@ class Session(Questions):
     def withdraw(self, task: TaskState) -> None:
         """Make a pipelined task pending again; others are left alone."""
         if task.status is Status.PIPELINED:
-            self.revert(Operation(OperationKind.PIPELINE, [task], [task.node], [Status.PENDING]))
+            operation = Operation(OperationKind.PIPELINE, [task], [task.node], [Status.PENDING])
+            self.revert(operation)
             task.node = -1
+            if self.trace.level >= Purpose.DECIDE.level:
+                note_undone(self, operation)
 
     def _book(self, operation: Operation, sign: int) -> None:
         nodes, counts = operation.tally()
@@ -200,11 +210,6 @@ class Session(Questions):
                     kind = OperationKind.EVICT if task.status is Status.RELEASING else OperationKind.ALLOCATE
                     found.append(Operation(kind, [task], [task.node], [task.task.status]))
         return found
-
-    def _note_operation(self, operation: Operation, verb: str) -> None:
-        for task, node in zip(operation.tasks, operation.nodes, strict=True):
-            name = self.node_name(node)
-            self.trace.note(3, verb, f"{verb} task {task.task.key} on node {name}", task=task.task.key, node=name)
 
     # --- nodes -----------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ decisions, `discard` undoes them in reverse order and leaves every book as it wa
 A run of identical tasks is one operation: its books change once per node, not once per task.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,6 +16,9 @@ from phalanx.model.shape import Shape
 from phalanx.model.task_status import Status
 from phalanx.placement import Counts, Index
 from phalanx.session.decision import Eviction
+from phalanx.session.statement_trace import note_applied, note_decided, note_end, note_kept, note_undone
+from phalanx.session.trace import NEVER
+from phalanx.session.trace_operations import StatementCommitted, StatementDiscarded, StatementKept, StatementRolledBack
 from phalanx.state.gang_state import GangState, TaskState
 
 if TYPE_CHECKING:
@@ -73,18 +75,38 @@ class Operation:
         return nodes, counts.astype(np.int64)
 
 
+class Purpose(Enum):
+    """What a statement is for: from which level on its steps are traced, and whether tasks remember what they nearly had."""
+
+    DECIDE = (3, True)
+    DRY_RUN = (4, True)
+    """It is always undone, and the best of several is done again."""
+    TRIAL = (4, False)
+    """It looks whether something would work, and is committed if it does."""
+    QUESTION = (NEVER, False)
+    """It only answers a question, sometimes with any node, and is always undone."""
+
+    @property
+    def level(self) -> int:
+        """The level of the trace."""
+        return self.value[0]
+
+    @property
+    def is_remembered(self) -> bool:
+        """Tasks remember an attempt that is undone."""
+        return self.value[1]
+
+
 class Statement:
-    """A list of operations that stand or fall together. Leaving the `with` block without `commit` or `keep` discards.
+    """A list of operations that stand or fall together. Leaving the `with` block without `commit` or `keep` discards."""
 
-    A trial, which looks whether something would fit, leaves no trace when it is discarded: its tasks do not remember it.
-    """
+    __slots__ = ("_is_open", "_is_traced", "_purpose", "_session", "operations")
 
-    __slots__ = ("_is_open", "_is_trial", "_session", "operations")
-
-    def __init__(self, session: "Session", *, is_trial: bool = False) -> None:
+    def __init__(self, session: "Session", purpose: Purpose = Purpose.DECIDE) -> None:
         """Start empty."""
-        self._session, self._is_trial = session, is_trial
+        self._session, self._purpose = session, purpose
         self._is_open = True
+        self._is_traced = session.trace.level >= purpose.level
         self.operations: list[Operation] = []
 
     def __enter__(self) -> Self:
@@ -113,15 +135,29 @@ class Statement:
         for operation in reversed(self.operations):
             if operation.kind is OperationKind.EVICT and operation.tasks[0] is task:
                 undo = Operation(OperationKind.RESTORE, [task], [task.node], [task.status], undoes=operation)
-                self._session.revert(operation)
+                self._revert(operation)
                 self.operations.append(undo)
                 return True
         return False
 
     def _do(self, operation: Operation) -> None:
         if operation.tasks:
-            self._session.apply(operation)
+            self._apply(operation)
             self.operations.append(operation)
+
+    def _apply(self, operation: Operation) -> None:
+        self._session.apply(operation)
+        if self._is_traced:
+            note_applied(self._session, operation, is_trial=self._is_trial)
+
+    def _revert(self, operation: Operation) -> None:
+        self._session.revert(operation)
+        if self._is_traced:
+            note_undone(self._session, operation, is_trial=self._is_trial)
+
+    @property
+    def _is_trial(self) -> bool:
+        return self._purpose is not Purpose.DECIDE
 
     def checkpoint(self) -> int:
         """Return a mark to roll back to."""
@@ -129,37 +165,46 @@ class Statement:
 
     def rollback(self, mark: int) -> None:
         """Undo everything since the mark."""
+        if self._is_traced and len(self.operations) > mark:
+            note_end(self._session, self.operations[mark:], StatementRolledBack, is_trial=self._is_trial)
+        self._undo(mark)
+
+    def _undo(self, mark: int) -> None:
         while len(self.operations) > mark:
             operation = self.operations.pop()
             if operation.undoes is not None:
-                self._session.apply(operation.undoes)
+                self._apply(operation.undoes)
                 continue
-            if not self._is_trial:
+            if self._purpose.is_remembered:
                 for task in operation.tasks:
                     task.remember_attempt()
-            self._session.revert(operation)
+            self._revert(operation)
 
     def discard(self) -> None:
-        """Undo everything; each task remembers what it nearly had."""
-        if self.operations and not self._is_trial:
-            self._note("discard")
-        self.rollback(0)
+        """Undo everything; each task remembers what it nearly had, unless this was a trial."""
+        if self._is_traced and self.operations:
+            note_end(self._session, self.operations, StatementDiscarded, is_trial=self._is_trial)
+        self._undo(0)
         self._is_open = False
 
     def keep(self) -> None:
         """Neither commit nor discard: allocated and pipelined tasks keep their places until the session ends."""
+        if self.operations and self._session.trace.level >= Purpose.DECIDE.level:
+            for operation in self.operations if self._is_trial else ():
+                note_kept(self._session, operation)
+            note_end(self._session, self.operations, StatementKept)
         self._is_open = False
 
     def merge(self, other: "Statement") -> None:
         """Take over the operations of another statement."""
         self.operations.extend(other.operations)
         other.operations = []
-        other.keep()
+        other._is_open = False
 
     def commit(self) -> None:
         """Make the operations decisions."""
-        if self.operations:
-            self._note("commit")
+        if self.operations and self._session.trace.level >= Purpose.DECIDE.level:
+            self._note_commit()
         for operation in self.operations:
             for task in operation.tasks:
                 task.attempt = None
@@ -169,12 +214,12 @@ class Statement:
                 self._evict(operation)
         self._is_open = False
 
-    def _note(self, verb: str) -> None:
-        trace = self._session.trace
-        if trace.level >= 3:
-            kinds = Counter(operation.kind.name.lower() for operation in self.operations for _ in operation.tasks)
-            what = ", ".join(f"{count} to {kind}" for kind, count in sorted(kinds.items()))
-            trace.note(3, verb, f"{verb} of tasks: {what}", operations=dict(kinds))
+    def _note_commit(self) -> None:
+        note_end(self._session, self.operations, StatementCommitted)
+        stayed = {id(operation.undoes) for operation in self.operations if operation.undoes is not None}
+        for operation in self.operations:
+            if id(operation) not in stayed:
+                note_decided(self._session, operation, was_trial=self._is_trial)
 
     def _bind(self, operation: Operation) -> None:
         names, binds = self._session.snapshot.nodes.names, self._session.decisions.binds

@@ -1,56 +1,79 @@
 """The trace of a session: what was considered, in which order, and why it went the way it did.
 
-Nothing is recorded unless a level is asked for; callers test `level` first, so a silent session pays one comparison.
+Nothing is recorded unless a level is asked for; a silent session pays one comparison for each step, and callers test the level
+themselves before they compute something for it. An entry is data, one class for each kind (`trace_events.py`,
+`trace_operations.py`, `trace_searches.py`), and its sentence is made when somebody reads it.
 
-    3  queues and gangs in order, overused queues, gangs skipped, tasks placed, commit and discard
-    4  orders and votes: validity, readiness, starving, enqueue votes, tasks tried
-    5  actions entered and left, filters and scores per class of tasks, the nodes that each filter refuses
+    3  what happened: queues and gangs in order, domains, tasks placed and undone, evictions tried and decided, commit and discard
+    4  each task: tries, orders, votes, admission, the room of a node after a placement, whatever is tried without effect
+    5  each node and plugin: actions entered and left, filters, scores, the nodes and candidates that are refused
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, ParamSpec
+
+Fields = ParamSpec("Fields")
 
 MOST_NAMES = 5
-"""A sentence lists this many; the fields of a step have all."""
+"""A sentence lists this many; the fields of an entry have all."""
+NEVER = 99
+"""The level of what is not recorded: dry runs that only answer a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """One step of a session."""
+    """One step of a session. A kind declares its level, its name and its sentence; the fields are what it is about."""
 
-    level: int
-    event: str
-    text: str
-    fields: dict[str, object] = field(default_factory=dict)
+    at_level: ClassVar[int]
+    event: ClassVar[str]
+    sentence: ClassVar[str]
+
+    @property
+    def level(self) -> int:
+        """From which verbosity on it is recorded."""
+        return self.at_level
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What it is about, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def text(self) -> str:
+        """The step as a sentence."""
+        return self.sentence.format_map(self.fields)
+
+    @property
+    def gangs(self) -> tuple[str, ...]:
+        """The gangs that it concerns; none for a step of the session or of a queue, which concerns all."""
+        return tuple(filter(None, (getattr(self, name, "") for name in ("gang", "preemptor"))))
 
 
 class Trace:
-    """Collects events up to a level; level 0 collects nothing."""
+    """Collects entries up to a level, of all gangs or of some; level 0 collects nothing."""
 
-    __slots__ = ("events", "level")
+    __slots__ = ("_gangs", "events", "level")
 
-    def __init__(self, level: int = 0) -> None:
+    def __init__(self, level: int = 0, gangs: Collection[str] = ()) -> None:
         """Start empty."""
         self.level = level
+        self._gangs = frozenset(gangs)
         self.events: list[TraceEvent] = []
 
-    def note(self, level: int, event: str, text: str, **fields: object) -> None:
-        """Record a step if its level is wanted."""
-        if level <= self.level:
-            self.events.append(TraceEvent(level, event, text, fields))
+    def wants(self, level: int, *gangs: str) -> bool:
+        """Tell whether a step of this level is recorded that concerns these gangs, or the whole session if none is given."""
+        return level <= self.level and (not self._gangs or not gangs or not self._gangs.isdisjoint(gangs))
+
+    def note(self, kind: Callable[Fields, TraceEvent], *args: Fields.args, **kwargs: Fields.kwargs) -> None:
+        """Record a step of a kind with these fields if it is wanted; a silent trace does not even make it."""
+        if self.level:
+            step = kind(*args, **kwargs)
+            if self.wants(step.level, *step.gangs):
+                self.events.append(step)
 
 
 def listed(names: Sequence[str]) -> str:
     """Write the first few of many names."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def note_votes(trace: Trace, hook: str, question: Sequence[Any], votes: Mapping[str, Any], chosen: Sequence[Any]) -> None:
-    """Record what each plugin says about victims, and what comes out."""
-    preemptor = question[0].task.key
-    said = {name: "no say" if vote is None else [task.task.key for task in vote] for name, vote in votes.items()}
-    names = [task.task.key for task in chosen]
-    text = f"{len(names)} task(s) may go for {preemptor}" + (f": {', '.join(names)}" if names else "")
-    trace.note(4, "victims", text, task=preemptor, hook=hook, votes=said, victims=names)

@@ -5,7 +5,7 @@ from functools import partial
 
 from phalanx.actions.kai.failed_jobs import FailedJobs
 from phalanx.actions.kai.job_order import JobLine, waiting_jobs
-from phalanx.actions.kai.placement import Placer
+from phalanx.actions.kai.placement import Placer, note_no_places
 from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.kai.fair_shares import FairShares
 from phalanx.kai.podsets import next_tasks
@@ -13,6 +13,7 @@ from phalanx.kai.stamps import stamp_start
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
+from phalanx.session.trace_searches import JobLeft, JobTried
 from phalanx.state.gang_state import GangState
 
 
@@ -40,11 +41,12 @@ class KaiAllocateAction:
         shares = session.read_state(FairShares)
         if not tasks:
             return False
+        session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(tasks))
         if shares is not None:
             verdict = shares.capacity(gang, tasks)
             if not verdict.ok:
                 gang.verdicts.append(verdict)
-                session.trace.note(4, "no quota", f"job {gang.key}: {verdict.message}", gang=gang.key)
+                session.trace.note(JobLeft, gang.key, self.name, verdict.message)
                 return False
         is_new = not gang.tally.total(HOLDING)
         with session.statement() as statement:
@@ -53,4 +55,5 @@ class KaiAllocateAction:
                 if is_new and gang.tally.total(HOLDING):
                     stamp_start(session.decisions, gang, session.now)
                 return True
+        note_no_places(session, gang, self.name, tasks)
         return False

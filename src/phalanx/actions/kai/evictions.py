@@ -18,6 +18,7 @@ from phalanx.kai.stamps import stamp_staleness
 from phalanx.kubernetes.shared_gpus import SharedGpus
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
+from phalanx.session.trace_searches import JobLeft, JobNotTried, JobSpared, JobTried
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import Verdict
 
@@ -36,21 +37,25 @@ class _SearchAction:
         order, waiting = VictimOrder(session, _possible_victims(session)), WaitingOrder(session)
         failed = FailedJobs(session, partial(_possible_victims, session), waiting)
         while (gang := line.pop()) is not None:
-            if self.may_try(session, gang):
+            reason = self.why_not_tried(session, gang)
+            if reason:
+                session.trace.note(JobNotTried, gang.key, self.name, reason)
+            else:
                 failed.attempt(gang, partial(self.solve, session, gang, order, waiting))
 
-    def may_try(self, session: Session, gang: GangState) -> bool:
-        """Tell whether the job may search at all: one that cannot be preempted stays within the quotas."""
+    def why_not_tried(self, session: Session, gang: GangState) -> str:
+        """Say why the job may not search: one that cannot be preempted stays within the quotas; empty if it may."""
         shares = session.read_state(FairShares)
-        return shares is None or shares.within_quota(gang, next_tasks(session, gang))
+        is_within = shares is None or shares.within_quota(gang, next_tasks(session, gang))
+        return "" if is_within else "it cannot be preempted, and its queue would exceed its quota"
 
-    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Tell whether a job may give to another."""
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
+        """Say why a job gives nothing to another; empty if it may give."""
         raise NotImplementedError
 
-    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> bool:
-        """Tell whether a scenario that evicts these units for these tasks is fair."""
-        return True
+    def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
+        """Say why a scenario that evicts these units for these tasks is not fair; empty if it is."""
+        return ""
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Say why a task has to go."""
@@ -66,15 +71,17 @@ class _SearchAction:
     def solve(self, session: Session, gang: GangState, order: VictimOrder, waiting: WaitingOrder) -> bool:
         """Search victims for one job and commit the scenario that works; tell whether one did."""
         self.prepare(session, gang)
+        session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(next_tasks(session, gang)))
         solver = Solver(session, gang, self.name, lambda task: self.message(gang, task), waiting)
         statement = solver.solve(
             lambda: VictimLine(
                 session, order, lambda victim: self._is_allowed(session, gang, victim), self.queues(session, gang, order)
             ),
-            lambda units, tasks: self._spares_cores(session, gang, units) and self.judge(session, units, tasks),
+            lambda units, tasks: self._why_unfair(session, gang, units, tasks),
         )
         if statement is None:
             gang.verdicts.append(Verdict.refuse(self.name, "NoVictims", f"no victims for {self.name}"))
+            session.trace.note(JobLeft, gang.key, self.name, "no scenario works")
             return False
         statement.commit()
         changed = {operation.gang.key: operation.gang for operation in statement.operations}
@@ -83,15 +90,24 @@ class _SearchAction:
         return True
 
     def _is_allowed(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        if victim is gang or not self.may_give(session, gang, victim):
+        if victim is gang:
             return False
-        runtime = self._min_runtime(session)
-        return runtime is None or is_elastic(victim) or not runtime.protects(gang, victim, self.name)
+        reason = self.why_spared(session, gang, victim) or self._why_protected(session, gang, victim)
+        if reason:
+            session.trace.note(JobSpared, gang.key, victim.key, self.name, reason)
+        return not reason
 
-    def _spares_cores(self, session: Session, gang: GangState, units: list[JobVictims]) -> bool:
-        """Tell whether jobs that have just started keep their core where it is."""
+    def _why_protected(self, session: Session, gang: GangState, victim: GangState) -> str:
         runtime = self._min_runtime(session)
-        return runtime is None or runtime.spares(gang, [task for unit in units for task in unit], self.name)
+        is_free = runtime is None or is_elastic(victim) or not runtime.protects(gang, victim, self.name)
+        return "" if is_free else "it has not run for its minimum runtime"
+
+    def _why_unfair(self, session: Session, gang: GangState, units: list[JobVictims], tasks: list[TaskState]) -> str:
+        """Judge a scenario; jobs that have just started keep their core where it is."""
+        runtime = self._min_runtime(session)
+        if runtime is None or runtime.spares(gang, [task for unit in units for task in unit], self.name):
+            return self.why_unfair(session, units, tasks)
+        return "a job would lose its core before its minimum runtime"
 
     def _min_runtime(self, session: Session) -> MinRuntimes | None:
         """Return what protects young jobs; None when nothing does or the action does not ask."""
@@ -107,31 +123,36 @@ class ConsolidationAction(_SearchAction):
 
     name = "consolidation"
 
-    def may_try(self, session: Session, gang: GangState) -> bool:
-        """Tell whether the job is preemptible itself and the cluster has enough GPUs in total: consolidation adds none."""
-        if not _most_moved(session) or not is_preemptible(gang) or not super().may_try(session, gang):
-            return False
+    def why_not_tried(self, session: Session, gang: GangState) -> str:
+        """Say whether the job is preemptible itself and the cluster has enough GPUs in total: consolidation adds none."""
+        if not _most_moved(session):
+            return "maxConsolidationPreemptees is 0"
+        if not is_preemptible(gang):
+            return "it cannot be preempted itself"
+        if reason := super().why_not_tried(session, gang):
+            return reason
         shares = session.read_state(FairShares)
         wanted = shares.next_chunk(gang)[2] if shares is not None else 0.0
-        return bool(session.book(SharedGpus).free() + 1e-6 >= wanted)
+        free = session.book(SharedGpus).free()
+        return "" if free + 1e-6 >= wanted else f"{free:g} GPU(s) are free in all, and it needs {wanted:g}"
 
     def prepare(self, session: Session, gang: GangState) -> None:
         """Start counting the jobs that may be moved for this one."""
         self._moved: set[str] = set()
         self._most = _most_moved(session)
 
-    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Tell whether a preemptible job may be moved; one job more than the limit may, as in KAI."""
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
+        """Let a preemptible job be moved; one job more than the limit may be, as in KAI."""
         if self._most < 0 or victim.key in self._moved:
-            return True
+            return ""
         if len(self._moved) > self._most:
-            return False
+            return "maxConsolidationPreemptees jobs are moved already"
         self._moved.add(victim.key)
-        return True
+        return ""
 
-    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> bool:
-        """Tell whether every task that was evicted has a place again."""
-        return not gone(units)
+    def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
+        """Refuse unless every task that was evicted has a place again."""
+        return "a task that would be moved has no other place" if gone(units) else ""
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""
@@ -153,9 +174,11 @@ class KaiPreemptAction(_SearchAction):
         """Return the queue of the job: preemption stays inside it."""
         return [gang.gang.queue]
 
-    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Tell whether a job of the same queue has a strictly lower priority."""
-        return victim.gang.queue == gang.gang.queue and victim.gang.priority < gang.gang.priority
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
+        """Let jobs of the same queue give that have a strictly lower priority."""
+        if victim.gang.queue != gang.gang.queue:
+            return "it is in another queue"
+        return "" if victim.gang.priority < gang.gang.priority else "its priority is not lower"
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""
@@ -167,26 +190,28 @@ class KaiReclaimAction(_SearchAction):
 
     name = "reclaim"
 
-    def may_try(self, session: Session, gang: GangState) -> bool:
-        """Tell whether the job's queue would stay within its fair share; records why not."""
+    def why_not_tried(self, session: Session, gang: GangState) -> str:
+        """Say whether the job's queue would stay within its fair share; records why not."""
         shares = session.read_state(FairShares)
-        if shares is None or not super().may_try(session, gang):
-            return False
+        if shares is None:
+            return "no plugin divides the cluster"
+        if reason := super().why_not_tried(session, gang):
+            return reason
         reclaimer = _reclaimer(shares, gang)
         if reclaimer is None:
-            return False
+            return "its queue has no share"
         verdict = gate_verdict(reclaimer)
         if not verdict.ok:
             gang.verdicts.append(verdict)
-        return verdict.ok
+        return verdict.message
 
     def queues(self, session: Session, gang: GangState, order: VictimOrder) -> list[str]:
         """Return all queues but that of the job."""
         return [name for name in order.by_queue if name != gang.gang.queue]
 
-    def may_give(self, session: Session, gang: GangState, victim: GangState) -> bool:
-        """Tell whether a job is in another queue."""
-        return victim.gang.queue != gang.gang.queue
+    def why_spared(self, session: Session, gang: GangState, victim: GangState) -> str:
+        """Let jobs of other queues give."""
+        return "" if victim.gang.queue != gang.gang.queue else "it is in the same queue"
 
     def prepare(self, session: Session, gang: GangState) -> None:
         """Keep what queues hold now: fairness is judged by the state in which the search begins."""
@@ -195,8 +220,8 @@ class KaiReclaimAction(_SearchAction):
         self._shares, self._allocations_at_start = shares, shares.tree.allocations()
         self._reclaimer_at_start = _reclaimer(shares, gang)
 
-    def judge(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> bool:
-        """Tell whether the victims' queues may lose this; tasks that are only moved count as no loss, unless an option says so."""
+    def why_unfair(self, session: Session, units: list[JobVictims], tasks: list[TaskState]) -> str:
+        """Say why the victims' queues may not lose this; tasks that are only moved count as no loss, unless an option says so."""
         may_move = session.policy.options.get("allowConsolidatingReclaim", True)
         released: dict[QueueShare, list[Figures]] = {}
         for unit in gone(units) if may_move else displaced(units):
@@ -204,9 +229,9 @@ class KaiReclaimAction(_SearchAction):
             if leaf is not None:
                 released.setdefault(leaf, []).append(self._shares.held_by(unit))
         if self._reclaimer_at_start is None:
-            return False
+            return "the queue of the job has no share"
         reclaimer = replace(self._reclaimer_at_start, chunk=self._shares.chunk(tasks))
-        return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=self._shares.multiplier).ok
+        return victims_verdict(reclaimer, released, self._allocations_at_start, multiplier=self._shares.multiplier).message
 
     def message(self, gang: GangState, task: TaskState) -> str:
         """Return the message of the eviction, in KAI's words."""

@@ -13,6 +13,7 @@ from typing import Any
 from phalanx.actions.kai.job_order import WaitingOrder
 from phalanx.kai.podsets import USING, is_preemptible, next_tasks
 from phalanx.session.session import Session
+from phalanx.session.trace_searches import JobAlike
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import Verdict
 
@@ -83,7 +84,7 @@ class FailedJobs:
 
     def _copy_verdicts(self, gang: GangState, twin_gang: GangState, verdicts: list[Verdict]) -> None:
         gang.verdicts += verdicts
-        self._session.trace.note(4, "alike", f"job {gang.key}: like {twin_gang.key}, which was tried in vain", gang=gang.key)
+        self._session.trace.note(JobAlike, gang.key, twin_gang.key)
         for task, twin in zip(next_tasks(self._session, gang), next_tasks(self._session, twin_gang), strict=True):
             if self._holders is None:
                 task.error, task.attempt, task.attempt_node = twin.error, twin.attempt, twin.attempt_node

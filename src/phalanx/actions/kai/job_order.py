@@ -20,6 +20,7 @@ from phalanx.model.task import GangKey
 from phalanx.model.task_status import Status
 from phalanx.session.hooks import SortKey
 from phalanx.session.session import Session
+from phalanx.session.trace_searches import JobNotTried
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import Verdict
 
@@ -31,15 +32,16 @@ def waiting_jobs(session: Session, action: str) -> list[GangState]:
     """
     shares = session.read_state(FairShares)
     jobs = [gang for gang in session.gangs.values() if _is_waiting(gang) and (shares is None or shares.tree.leaf(gang.gang.queue))]
-    jobs = [gang for gang in jobs if _may_be_tried(session, gang)]
+    jobs = [gang for gang in jobs if _may_be_tried(session, gang, action)]
     depth = _depth(session, action)
     return jobs if depth < 0 else _first_ones(session, jobs, action, depth)
 
 
-def _may_be_tried(session: Session, gang: GangState) -> bool:
+def _may_be_tried(session: Session, gang: GangState, action: str) -> bool:
     verdict = session.gang_valid(gang)
     if not verdict.ok:
         gang.verdicts.append(verdict)
+        session.trace.note(JobNotTried, gang.key, action, verdict.message)
     return verdict.ok
 
 
@@ -57,6 +59,7 @@ def _first_ones(session: Session, jobs: list[GangState], action: str, depth: int
     for name, line in lines.items():
         for gang in line[depth:]:
             gang.verdicts.append(Verdict.refuse(action, "QueueDepth", text.format(name), queue=name, depth=depth))
+            session.trace.note(JobNotTried, gang.key, action, f"it takes {depth} job(s) of queue {name}, and others come first")
     return [gang for line in lines.values() for gang in line[:depth]]
 
 

@@ -16,9 +16,13 @@ from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Mask
 from phalanx.placement.fill import NOT_A_CANDIDATE
 from phalanx.placement.fit import fits
+from phalanx.session.plugin_trace import note_filters, note_scores
 from phalanx.session.session import Session
 from phalanx.session.statement import OperationKind, Statement
 from phalanx.session.task_filters import offers, own_filters
+from phalanx.session.trace import listed
+from phalanx.session.trace_events import TaskWithoutNode
+from phalanx.session.trace_searches import DomainLeft, DomainTried, JobLeft
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError
 
@@ -57,10 +61,24 @@ class Placer:
             return True
         for nodes in self._session.node_subsets(gang, name, below, offered):
             mark = statement.checkpoint()
+            is_narrow = nodes is not offered and self._session.trace.wants(4 if self._pipelines_only else 3, gang.key)
+            if is_narrow:
+                self._session.trace.note(DomainTried, gang.key, "topology", self._domain(name, nodes))
             if self._place_parts(gang, name, below, statement, nodes):
                 return True
+            if is_narrow:
+                self._session.trace.note(DomainLeft, gang.key, self._domain(name, nodes), self._how_far(below, statement, mark))
             statement.rollback(mark)
         return False
+
+    def _domain(self, part: str, nodes: Mask) -> str:
+        names = [self._session.node_name(node) for node in np.flatnonzero(nodes).tolist()]
+        return f"node(s) {listed(names)}" + (f" with its part {part}" if part else "")
+
+    def _how_far(self, tasks: list[TaskState], statement: Statement, mark: int) -> str:
+        placed = sum(len(operation.tasks) for operation in statement.operations[mark:])
+        error = next((task.error for task in tasks if task.error is not None), "")
+        return f"{placed} of {len(tasks)} task(s) have a node; {error.text if isinstance(error, FitError) else error}"
 
     def _place_parts(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, nodes: Mask) -> bool:
         policies = gang.gang.subgroups
@@ -101,10 +119,14 @@ class Placer:
             now, later = now & shared_now, later & shared_later
         allowed = own_filters(session, task, later).narrow(later)
         later = later if allowed is None else allowed
+        if session.trace.wants(5, task.gang.key):
+            note_filters(session, task, later, nodes)
         if not later.any():
             self._note(task, lambda: session.node_view(shape).error(within=nodes))
             return None
         scores = session.placement_scores(task, nodes)
+        if session.trace.wants(5, task.gang.key):
+            note_scores(session, task, later, session.placement_scores_by_plugin(task, nodes))
         node = int(np.where(later, scores, NOT_A_CANDIDATE).argmax())
         is_now = bool(now[node]) and (shape.gpu_share is None or session.book(SharedGpus).is_now(shape.gpu_share, node))
         return NodeChoice(node, is_now)
@@ -115,6 +137,16 @@ class Placer:
         """
         if not self._pipelines_only or task.error is None:
             task.error = error()
+        if self._session.trace.wants(4, task.gang.key):
+            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error().text)
+
+
+def note_no_places(session: Session, gang: GangState, action: str, tasks: list[TaskState]) -> None:
+    """Record that a job found no places for its next tasks, and why."""
+    if session.trace.wants(3, gang.key):
+        task = next((task for task in tasks if task.error is not None), None)
+        error = task.error.text if task is not None and isinstance(task.error, FitError) else "no set of nodes takes all of it"
+        session.trace.note(JobLeft, gang.key, action, f"task {task.task.key}: {error}" if task is not None else error)
 
 
 def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[TaskState]:

@@ -14,7 +14,8 @@ like it. It does not find the fewest victims, and a wrong first victim is never 
 profiles that are not KAI's. The cost grows with tasks, times victims, times nodes of each victim.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -30,10 +31,15 @@ from phalanx.model.task_status import Status
 from phalanx.placement import Mask
 from phalanx.session.session import Session
 from phalanx.session.statement import OperationKind, Statement
+from phalanx.session.trace import TraceEvent
+from phalanx.session.trace_searches import ScenarioRefused, ScenarioTried, ScenarioWorks, VictimsProposed
 from phalanx.state.gang_state import GangState, TaskState
 
-Judge = Callable[[list[JobVictims], list[TaskState]], bool]
-"""Tells whether a scenario is fair, given all units that it evicts for these tasks; of these some have another place, or stay."""
+Judge = Callable[[list[JobVictims], list[TaskState]], str]
+"""Says why a scenario is not fair, given all units that it evicts for these tasks; of these some have another place, or stay. Empty
+for a fair one."""
+TOO_FEW_GPUS = "the cluster has too few GPUs even without them"
+NO_PLACE = "the job finds no place, or its queue has no quota left"
 
 
 def gone(units: list[JobVictims]) -> list[JobVictims]:
@@ -73,6 +79,7 @@ class Solver:
             if found is None:
                 return None
             statement, recorded = found
+            self._note(partial(ScenarioWorks, count=count), recorded)
             if count == len(tasks) and is_whole(self._gang):
                 return statement
             # Only victims are kept. Places are found anew with one task more: the best ones for few tasks may be wrong for all.
@@ -90,11 +97,20 @@ class Solver:
             return statement, self._victims(statement, recorded)
         while unit := line.pop():
             potential.append(unit)
+            self._note(VictimsProposed, [unit])
             if not self._could_work(tasks, [*recorded, *potential]):
+                self._note(partial(ScenarioRefused, reason=TOO_FEW_GPUS), [*recorded, *potential])
                 continue
             if statement := self._simulate(tasks, recorded, potential, judge):
                 return statement, self._victims(statement, [*recorded, *potential])
         return None
+
+    def _note(self, make: Callable[[str, str, Sequence[str], Sequence[str]], TraceEvent], units: list[JobVictims]) -> None:
+        """Record something about victims: of which job, by which action, their tasks and their jobs."""
+        if self._session.trace.level >= 3:
+            tasks = [task.task.key for unit in units for task in unit]
+            gangs = list(dict.fromkeys(unit[0].gang.key for unit in units))
+            self._session.trace.note(make, self._gang.key, self._action, tasks, gangs)
 
     def _victims(self, statement: Statement, units: list[JobVictims]) -> list[JobVictims]:
         """Return the units of which somebody was evicted in the end, moved ones included.
@@ -141,8 +157,11 @@ class Solver:
             chosen = self._on_node(potential, node)
             self._evict(statement, chosen)
             units = [*recorded, *chosen]
-            if self._place_everybody(tasks, units, statement) and judge(units, tasks):
+            self._note(partial(ScenarioTried, count=len(tasks)), units)
+            reason = judge(units, tasks) if self._place_everybody(tasks, units, statement) else NO_PLACE
+            if not reason:
                 return statement
+            self._note(partial(ScenarioRefused, reason=reason), units)
             statement.rollback(mark)
         statement.discard()
         return None

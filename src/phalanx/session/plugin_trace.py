@@ -1,0 +1,69 @@
+"""What plugins say, as entries of the trace: orders, votes about victims with the plugin that protects whom, scores."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from phalanx.placement import Mask, Scores
+from phalanx.session.hooks import Plugin
+from phalanx.session.trace import MOST_NAMES, Trace
+from phalanx.session.trace_events import GangAdded, NodeScores, NodesFitting, NodesRefused
+from phalanx.session.trace_searches import VictimsRefused, VictimsVoted
+from phalanx.state.gang_state import GangState, TaskState
+
+if TYPE_CHECKING:
+    from phalanx.session.session import Session
+
+
+class PluginAnswer(NamedTuple):
+    """What one plugin says to a question."""
+
+    plugin: Plugin
+    value: Any  # as the hook has it
+
+
+def note_added(session: "Session", gang: GangState) -> None:
+    """Record that a gang stands in the line of its queue, and what each plugin says about its place."""
+    if session.trace.wants(4, gang.key):
+        session.trace.note(GangAdded, gang.key, gang.gang.queue, session.gang_order_by_plugin(gang))
+
+
+def note_filters(session: "Session", task: TaskState, fitting: Mask, within: Mask | None) -> None:
+    """Record how many nodes a task can go to, and which of these nodes are refused by what."""
+    gang, key, refused = task.gang.key, task.task.key, session.node_view(task.task.shape).refused_nodes(within=within)
+    session.trace.note(NodesFitting, gang, key, int(fitting.sum()), {reason: len(nodes) for reason, nodes in refused.items()})
+    for reason, nodes in refused.items():
+        session.trace.note(NodesRefused, gang, key, reason, [session.node_name(node) for node in nodes])
+
+
+def note_scores(session: "Session", task: TaskState, candidates: Mask, plugins: Mapping[str, Scores]) -> None:
+    """Record the best nodes of a task with what each plugin gives them."""
+    total = sum(plugins.values(), np.zeros(len(candidates)))
+    nodes = np.flatnonzero(candidates)
+    best = nodes[np.argsort(-total[nodes], kind="stable")][:MOST_NAMES].tolist()
+    names = {node: session.node_name(node) for node in best}
+    parts = {names[node]: {name: float(scores[node]) for name, scores in plugins.items()} for node in best}
+    scores = {names[node]: float(total[node]) for node in best}
+    session.trace.note(NodeScores, task.gang.key, task.task.key, scores, parts)
+
+
+def note_votes(
+    trace: Trace, hook: str, question: Sequence[Any], answers: Sequence[PluginAnswer], chosen: Sequence[TaskState]
+) -> None:
+    """Record what each plugin says about victims, and what comes out."""
+    preemptor, candidates = question[0], question[1]
+    gang, gangs = preemptor.gang.key, list(dict.fromkeys(task.gang.key for task in candidates))
+    votes = {answer.plugin.name: None if answer.value is None else _keys(answer.value) for answer in answers}
+    trace.note(VictimsVoted, gang, preemptor.task.key, hook, len(candidates), votes, _keys(chosen), gangs)
+    for plugin, allowed in ((answer.plugin, answer.value) for answer in answers if answer.value is not None):
+        known = set(map(id, allowed))
+        refused = [task for task in candidates if id(task) not in known]
+        if refused:
+            gangs = list(dict.fromkeys(task.gang.key for task in refused))
+            reason = getattr(plugin, "protects", "")
+            trace.note(VictimsRefused, gang, preemptor.task.key, plugin.name, reason, _keys(refused), gangs)
+
+
+def _keys(tasks: Sequence[TaskState]) -> list[str]:
+    return [task.task.key for task in tasks]

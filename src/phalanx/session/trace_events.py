@@ -1,0 +1,389 @@
+"""Every kind of step that a trace records, with its level and its sentence: queues, gangs, tasks and nodes.
+
+Here, in `trace_operations.py` (statements) and in `trace_searches.py` (domains, victims, scenarios) sentences of the trace are
+made, and nowhere else. The fields are keys of JSON too (`phalanx schedule -v 5 -o json`): names and numbers, and no objects of the
+session.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from phalanx.model.resources import CPU, readable
+from phalanx.session.trace import TraceEvent, listed
+from phalanx.state.verdict import SearchScope
+
+Amounts = Mapping[str, int]
+"""Amounts in the engine's units."""
+
+
+def amounts_text(amounts: Amounts) -> str:
+    """Write amounts as a person would: ``cpu 4, memory 32Gi``."""
+    return ", ".join(f"{name} {readable(name, amount)}" for name, amount in amounts.items()) or "nothing"
+
+
+def _figures_text(figures: Mapping[str, float]) -> str:
+    """Write the figures of a queue: cpu in thousandths, memory in bytes, everything else in units; KAI has -1 for no limit."""
+    texts = {name: readable(name, each) if name in (CPU, "memory") else f"{each:g}" for name, each in figures.items()}
+    return ", ".join(f"{name} {'unlimited' if figures[name] == -1 else text}" for name, text in texts.items()) or "nothing"
+
+
+def scope_text(scope: SearchScope) -> str:
+    """Name where nodes are looked for: ``HyperNode s0``, ``rack=r1``; empty for the whole cluster."""
+    if scope.hypernode:
+        return f"HyperNode {scope.hypernode}"
+    return f"{scope.label}={scope.value}" if scope.label else ""
+
+
+# --- the session and its queues --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEntered(TraceEvent):
+    """An action begins."""
+
+    at_level, event, sentence = 5, "enter", "enter action {action}"
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLeft(TraceEvent):
+    """An action is over."""
+
+    at_level, event, sentence = 5, "leave", "leave action {action}"
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class HyperNodesSeen(TraceEvent):
+    """The network domains of the cluster."""
+
+    at_level, event, sentence = 3, "hypernodes", "{count} HyperNode(s) in {tiers} tier(s) are ready"
+    count: int
+    tiers: int
+
+
+@dataclass(frozen=True, slots=True)
+class HyperNodeSeen(TraceEvent):
+    """One network domain."""
+
+    at_level, event, sentence = 5, "hypernode", "HyperNode {hypernode} in session: tier {tier}, {nodes} node(s)"
+    hypernode: str
+    tier: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures(TraceEvent):
+    """What a queue has and deserves when the session opens."""
+
+    at_level, event = 4, "queue"
+    queue: str
+    figures: Mapping[str, Mapping[str, float]]
+
+    @property
+    def text(self) -> str:
+        """The figures by kind."""
+        parts = [f"{kind.replace('_', ' ')} {_figures_text(each)}" for kind, each in self.figures.items()]
+        return f"queue {self.queue}: {'; '.join(parts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesOrdered(TraceEvent):
+    """The queues that `allocate` serves, in their order at the start."""
+
+    at_level, event = 3, "queues"
+    queues: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """All queues by name."""
+        return f"try to allocate for {len(self.queues)} queue(s): {', '.join(self.queues)}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNext(TraceEvent):
+    """A queue has its turn."""
+
+    at_level, event, sentence = 4, "queue next", "queue {queue} is next in {action}: {count} gang(s) wait"
+    action: str
+    queue: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOverused(TraceEvent):
+    """A queue is passed over because it has all it should have."""
+
+    at_level, event, sentence = 3, "overused", "queue {queue} is overused, ignore it ({plugin}: {reason})"
+    queue: str
+    plugin: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoPreemptors(TraceEvent):
+    """No gang of a queue starves, or none is left that has not been tried."""
+
+    at_level, event, sentence = 3, "no preemptors", "no preemptors in queue {queue}, or none left"
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginNote(TraceEvent):
+    """Something that a plugin has to say."""
+
+    at_level, event, sentence = 3, "plugin", "{plugin}: {message}"
+    plugin: str
+    message: str
+    gang: str = ""
+
+
+# --- gangs -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GangAdmitted(TraceEvent):
+    """`enqueue` admits a gang."""
+
+    at_level, event = 4, "enqueued"
+    gang: str
+    votes: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Who voted for it."""
+        return f"gang {self.gang} is admitted{_votes_text(self.votes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class GangNotAdmitted(TraceEvent):
+    """`enqueue` does not admit a gang."""
+
+    at_level, event = 4, "enqueue refused"
+    gang: str
+    reason: str
+    requested: Amounts
+    numbers: Mapping[str, object]
+    votes: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """The reason, what the gang asks for, and the numbers behind the reason."""
+        names = [name for name in self.numbers if name in ("factor", "limit", "taken", "wanted")]  # the reason has the others
+        parts = [f"asks for {amounts_text(self.requested)}", *(f"{name} {self._number(name)}" for name in names)]
+        return f"gang {self.gang} is not admitted: {self.reason} ({', '.join(parts)}){_votes_text(self.votes)}"
+
+    def _number(self, name: str) -> object:
+        """Return a number, or an amount of the resource that is short."""
+        number, resource = self.numbers[name], self.numbers.get("resource")
+        return readable(str(resource), number) if isinstance(number, float) and resource else number
+
+
+def _votes_text(votes: Mapping[str, str]) -> str:
+    return f"; votes: {', '.join(f'{name} {vote}' for name, vote in votes.items())}" if votes else ""
+
+
+@dataclass(frozen=True, slots=True)
+class GangAdded(TraceEvent):
+    """A gang stands in the line of its queue."""
+
+    at_level, event = 4, "added"
+    gang: str
+    queue: str
+    order: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Its place by what each plugin says; smaller comes first."""
+        keys = ", ".join(f"{name} {key}" for name, key in self.order.items())
+        return f"gang {self.gang} added to queue {self.queue}{f', order: {keys}' if keys else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class GangSkipped(TraceEvent):
+    """An action passes a gang over."""
+
+    at_level, event, sentence = 4, "skipped", "gang {gang} skipped by {action}: {reason}"
+    gang: str
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangTried(TraceEvent):
+    """A gang has its turn."""
+
+    at_level, event, sentence = 3, "gang", "try gang {gang} of queue {queue}"
+    gang: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangStarving(TraceEvent):
+    """Whether a gang may take room from others."""
+
+    at_level, event = 4, "starving"
+    gang: str
+    starves: bool
+    plugin: str = ""
+
+    @property
+    def text(self) -> str:
+        """The answer, and the plugin that says no."""
+        said = f" ({self.plugin})" if self.plugin else ""
+        return f"gang {self.gang} {'starves' if self.starves else 'does not starve'}{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class GangStale(TraceEvent):
+    """A gang runs below a minimum, and what `heal` does about it."""
+
+    at_level, event, sentence = 3, "stale", "gang {gang} is stale, {state}: {outcome}"
+    gang: str
+    state: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangReady(TraceEvent):
+    """A gang has its minimum."""
+
+    at_level, event, sentence = 3, "ready", "gang {gang} is ready"
+    gang: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangPipelined(TraceEvent):
+    """A gang waits for others to leave."""
+
+    at_level, event, sentence = 3, "pipelined", "gang {gang}: waits, and its places are kept from others"
+    gang: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangNominated(TraceEvent):
+    """A gang keeps the places that an earlier session found."""
+
+    at_level, event, sentence = 3, "nominated", "gang {gang}: its tasks keep their nominated nodes"
+    gang: str
+
+
+@dataclass(frozen=True, slots=True)
+class GangNotReady(TraceEvent):
+    """A gang, or a part of it, found too few places; none is left to it."""
+
+    at_level, event = 3, "not ready"
+    gang: str
+    where: str
+    reason: str
+    error: str
+
+    @property
+    def text(self) -> str:
+        """How far it got, and what stopped the last task."""
+        where, error = f" in {self.where}" if self.where else "", f"; {self.error}" if self.error else ""
+        return f"gang {self.gang} gets nothing{where}: {self.reason}{error}"
+
+
+# --- tasks and nodes -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TasksTried(TraceEvent):
+    """Some equal tasks look for nodes."""
+
+    at_level, event, sentence = 4, "task", "try {count} task(s) like {task} on {nodes} node(s)"
+    gang: str
+    task: str
+    count: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRefused(TraceEvent):
+    """A prefilter refuses a task whatever the node."""
+
+    at_level, event, sentence = 3, "prefilter", "task {task} is refused on every node by {plugin}: {reason}"
+    gang: str
+    task: str
+    plugin: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWithoutNode(TraceEvent):
+    """No node takes a task."""
+
+    at_level, event, sentence = 4, "no node", "task {task}: {reason}"
+    gang: str
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSkipped(TraceEvent):
+    """A task is not tried because one like it failed."""
+
+    at_level, event, sentence = 5, "skipped", "{reason}"
+    gang: str
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWithoutQuota(TraceEvent):
+    """The queue has no room for a task."""
+
+    at_level, event, sentence = 4, "no quota", "task {task}: {reason} ({plugin})"
+    gang: str
+    task: str
+    plugin: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodesFitting(TraceEvent):
+    """How many nodes a task can go to."""
+
+    at_level, event, sentence = 5, "filters", "{count} node(s) fit {task}"
+    gang: str
+    task: str
+    count: int
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodesRefused(TraceEvent):
+    """The nodes that a filter refuses."""
+
+    at_level, event = 5, "refused"
+    gang: str
+    task: str
+    reason: str
+    nodes: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The reason and the nodes."""
+        return f"{len(self.nodes)} node(s) refuse {self.task}, {self.reason}: {listed(self.nodes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScores(TraceEvent):
+    """The best nodes of a task, with what each plugin gives them."""
+
+    at_level, event = 5, "scores"
+    gang: str
+    task: str
+    scores: Mapping[str, float]
+    plugins: Mapping[str, Mapping[str, float]]
+    """Node, plugin, score."""
+
+    @property
+    def text(self) -> str:
+        """Each node with its total and its parts."""
+        return f"best scores for {self.task}: {', '.join(map(self._node_text, self.scores)) or 'none'}"
+
+    def _node_text(self, node: str) -> str:
+        parts = ", ".join(f"{plugin} {score:g}" for plugin, score in self.plugins.get(node, {}).items())
+        return f"{node} {self.scores[node]:g}{f' ({parts})' if parts else ''}"

@@ -1,0 +1,323 @@
+"""The kinds of steps that searches record: network domains, victims with the votes about them, and scenarios of the profile kai."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from phalanx.session.trace import TraceEvent, listed
+from phalanx.session.trace_events import Amounts, amounts_text
+
+# --- domains ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DomainsOrdered(TraceEvent):
+    """The domains that a gang may use, in groups; a group is tried if none of those before it works."""
+
+    at_level, event = 4, "domains"
+    gang: str
+    action: str
+    groups: Sequence[Sequence[str]]
+
+    @property
+    def text(self) -> str:
+        """The domains, group by group."""
+        groups = "; then ".join(listed(group) for group in self.groups)
+        return f"domains for gang {self.gang} in {self.action}: {groups}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoDomain(TraceEvent):
+    """No domain is allowed to a gang, or none could have room."""
+
+    at_level, event = 3, "no domain"
+    sentence = "no domain can take gang {gang} in {action}: {reason}"
+    gang: str
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainTried(TraceEvent):
+    """A gang, or a part of it, is tried in a domain."""
+
+    at_level, event, sentence = 3, "domain", "try gang {gang} in {domain} ({action})"
+    gang: str
+    action: str
+    domain: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainLeft(TraceEvent):
+    """A domain does not work."""
+
+    at_level, event, sentence = 3, "domain left", "gang {gang} leaves {domain}: {reason}"
+    gang: str
+    domain: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainWorks(TraceEvent):
+    """A gang fits into a domain; others may score higher."""
+
+    at_level, event, sentence = 3, "domain works", "gang {gang} fits into {domain}, score {score:g}"
+    gang: str
+    domain: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class DomainSpared(TraceEvent):
+    """A domain is not tried because it cannot win."""
+
+    at_level, event = 5, "domain spared"
+    sentence = "{domain} is not tried for gang {gang}: it scores {bound:g} at most, and the best so far {best:g}"
+    gang: str
+    domain: str
+    bound: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class DomainChosen(TraceEvent):
+    """The domain in which a gang is placed."""
+
+    at_level, event, sentence = 3, "domain chosen", "gang {gang} goes to {domain}"
+    gang: str
+    domain: str
+
+
+# --- victims ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MayNotEvict(TraceEvent):
+    """Nobody is evicted for a task."""
+
+    at_level, event, sentence = 4, "may not evict", "task {task} cannot {action}: {reason}"
+    gang: str
+    task: str
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoTaskLeft(TraceEvent):
+    """No task of a starving gang waits for a node."""
+
+    at_level, event, sentence = 3, "no task", "gang {gang}: no waiting task to {action} for"
+    gang: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConsidered(TraceEvent):
+    """Who runs on a node and could go, before plugins are asked."""
+
+    at_level, event = 5, "node"
+    gang: str
+    task: str
+    node: str
+    running: int
+    spared: Mapping[str, int]
+    """How many are none, by reason."""
+
+    @property
+    def text(self) -> str:
+        """How many are candidates, and why the others are not."""
+        candidates = self.running - sum(self.spared.values())
+        why = "; ".join(f"{count} {reason}" for reason, count in self.spared.items())
+        head = f"consider task {self.task} on node {self.node}: {candidates} of {self.running} running task(s) are candidates"
+        return f"{head}{f'; not: {why}' if why else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class VictimsVoted(TraceEvent):
+    """What comes out of the votes about victims."""
+
+    at_level, event = 4, "victims"
+    gang: str
+    task: str
+    hook: str
+    candidates: int
+    votes: Mapping[str, Sequence[str] | None]
+    """The tasks that each plugin lets go; None for no say."""
+    victims: Sequence[str]
+    concerned: Sequence[str]
+
+    @property
+    def gangs(self) -> tuple[str, ...]:
+        """The gang that needs room, and those that may lose tasks."""
+        return (self.gang, *self.concerned)
+
+    @property
+    def text(self) -> str:
+        """The victims, and how many each plugin lets go."""
+        said = ", ".join(f"{name} {'no say' if vote is None else len(vote)}" for name, vote in self.votes.items())
+        victims = f": {listed(self.victims)}" if self.victims else ""
+        return f"{len(self.victims)} of {self.candidates} task(s) may go for {self.task}{victims} ({said or 'nobody asked'})"
+
+
+@dataclass(frozen=True, slots=True)
+class VictimsRefused(TraceEvent):
+    """The candidates that a plugin does not let go."""
+
+    at_level, event = 4, "victims refused"
+    gang: str
+    task: str
+    plugin: str
+    reason: str
+    victims: Sequence[str]
+    concerned: Sequence[str]
+
+    @property
+    def gangs(self) -> tuple[str, ...]:
+        """The gang that needs room, and those of the candidates."""
+        return (self.gang, *self.concerned)
+
+    @property
+    def text(self) -> str:
+        """Who is protected, and why."""
+        why = f", {self.reason}" if self.reason else ""
+        return f"{self.plugin} refuses {len(self.victims)} victim(s) for {self.task}{why}: {listed(self.victims)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomMade(TraceEvent):
+    """What evictions on a node make room for."""
+
+    at_level, event = 3, "room made"
+    gang: str
+    task: str
+    node: str
+    victims: Sequence[str]
+    freed: Amounts
+    requested: Amounts
+
+    @property
+    def text(self) -> str:
+        """What is freed, and what was asked for."""
+        freed = f"{len(self.victims)} victim(s) with {amounts_text(self.freed)}"
+        return f"room on node {self.node} for task {self.task}: {freed}; requested {amounts_text(self.requested)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomNotMade(TraceEvent):
+    """A node has too little room even without its victims."""
+
+    at_level, event, sentence = 5, "no room made", "no room on node {node} for task {task}: {reason}"
+    gang: str
+    task: str
+    node: str
+    reason: str
+
+
+# --- the profile kai -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class JobTried(TraceEvent):
+    """A job has its turn."""
+
+    at_level, event, sentence = 3, "job", "try job {gang} of queue {queue} in {action}: {count} task(s)"
+    gang: str
+    queue: str
+    action: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobNotTried(TraceEvent):
+    """An action does not search for a job."""
+
+    at_level, event, sentence = 4, "job not tried", "job {gang} is not tried by {action}: {reason}"
+    gang: str
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobLeft(TraceEvent):
+    """An action did nothing for a job."""
+
+    at_level, event, sentence = 3, "job left", "job {gang} gets nothing from {action}: {reason}"
+    gang: str
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobAlike(TraceEvent):
+    """A job is like another one that failed."""
+
+    at_level, event, sentence = 4, "alike", "job {gang}: like {twin}, which was tried in vain"
+    gang: str
+    twin: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpared(TraceEvent):
+    """A running job gives nothing to another."""
+
+    at_level, event, sentence = 5, "job spared", "job {victim} gives nothing to {gang} in {action}: {reason}"
+    gang: str
+    victim: str
+    action: str
+    reason: str
+
+    @property
+    def gangs(self) -> tuple[str, ...]:
+        """Both jobs."""
+        return self.gang, self.victim
+
+
+@dataclass(frozen=True, slots=True)
+class _VictimStep(TraceEvent):
+    """Something about victims of other jobs."""
+
+    gang: str
+    action: str
+    victims: Sequence[str]
+    concerned: Sequence[str]
+
+    @property
+    def gangs(self) -> tuple[str, ...]:
+        """The job that needs room, and those of the victims."""
+        return (self.gang, *self.concerned)
+
+    @property
+    def text(self) -> str:
+        """The sentence with the first few victims."""
+        return self.sentence.format_map({**self.fields, "victims": listed(self.victims) or "nobody"})
+
+
+@dataclass(frozen=True, slots=True)
+class VictimsProposed(_VictimStep):
+    """The next victims in line."""
+
+    at_level, event, sentence = 4, "victims proposed", "{action} proposes victims for {gang}: {victims}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioTried(_VictimStep):
+    """Victims are evicted on trial, and everybody is placed anew."""
+
+    at_level, event, sentence = 4, "scenario", "try scenario for {count} task(s) of {gang} in {action}, victims: {victims}"
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRefused(_VictimStep):
+    """A scenario does not work, or is not fair."""
+
+    at_level, event, sentence = 4, "scenario refused", "scenario for {gang} refused in {action}: {reason}; victims: {victims}"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioWorks(_VictimStep):
+    """A scenario places the job."""
+
+    at_level, event = 3, "scenario works"
+    sentence = "scenario for {count} task(s) of {gang} works in {action}, evicted or moved: {victims}"
+    count: int

@@ -1,0 +1,262 @@
+"""The trace: every kind of line is shown by every family that has it, levels are kept, and tracing decides nothing."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from phalanx.config.builtin import catalogue_of
+from phalanx.config.policies import policy_of_profile
+from phalanx.session import trace_events, trace_operations, trace_searches
+from phalanx.session.cycle import run_cycle
+from phalanx.session.shards import seen_by
+from phalanx.session.trace import TraceEvent
+from phalanx.testing.build import Cluster
+from tests.support import traced_clusters as clusters
+from tests.support.traced_clusters import FAMILIES, kinds, lines, traced
+
+STATEMENTS = (
+    "TaskAllocated", "TaskUnallocated", "TaskPipelined", "TaskUnpipelined", "TaskBound", "EvictionTried", "EvictionUndone",
+    "TaskEvicted", "NodeRoom", "StatementCommitted", "StatementDiscarded",
+)  # fmt: skip
+EVERYWHERE = (
+    *STATEMENTS, "ActionEntered", "ActionLeft", "NodeScores", "NodesFitting", "NodesRefused", "DomainTried", "TaskWithoutNode",
+)  # fmt: skip
+GANGS = (
+    "QueuesOrdered", "QueueNext", "GangAdded", "GangSkipped", "GangTried", "GangStarving", "GangReady", "GangPipelined",
+    "GangNotReady", "StatementKept", "TasksTried", "HyperNodesSeen", "HyperNodeSeen", "DomainsOrdered", "DomainWorks",
+    "DomainChosen", "MayNotEvict", "NodeConsidered", "VictimsVoted",
+)  # fmt: skip
+KINDS = {
+    "volcano": (
+        *EVERYWHERE, *GANGS, "QueueFigures", "QueueOverused", "NoPreemptors", "GangAdmitted", "GangNotAdmitted", "TaskRefused",
+        "TaskSkipped", "TaskWithoutQuota", "NoTaskLeft", "RoomMade", "RoomNotMade", "VictimsRefused", "NoDomain", "DomainLeft",
+        "DomainSpared", "PluginNote",
+    ),
+    "phalanx": (
+        *EVERYWHERE, *GANGS, "QueueFigures", "TaskWithoutQuota", "GangNominated", "GangStale", "VictimsRefused", "NoDomain",
+        "DomainLeft", "DomainSpared",
+    ),
+    "coscheduling": (*EVERYWHERE, *GANGS, "GangNominated"),
+    "kai": (
+        *EVERYWHERE, "QueueFigures", "JobTried", "JobNotTried", "JobLeft", "JobAlike", "JobSpared", "VictimsProposed",
+        "ScenarioTried", "ScenarioRefused", "ScenarioWorks", "StatementRolledBack", "DomainLeft",
+    ),
+}  # fmt: skip
+
+
+def all_kinds() -> Iterator[type[TraceEvent]]:
+    for module in (trace_events, trace_operations, trace_searches):
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, TraceEvent) and value.__module__ == module.__name__:
+                yield from () if value.__name__.startswith("_") else (value,)
+
+
+def texts(cluster: Cluster, *words: str, level: int = 5, gangs: tuple[str, ...] = ()) -> list[str]:
+    found = (event.text for event in traced(cluster, level=level, gangs=gangs))
+    return [text for text in found if any(word in text for word in words)]
+
+
+@pytest.mark.parametrize(("family", "kind"), [(family, kind) for family, names in KINDS.items() for kind in names])
+def test_a_family_shows_a_kind_of_line(family: str, kind: str) -> None:
+    assert kind in kinds(family)
+
+
+def test_every_kind_of_line_is_shown_by_some_family() -> None:
+    assert {kind.__name__ for kind in all_kinds()} == {name for names in KINDS.values() for name in names}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_lower_level_shows_a_part_of_the_lines_in_the_same_order(family: str) -> None:
+    for make in FAMILIES[family]:
+        everything = traced(make())
+        for level in (3, 4):
+            assert traced(make(), level=level) == [event for event in everything if event.level <= level]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tracing_decides_nothing(family: str) -> None:
+    for make in FAMILIES[family]:
+        cluster = make()
+        snapshot, catalogue = seen_by(cluster.policy, cluster.objects.snapshot(0.0)), catalogue_of(cluster.policy.catalogue)
+        silent, told = (run_cycle(snapshot, cluster.policy, catalogue, trace_level=level) for level in (0, 5))
+        assert silent.trace == []
+        assert (silent.binds, silent.pipelined, silent.evictions) == (told.binds, told.pipelined, told.evictions)
+
+
+def test_a_silent_session_makes_no_entry_and_asks_no_plugin_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("made for nobody")
+
+    for kind in all_kinds():
+        monkeypatch.setattr(kind, "__init__", refuse)
+    for name in ("_answers", "scores_by_plugin", "placement_scores_by_plugin", "enqueue_votes", "gang_order_by_plugin"):
+        monkeypatch.setattr(f"phalanx.session.questions.Questions.{name}", refuse)
+    for make in (make for makers in FAMILIES.values() for make in makers):
+        make().run_cycle()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_trace_of_a_gang_has_its_lines_and_those_of_the_session(family: str) -> None:
+    for make in FAMILIES[family]:
+        everything = traced(make())
+        for gang in {gang for event in everything for gang in event.gangs}:
+            wanted = [event for event in everything if not event.gangs or gang in event.gangs]
+            assert traced(make(), gangs=(gang,)) == wanted
+
+
+# --- placements and what is undone -------------------------------------------------------------------------------------------
+
+
+def test_the_room_of_a_node_follows_a_placement_and_its_end() -> None:
+    found = texts(clusters.starts_and_waits(clusters.BREAKS_GANGS), "node node-2 now", "second-0", level=4)
+    now = "node node-2 now: "
+    assert found[found.index("allocated task default/second-0 on node node-2") + 1] == (
+        f"{now}idle cpu 0, memory 32Gi; used cpu 4, memory 0; releasing nothing"
+    )
+    assert found[found.index("unallocated task default/second-0 from node node-2") + 1] == (
+        f"{now}idle cpu 4, memory 32Gi; used cpu 0, memory 0; releasing nothing"
+    )
+
+
+def test_a_discarded_statement_names_its_tasks_and_what_stopped_the_gang() -> None:
+    found = texts(clusters.starts_and_waits(clusters.BREAKS_GANGS), "discard", "gets nothing", level=3)
+    assert found[:2] == [
+        "discard of tasks: 1 to allocate (default/second-0)",
+        "gang default/second gets nothing: 1 of 2 tasks have a node;"
+        " task default/second-1: 0/3 nodes are unavailable: 3 Insufficient cpu.",
+    ]
+
+
+def test_a_pipelined_task_is_told_and_its_end_too() -> None:
+    found = texts(clusters.makes_room_in_vain(clusters.BREAKS_GANGS), "new-0", level=3)
+    assert "pipelined task default/new-0 on node node-0" in found
+    assert "unpipelined task default/new-0 from node node-0" in found
+
+
+# --- evictions ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_eviction_is_a_try_until_the_commit() -> None:
+    assert texts(clusters.makes_room(clusters.BREAKS_GANGS), "old-0", "commit", level=3) == [
+        "try to evict task default/old-0 from node node-0 (preempt for default/new)",
+        "commit of tasks: 1 to evict, 1 to pipeline (default/old-0, default/new-0)",
+        "evicted task default/old-0 from node node-0 (preempt for default/new)",
+    ]
+
+
+def test_an_eviction_in_vain_is_never_told_as_one() -> None:
+    found = texts(clusters.makes_room_in_vain(clusters.BREAKS_GANGS), "old-0")
+    assert "eviction undone, task default/old-0 stays on node node-0 (preempt for default/new)" in found
+    assert not [text for text in found if text.startswith("evicted")]
+
+
+def test_gangpreempt_commits_every_victim_once_and_the_places_of_the_gang() -> None:
+    assert texts(clusters.makes_room(policy_of_profile("phalanx")), "commit", level=3) == [
+        "commit of tasks: 1 to evict (default/old-0)", "commit of tasks: 1 to pipeline (default/new-0)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["phalanx", "coscheduling"])
+def test_gangpreempt_tells_trials_as_such(family: str) -> None:
+    found = [text for level, text in lines(family) if "old-0" in text and "evict" in text]
+    assert "trial: try to evict task default/old-0 from node node-0 (gangpreempt for default/new)" in found
+    assert not [text for level, text in lines(family) if level == 3 and "try to evict" in text]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (clusters.is_protected, "gang refuses 1 victim(s) for default/new-0, its gang would fall below its minimum: default/old-0"),
+        (clusters.is_of_equal_rank, "priority refuses 1 victim(s) for default/new-0, it is not less important: default/old-0"),
+        (clusters.is_protected, "task default/meek-0 cannot preempt: its preemptionPolicy is Never"),
+        (
+            clusters.has_a_poor_queue,
+            "proportion refuses 3 victim(s) for default/poor-0, its queue has no more than it deserves:"
+            " default/rich-1, default/rich-2, default/rich-3",
+        ),
+    ],
+)
+def test_who_refuses_a_victim_and_why(make: Callable[..., Cluster], says: str) -> None:
+    assert says in texts(make(clusters.VOLCANO), "refuses", "cannot", level=4)
+
+
+def test_candidates_that_an_action_spares_are_counted_by_reason() -> None:
+    old = clusters.humble("old", ["node-0"], queue="green")
+    cluster = clusters.nodes(clusters.VOLCANO, 1, old, clusters.important("new", [""], minimum=1))
+    head = "consider task default/new-0 on node node-0: 0 of 1 running task(s) are candidates"
+    assert f"{head}; not: 1 of another queue" in texts(cluster, "consider")
+
+
+# --- domains -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_domain_that_works_is_tried_told_and_taken() -> None:
+    found = texts(clusters.has_domains(clusters.TOPOLOGY), "leaf-1", level=3)
+    assert found == [
+        "try gang default/near in HyperNode leaf-1 (allocate)", "gang default/near fits into HyperNode leaf-1, score 100",
+        "gang default/near goes to HyperNode leaf-1",
+    ]  # fmt: skip
+
+
+def test_a_domain_that_does_not_work_says_how_far_the_gang_got() -> None:
+    pinned = clusters.gang("near", ["", ""], minimum=2, **clusters.close_together(1))
+    for pod in pinned[1:]:
+        pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "node-0"}
+    cluster = clusters.nodes(clusters.TOPOLOGY, 4, clusters.hypernodes(), pinned)
+    found = texts(cluster, "gets nothing in HyperNode leaf-0", "leaves HyperNode leaf-0", level=3)
+    assert found[0].startswith("gang default/near gets nothing in HyperNode leaf-0: ")
+    assert "gang default/near leaves HyperNode leaf-0: 0 of 2 tasks have a node" in found
+
+
+# --- the profile kai ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_gets_a_part_gives_it_back_and_says_why() -> None:
+    assert texts(clusters.jobs_wait(), "default/part", level=3) == [
+        "try job default/part of queue a in allocate: 3 task(s)", "allocated task default/part-0 on node node-0",
+        "allocated task default/part-1 on node node-0", "roll-back of tasks: 2 to allocate (default/part-0, default/part-1)",
+        "unallocated task default/part-1 from node node-0", "unallocated task default/part-0 from node node-0",
+        "job default/part gets nothing from allocate: task default/part-2: 0/1 nodes are unavailable:"
+        " 1 Insufficient nvidia.com/gpu.",
+    ]  # fmt: skip
+
+
+def test_a_scenario_is_told_with_its_victims_and_what_refuses_it() -> None:
+    found = texts(clusters.is_lopsided(), "scenario", "proposes", level=4)
+    assert found[0] == "reclaim proposes victims for default/train: default/old-3-0"
+    assert found[1] == "try scenario for 1 task(s) of default/train in reclaim, victims: default/old-3-0"
+    assert any(text.startswith("scenario for default/train refused in reclaim: the job finds no place") for text in found)
+    assert found[-1].startswith("scenario for 2 task(s) of default/train works in reclaim, evicted or moved: ")
+
+
+def test_consolidation_says_whom_it_moves_or_why_it_does_not_try() -> None:
+    assert "scenario for 1 task(s) of default/train works in consolidation, evicted or moved: default/old-1-0" in texts(
+        clusters.is_scattered(), "scenario", level=3
+    )
+    assert texts(clusters.is_too_full_to_move(), "not tried", level=4) == [
+        "job default/train is not tried by consolidation: 3 GPU(s) are free in all, and it needs 4"
+    ]
+
+
+# --- orders, scores, admission ----------------------------------------------------------------------------------------------
+
+
+def test_scores_have_a_part_for_each_plugin_that_add_up() -> None:
+    event = next(event for event in traced(clusters.starts_and_waits(clusters.VOLCANO)) if event.event == "scores")
+    assert isinstance(event, trace_events.NodeScores)
+    assert set(event.plugins["node-0"]) == {"nodeorder", "binpack"}
+    assert {node: sum(parts.values()) for node, parts in event.plugins.items()} == dict(event.scores)
+
+
+def test_admission_has_numbers_and_votes() -> None:
+    assert texts(clusters.asks_for_admission(), "admitted", level=4)[:3] == [
+        "gang default/huge is not admitted: resource in cluster is overused: overused cpu"
+        " (asks for cpu 100, factor 1.2, limit 4.8, taken 0, wanted 100); votes: overcommit against, proportion against",
+        "gang default/small is admitted; votes: overcommit for, proportion for",
+        "gang default/huge skipped by allocate: not admitted yet",
+    ]
+
+
+def test_the_order_of_a_gang_has_a_part_for_each_plugin() -> None:
+    found = texts(clusters.makes_room(clusters.VOLCANO), "default/new added", level=4)
+    assert found[0] == "gang default/new added to queue blue, order: priority -10, gang 0, drf 0.0"
