@@ -137,6 +137,8 @@ class _TaskRun:
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
         placed = len(now) + len(later)
+        if placed and (refusals := self._refusals.get(batch[0].task.role)):
+            refusals.last_taken = [*now, *later][-1]
         # The first task without a node failed. Those behind it count as untried: the next step decides whether to try or skip them.
         if placed < len(batch):
             tasks.extend(reversed(batch[placed + 1 :]))
@@ -247,6 +249,8 @@ class _Refusals:
         self._nodes = int(self._open.sum())
         self._counts: Counter[str] = Counter()
         self._latest: NodeView | None = None
+        self.last_taken: int | None = None
+        """The node of the last task that was placed: it did not refuse that one, whatever it says now."""
 
     def open_nodes(self, node_view: NodeView) -> Mask:
         """Return the nodes still open to the role, and close those that refuse this shape.
@@ -255,16 +259,17 @@ class _Refusals:
         change nothing: it is left out until a second shape of the role comes.
         """
         latest, self._latest = self._latest, node_view
-        if latest is not None and latest is not node_view:
+        if latest is not None and latest is not node_view and latest.is_local:
             latest.refresh()
-            self._close(latest)
-            self._close(node_view)
-        elif not node_view.is_local:
+            self._close(latest, spared=self.last_taken)
+        if not node_view.is_local or latest not in (None, node_view):
             self._close(node_view)
         return self._open
 
-    def _close(self, node_view: NodeView) -> None:
+    def _close(self, node_view: NodeView, *, spared: int | None = None) -> None:
         refusing = self._open & ~node_view.feasible
+        if spared is not None:
+            refusing[spared] = False
         if refusing.any():
             self._counts.update(node_view.error(within=refusing).counts)
             self._open &= ~refusing
