@@ -60,7 +60,7 @@ class _Reclaim:
             tasks = waiting_tasks(session, self._gang)
             while tasks and session.gang_starving(self._gang).ok:
                 task = tasks.pop()
-                if task.task.may_preempt and session.queue_preemptive(self._queue, task).ok and session.prefilter(task).ok:
+                if task.task.may_preempt and session.queue_preemptive(self._queue, [task]).ok and session.prefilter(task).ok:
                     self._for_task(task, statement)
             if session.gang_pipelined(self._gang):
                 statement.commit()
