@@ -137,6 +137,8 @@ class _TaskRun:
         statement.allocate(batch[: len(now)], now)
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
         placed = len(now) + len(later)
+        for task in batch[: placed + 1]:
+            task.is_prepared = True
         if placed and (refusals := self._refusals.get(batch[0].task.role)):
             refusals.last_taken = [*now, *later][-1]
         # The first task without a node failed. Those behind it count as untried: the next step decides whether to try or skip them.
@@ -248,6 +250,7 @@ class _Refusals:
         self._open: Mask = np.ones(nodes, dtype=np.bool_) if within is None else within.copy()
         self._nodes = int(self._open.sum())
         self._counts: Counter[str] = Counter()
+        self._final: Mask = np.zeros(nodes, dtype=np.bool_)
         self._latest: NodeView | None = None
         self.last_taken: int | None = None
         """The node of the last task that was placed: it did not refuse that one, whatever it says now."""
@@ -271,13 +274,17 @@ class _Refusals:
         if spared is not None:
             refusing[spared] = False
         if refusing.any():
-            self._counts.update(node_view.error(within=refusing).counts)
+            error = node_view.error(within=refusing)
+            self._counts.update(error.counts)
+            if error.final is not None:
+                self._final |= error.final
             self._open &= ~refusing
 
     def error(self, node_view: NodeView, scope: SearchScope, own: OwnFilters) -> FitError:
         """Say why no node fits, those that refused before included."""
         rest = node_view.error(within=self._open, scope=scope, own=own.layers)
-        return FitError(self._nodes, self._counts + Counter(rest.counts), scope, rest.final)
+        final = self._final if rest.final is None else self._final | rest.final
+        return FitError(self._nodes, self._counts + Counter(rest.counts), scope, final)
 
 
 def _same_class(left: Task, right: Task) -> bool:

@@ -197,6 +197,7 @@ class ClaimStatus(Read):
 class PodCondition(Read):
     type: str = ""
     status: str = ""
+    reason: str | None = None
     last_transition_time: str | None = None
 
 

@@ -225,6 +225,7 @@ class Questions:
 
     def prefilter(self, task: TaskState) -> Verdict:
         """Ask for refusals that hold for every node."""
+        task.is_prepared = True
         return self._ask(hooks.PREFILTER, task)
 
     def screen(self, shape: Shape, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
