@@ -18,6 +18,9 @@ from phalanx.state.gang_state import TaskState
 
 Filter = Callable[[TaskState], bool]
 
+TAKES_PART = frozenset({"enablePreemptable", "enabledAllocatable"})
+"""With either switch a plugin is told who is evicted on trial. Without both, predicates counts affinity as it was, as in Volcano."""
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateLimits:
@@ -54,6 +57,8 @@ class CandidateSearch:
         """Look for nodes where victims that the filter allows make room."""
         self._session, self._task, self._queue = session, task, queue
         self._dry_run, self._filter = dry_run, filter_
+        predicates = session.plugin("predicates")
+        self._sees_evictions = predicates is not None and bool(predicates.enabled & TAKES_PART)
 
     def best(self, limits: CandidateLimits) -> Candidate | None:
         """Return the candidate whose victims matter least; None when no node can be cleared.
@@ -105,7 +110,7 @@ class CandidateSearch:
 
     def _has_room(self, node: int) -> bool:
         has_quota = self._session.queue_room(self._queue, self._task.task.shape).tasks > 0
-        return has_quota and self._dry_run.fits(node) and self._dry_run.passes(node, sees_evictions=True)
+        return has_quota and self._dry_run.fits(node) and self._dry_run.passes(node, sees_evictions=self._sees_evictions)
 
 
 def _importance(victim: TaskState) -> tuple[int, float, str]:
