@@ -229,7 +229,7 @@ def proportional(**ratios: float) -> Mapping[str, Any]:
     return {"name": "resource-strategy-fit", "arguments": {"proportional": entry}}
 
 
-def room(plugin: Mapping[str, Any], nodes: list[Document], **asks: str | int) -> list[int]:
+def room(plugin: Mapping[str, Any], nodes: list[Document], **asks: Any) -> list[int]:
     """Return how many tasks each node takes."""
     session = session_of([plugin], nodes, build.gang("train", tasks=1, **asks))
     view = session.node_view(gang_in(session).tasks[0].task.shape)

@@ -19,7 +19,7 @@ from phalanx.state.gang_state import TaskState
 Filter = Callable[[TaskState], bool]
 
 TAKES_PART = frozenset({"enablePreemptable", "enabledAllocatable"})
-"""With either switch a plugin is told who is evicted on trial. Without both, predicates counts affinity as it was, as in Volcano."""
+"""With either switch a plugin is told who is evicted on trial. With neither, predicates counts affinity as before."""
 
 
 @dataclass(frozen=True, slots=True)

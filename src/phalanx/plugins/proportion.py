@@ -109,7 +109,9 @@ class ProportionPlugin:
         """A queue may take from others only up to what it deserves."""
         if not queue.is_open:
             return _closed(self.name, queue)
-        request = np.sum([session.request_of(task.task.shape).amounts for task in tasks], axis=0, dtype=np.float64)
+        request = np.zeros(len(session.snapshot.space))
+        for task in tasks:
+            request += session.request_of(task.task.shape).amounts
         return self._room_for(session, self._accounts[queue.name], request).verdict
 
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:

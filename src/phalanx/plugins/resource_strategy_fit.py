@@ -175,8 +175,8 @@ class _Proportional:
         """Refuse nodes for good: as in Volcano, room that pods are about to free does not count."""
         if not self._applies(shape):
             return []
-        request = session.request_of(shape).amounts
-        return [Layer((self._spare(session, nodes) < request[:2, None]).any(axis=0), SHORTAGE, is_final=True)]
+        spare, request = self._spare(session, nodes), session.request_of(shape).amounts
+        return [Layer((spare[0] < request[0]) | (spare[1] < request[1]), SHORTAGE, is_final=True)]
 
     def room(self, session: Session, shape: Shape, nodes: Index | slice) -> Counts:
         """Return how many tasks each node can take without touching what is kept free."""

@@ -193,7 +193,7 @@ class CapacityPlugin:
         if not fault.ok or not queue.is_open:
             return _closed(queue) if fault.ok else fault
         account = self._accounts[queue.name]
-        request = np.sum([self._request(session, task.task.shape) for task in tasks], axis=0, dtype=np.float64)
+        request = sum((self._request(session, task.task.shape) for task in tasks), np.zeros(len(session.snapshot.space)))
         room = room_or_reason(
             self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use"
         )
