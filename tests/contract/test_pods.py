@@ -203,7 +203,10 @@ def test_an_eviction_lets_a_pod_leave_with_grace(api: Api) -> None:
     api.ready_pod("a")
     answer = api.evict("a")
     assert (answer.code, answer.body["status"]) == (201, "Success")
-    assert api.read("pods/a").body["metadata"]["deletionGracePeriodSeconds"] == 30
+    found = api.read("pods/a").body
+    assert found["metadata"]["deletionGracePeriodSeconds"] == 30
+    target = condition(found, "DisruptionTarget")
+    assert (target["status"], target["reason"], target["message"]) == ("True", "EvictionByEvictionAPI", "Eviction API: evicting")
 
 
 def test_an_eviction_removes_a_pod_without_a_node(api: Api) -> None:

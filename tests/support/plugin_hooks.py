@@ -131,7 +131,7 @@ SCREEN: tuple[type[hooks.Screen], ...] = (
 TASK_SCREEN: tuple[type[hooks.TaskScreen], ...] = (PredicatesPlugin, NodeGroupPlugin, ExtenderPlugin, BindBackoffPlugin)
 AVOIDED_NODES: tuple[type[hooks.AvoidedNodes], ...] = (BindBackoffPlugin,)
 COUPLES_NODES: tuple[type[hooks.CouplesNodes], ...] = (PredicatesPlugin, NodeOrderPlugin, NumaAwarePlugin)
-NODE_ROOM: tuple[type[hooks.NodeRoom], ...] = (PredicatesPlugin, DeviceSharePlugin)
+NODE_ROOM: tuple[type[hooks.NodeRoom], ...] = (PredicatesPlugin, DeviceSharePlugin, ResourceStrategyFitPlugin)
 NODE_WAITS: tuple[type[hooks.NodeWaits], ...] = (PredicatesPlugin,)
 NODE_SCORES: tuple[type[hooks.NodeScores], ...] = (
     NodeOrderPlugin,

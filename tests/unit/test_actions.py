@@ -200,6 +200,13 @@ def test_a_node_that_refused_a_task_of_a_role_is_not_asked_for_the_next_one() ->
     assert cluster(nodes, mixed_role()).run_cycle().binds == []
 
 
+def test_the_node_that_took_a_task_of_a_role_did_not_refuse_it() -> None:
+    first, second = build.pod("g-w-0", gpus=1, cpu=1), build.pod("g-w-1", cpu=1)
+    pods = [build.in_group("g", pod, role="worker") for pod in (first, second)]
+    cycle = cluster(build.node("n", gpus=1), build.pod_group("g", min_member=2), pods).run_cycle()
+    assert cycle.binds == [("g-w-0", "n"), ("g-w-1", "n")]
+
+
 def test_tasks_that_differ_are_asked_everywhere_without_roles() -> None:
     nodes = [build.node("n0", labels={"zone": "east"}, cpu=4), build.node("n1", labels={"zone": "west"}, cpu=4)]
     documents = mixed_role()

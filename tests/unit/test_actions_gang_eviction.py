@@ -165,3 +165,26 @@ def test_an_empty_answer_of_a_tier_protects_when_all_must_agree(rule: str, victi
     gang[1]["spec"]["priorityClassName"] = "system-node-critical"
     cycle = cluster_of(1, policy).submit(gang, urgent(1)).run_cycle()
     assert sorted(cycle.decisions.evictions) == victims
+
+
+def lenders() -> list[Document]:
+    """A queue that deserves 4 of the 8 cores it has, in gangs that can spare a task each."""
+    return [*running("one", ["node-0", "node-0"], cpu=2, queue="rich"), *running("two", ["node-1", "node-1"], cpu=2, queue="rich")]
+
+
+def test_bundles_of_one_queue_together_leave_it_what_it_deserves() -> None:
+    queues = [build.queue("rich", deserved={"cpu": 6}), build.queue("poor", deserved={"cpu": 4})]
+    policy = build.policy([["gang", "capacity"], ["predicates", "nodeorder"]], "allocate, gangreclaim")
+    assert evicted(cluster_of(2, policy, *queues).submit(lenders(), urgent(1, queue="poor", cpu=2))).keys() == {"one-0"}
+    assert evicted(cluster_of(2, policy, *queues).submit(lenders(), urgent(2, queue="poor", cpu=2))) == {}
+
+
+def test_nothing_is_reclaimed_for_a_gang_that_is_more_than_its_queue_deserves() -> None:
+    queues = [build.queue("rich", deserved={"cpu": 1}), build.queue("poor", deserved={"cpu": 3})]
+    assert evicted(cluster_of(2, BUNDLES, *queues).submit(lenders(), urgent(2, queue="poor", cpu=2))) == {}
+
+
+def test_nothing_is_evicted_for_a_gang_that_its_queue_has_no_room_for() -> None:
+    queues = [build.queue("blue", capability={"cpu": 5})]
+    there = [running("meek", ["node-0"], cpu=4), running("other", ["node-1"], cpu=1)]
+    assert evicted(cluster_of(2, BUNDLES, *queues).submit(*there, urgent(2, cpu=3))) == {}

@@ -3,6 +3,7 @@
 import pytest
 
 from phalanx.actions.preempt_candidates import CandidateLimits
+from phalanx.session.policy import Policy
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document
 from tests.support import crowded_clusters as crowds
@@ -39,8 +40,10 @@ def task(name: str, node: str, *, priority: int = 1, cpu: int = 4, started: str 
     return [build.pod_group(name, min_member=1, phase="Running", queue="blue", priorityClassName="low"), pod]
 
 
-def victims(*running: list[Document], nodes: int = 2, cpu: int = 4, new: Document | None = None) -> list[str]:
-    cluster = Cluster(POLICY).submit(*(build.node(f"node-{n}", cpu=4) for n in range(nodes)))
+def victims(
+    *running: list[Document], nodes: int = 2, cpu: int = 4, new: Document | None = None, policy: Policy = POLICY
+) -> list[str]:
+    cluster = Cluster(policy).submit(*(build.node(f"node-{n}", cpu=4) for n in range(nodes)))
     cluster.submit(crowds.classes(), build.queue("blue"), *running)
     group = build.pod_group("new", min_member=1, phase="Inqueue", queue="blue", priorityClassName="high")
     pod = build.in_group("new", new or build.pod("new-0", cpu=cpu))
@@ -74,10 +77,21 @@ def test_nobody_goes_when_all_together_are_not_enough() -> None:
     assert victims(task("a", "node-0"), nodes=1, cpu=5) == []
 
 
-def test_affinity_to_a_victim_is_counted_anew() -> None:
+DEAF = {"name": "predicates", "enablePreemptable": False, "enabledAllocatable": False}
+"""Predicates that is not told who is evicted on trial."""
+
+
+@pytest.mark.parametrize(
+    ("predicates", "is_aware", "wanted"), [("predicates", True, ["a"]), (DEAF, True, []), ("predicates", False, [])]
+)
+def test_affinity_to_a_victim_is_counted_anew_only_by_plugins_that_are_told_of_trials(
+    predicates: str | dict[str, object], is_aware: bool, wanted: list[str]
+) -> None:
+    settings = [{"name": "preempt", "arguments": {**AWARE, "enableTopologyAwarePreemption": is_aware}}]
+    policy = build.policy([FIRST, (predicates, "proportion", "nodeorder")], "allocate, preempt", configurations=settings)
     old = task("a", "node-0", cpu=1)
     old[1]["metadata"]["labels"] = {"app": "web"}
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     new = build.pod("new-0", cpu=1, spec={"affinity": apart})
-    assert victims(old, nodes=1, new=new) == ["a"]
+    assert victims(old, nodes=1, new=new, policy=policy) == wanted

@@ -154,7 +154,7 @@ def test_a_pod_is_revocable_if_it_takes_any_zone_or_is_explicitly_preemptable(
     assert task_of(annotated("a", annotations)).shape.is_revocable is is_revocable
 
 
-@pytest.mark.parametrize("annotation", ["volcano.sh/revocable-zone", "volcano.sh/resource-strategy-scoring-weight"])
+@pytest.mark.parametrize("annotation", ["volcano.sh/revocable-zone", "volcano.sh/resource-strategy-weight"])
 def test_pods_that_differ_in_an_annotation_that_placement_reads_have_different_shapes(annotation: str) -> None:
     reader = PodReader(lambda namespace, claims: {})
     plain, marked = (task_of(annotated(name, marks), reader) for name, marks in (("a", {}), ("b", {annotation: "*"})))

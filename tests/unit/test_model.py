@@ -262,3 +262,17 @@ def test_a_storage_class_makes_volumes_only_with_a_real_provisioner() -> None:
     assert StorageClass("fast", "csi.example.com").can_provision
     assert not StorageClass("none", "").can_provision
     assert not StorageClass("local", NO_PROVISIONER).can_provision
+
+
+@pytest.mark.parametrize(
+    ("status", "leaving_since", "is_disrupted", "makes_room"),
+    [
+        (Status.RUNNING, 0.0, False, False),
+        (Status.RELEASING, 0.0, False, True),  # its eviction is on the way, and the API server has not reported it yet
+        (Status.RELEASING, 9.0, False, False),
+        (Status.RELEASING, 9.0, True, True),
+    ],
+)
+def test_a_pod_that_was_preempted_makes_room(status: Status, leaving_since: float, is_disrupted: bool, makes_room: bool) -> None:
+    task = Task(TaskKey("default/a"), "a", Shape(), status=status, leaving_since=leaving_since, is_disrupted=is_disrupted)
+    assert task.makes_room is makes_room

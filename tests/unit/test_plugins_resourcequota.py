@@ -55,6 +55,26 @@ def test_a_limit_on_what_the_gang_does_not_name_is_no_obstacle(limit: Document) 
     assert admitted(cluster_with(quota("team", limit)), {"cpu": 4}).phase("train") == "Inqueue"
 
 
+def test_a_minimum_under_both_names_counts_once() -> None:
+    """Volcano's job controller writes what its pods request under both names, what they are limited to, and their number."""
+    written = {"cpu": 4, "requests.cpu": 4, "limits.cpu": 8, "pods": 2, "count/pods": 2}
+    tight = {"requests.cpu": 4, "limits.cpu": 8, "count/pods": 2}
+    assert admitted(cluster_with(quota("team", tight)), written).phase("train") == "Inqueue"
+    assert admitted(cluster_with(quota("team", {"cpu": 4, "pods": 2})), written).phase("train") == "Inqueue"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"scopes": ["NotBestEffort"]},
+        {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}},
+    ],
+)
+def test_a_quota_with_scopes_is_left_to_the_api_server(spec: Document) -> None:
+    document = {**quota("team", {"cpu": 1}), "spec": {"hard": {"cpu": 1}, **spec}}
+    assert admitted(cluster_with(document), {"cpu": 4}).phase("train") == "Inqueue"
+
+
 def test_every_quota_of_the_namespace_must_agree() -> None:
     quotas = [quota("large", {"cpu": 100}), quota("small", {"cpu": 3})]
     assert "resource quota small has 0 of 3 cpu used" in admitted(cluster_with(*quotas), {"cpu": 4}).why("train")

@@ -180,15 +180,33 @@ def test_each_resource_has_its_strategy_by_name_or_pattern() -> None:
     assert scores(session_of([plugin], nodes, documents)) == [(3 * 0.25 + 0.75) / 4 * 1000, (3 * 0.5 + 0.5) / 4 * 1000]
 
 
-def test_a_pod_may_bring_its_own_strategy() -> None:
-    documents = build.gang("train", tasks=1, cpu=2)
+def own_strategy(kind: str, weights: str) -> list[Document]:
+    documents = build.gang("train", tasks=1, cpu=2, memory="8Gi")
     documents[1]["metadata"]["annotations"] |= {
-        "volcano.sh/resource-strategy-fit-resources": '{"cpu": {"type": "MostAllocated"}}',
-        "volcano.sh/resource-strategy-scoring-weight": "1",
-    }
-    assert scores(session_of(["resource-strategy-fit"], build.node("n0"), build.node("n1", cpu=4), documents)) == [25.0, 50.0]
-    documents[1]["metadata"]["annotations"]["volcano.sh/resource-strategy-fit-resources"] = "nonsense"
-    assert scores(session_of(["resource-strategy-fit"], build.node("n0"), build.node("n1", cpu=4), documents)) == [750.0, 500.0]
+        "volcano.sh/resource-strategy-scoring-type": kind, "volcano.sh/resource-strategy-weight": weights,
+    }  # fmt: skip
+    return documents
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "wanted"),
+    [
+        ("MostAllocated", '{"cpu": 3, "memory": 1}', [(3 * 0.25 + 0.25) / 4 * 1000, (3 * 0.5 + 0.25) / 4 * 1000]),
+        ("MostAllocated", '{"cpu": 1}', [250.0, 500.0]),
+        ("MostAllocated", '{"nvidia.com/gpu": 5}', [0.0, 0.0]),
+        ("a wrong type is LeastAllocated", '{"cpu": 1}', [750.0, 500.0]),
+        ("MostAllocated", "nonsense", [750.0, (0.5 + 0.75) / 2 * 1000]),
+    ],
+)
+def test_a_pod_may_bring_its_own_strategy(kind: str, weights: str, wanted: list[float]) -> None:
+    nodes = [build.node("n0", cpu=8), build.node("n1", cpu=4)]
+    assert scores(session_of(["resource-strategy-fit"], nodes, own_strategy(kind, weights))) == wanted
+
+
+def test_a_node_that_lacks_one_resource_scores_nothing_for_the_others() -> None:
+    plugin = {"name": "resource-strategy-fit", "arguments": {"resources": {"cpu": {"type": "LeastAllocated"}, "memory": {}}}}
+    nodes = [build.node("n0", cpu=8, memory="4Gi"), build.node("n1", cpu=8, memory="16Gi")]
+    assert scores(session_of([plugin], nodes, build.gang("train", tasks=1, cpu=2, memory="8Gi"))) == [0.0, (0.75 + 0.5) / 2 * 1000]
 
 
 @pytest.mark.parametrize("resources", [5, {"cpu": 5}, {"cpu": {"type": "Most"}}, {"cpu": {"type": "MostAllocated", "weight": "x"}}])
@@ -205,14 +223,39 @@ def test_nodes_with_scarce_resources_are_avoided_by_those_that_do_not_need_them(
     assert scores(session_of([plugin], nodes, build.gang("train", tasks=1, gpus=1))) == [100.0, 100.0]
 
 
+def proportional(**ratios: float) -> Mapping[str, Any]:
+    named = {f"nvidia.com/gpu.{name}": ratio for name, ratio in ratios.items()}
+    entry = {"enable": True, "resources": "nvidia.com/gpu", "resourceProportion": named}
+    return {"name": "resource-strategy-fit", "arguments": {"proportional": entry}}
+
+
+def room(plugin: Mapping[str, Any], nodes: list[Document], **asks: Any) -> list[int]:
+    """Return how many tasks each node takes."""
+    session = session_of([plugin], nodes, build.gang("train", tasks=1, **asks))
+    view = session.node_view(gang_in(session).tasks[0].task.shape)
+    return [view.room_in(np.arange(len(nodes)) == number) for number in range(len(nodes))]
+
+
 def test_cpu_is_kept_free_beside_free_gpus() -> None:
-    proportional = {"enable": True, "resources": "nvidia.com/gpu", "resourceProportion": {"nvidia.com/gpu.cpu": 2}}
-    plugin = {"name": "resource-strategy-fit", "arguments": {"proportional": proportional}}
     nodes = [build.node("n0", cpu=8, gpus=3), build.node("n1", cpu=8)]
-    session = session_of([plugin], nodes, build.gang("train", tasks=1, cpu=3))
-    assert session.node_view(gang_in(session).tasks[0].task.shape).feasible.tolist() == [False, True]
-    session = session_of([plugin], nodes, build.gang("train", tasks=1, cpu=3, gpus=1))
-    assert session.node_view(gang_in(session).tasks[0].task.shape).feasible.tolist() == [True, False]
+    assert room(proportional(cpu=2, memory=0), nodes, cpu=3) == [0, 2]
+    assert room(proportional(cpu=2, memory=0), nodes, cpu=1) == [2, 8]
+    assert room(proportional(cpu=2, memory=0), nodes, cpu=3, gpus=1) == [2, 0]
+
+
+def test_memory_beside_free_gpus_counts_in_gigabytes_and_a_ratio_left_out_is_one() -> None:
+    nodes = [build.node("n0", cpu=100, memory=10 * 10**9, gpus=1)]
+    assert room(proportional(cpu=0, memory=4), nodes, memory=2 * 10**9) == [3]
+    assert room(proportional(cpu=0), nodes, memory=3 * 10**9) == [3]
+    assert room(proportional(memory=0), nodes, cpu=33) == [3]
+
+
+def test_a_node_whose_gpus_are_all_taken_gives_what_is_free_now_and_nothing_that_will_be() -> None:
+    leaving = build.pod("old", on="n0", cpu=6, gpus=1)
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    nodes = [build.node("n0", cpu=8, gpus=1), leaving]
+    session = session_of([proportional()], nodes, build.gang("train", tasks=1, cpu=4))
+    assert session.node_view(gang_in(session).tasks[0].task.shape).feasible.tolist() == [False]
 
 
 # --- the network -------------------------------------------------------------------------------------------------------

@@ -164,6 +164,10 @@ class _TaskRun:
         statement.pipeline(batch[len(now) : len(now) + len(later)], later)
         self._occupy(now + later)
         placed = len(now) + len(later)
+        for task in batch[: placed + 1]:
+            task.is_prepared = True
+        if placed and (refusals := self._refusals.get(batch[0].task.role)):
+            refusals.last_taken = [*now, *later][-1]
         # The first task without a node failed. Those behind it count as untried: the next step decides whether to try or skip them.
         if placed < len(batch):
             tasks.extend(reversed(batch[placed + 1 :]))
@@ -274,7 +278,10 @@ class _Refusals:
         self._open: Mask = np.ones(nodes, dtype=np.bool_) if within is None else within.copy()
         self._nodes = int(self._open.sum())
         self._counts: Counter[str] = Counter()
+        self._final: Mask = np.zeros(nodes, dtype=np.bool_)
         self._latest: NodeView | None = None
+        self.last_taken: int | None = None
+        """The node of the last task that was placed: it did not refuse that one, whatever it says now."""
 
     def open_nodes(self, node_view: NodeView) -> Mask:
         """Return the nodes still open to the role, and close those that refuse this shape.
@@ -283,24 +290,29 @@ class _Refusals:
         change nothing: it is left out until a second shape of the role comes.
         """
         latest, self._latest = self._latest, node_view
-        if latest is not None and latest is not node_view:
+        if latest is not None and latest is not node_view and latest.is_local:
             latest.refresh()
-            self._close(latest)
-            self._close(node_view)
-        elif not node_view.is_local:
+            self._close(latest, spared=self.last_taken)
+        if not node_view.is_local or latest not in (None, node_view):
             self._close(node_view)
         return self._open
 
-    def _close(self, node_view: NodeView) -> None:
+    def _close(self, node_view: NodeView, *, spared: int | None = None) -> None:
         refusing = self._open & ~node_view.feasible
+        if spared is not None:
+            refusing[spared] = False
         if refusing.any():
-            self._counts.update(node_view.error(within=refusing).counts)
+            error = node_view.error(within=refusing)
+            self._counts.update(error.counts)
+            if error.final is not None:
+                self._final |= error.final
             self._open &= ~refusing
 
     def error(self, node_view: NodeView, scope: SearchScope, own: OwnFilters) -> FitError:
         """Say why no node fits, those that refused before included."""
         rest = node_view.error(within=self._open, scope=scope, own=own.layers)
-        return FitError(self._nodes, self._counts + Counter(rest.counts), scope, rest.final)
+        final = self._final if rest.final is None else self._final | rest.final
+        return FitError(self._nodes, self._counts + Counter(rest.counts), scope, final)
 
 
 def _same_class(left: Task, right: Task) -> bool:

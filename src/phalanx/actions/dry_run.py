@@ -108,9 +108,14 @@ class DryRun:
             for layer in layers:
                 if layer.is_final:
                     hopeless |= layer.refused
-        if isinstance(task.error, FitError) and task.error.final is not None:
-            hopeless |= task.error.final
-        self.candidates: Mask = ~hopeless
+        known = task.error.final if isinstance(task.error, FitError) else None
+        self.refused: Mask = hopeless if known is None else hopeless & ~known
+        """The nodes that refuse the task for good, besides those that did so before."""
+        self.candidates: Mask = ~hopeless if known is None else ~(hopeless | known)
+
+    def leave_out(self, nodes: Mask) -> None:
+        """Take nodes out of the candidates."""
+        self.candidates = self.candidates & ~nodes
 
     def nodes(self) -> Index:
         """Return the nodes worth a look, in their order."""

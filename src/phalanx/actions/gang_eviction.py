@@ -114,7 +114,7 @@ class _Attempt:
             for needed in member_choices(self._session, self._gang, waiting):
                 if self._may_take_all(needed) and any(self._make_room(domain, name, needed) for name, _, domain in self._domains()):
                     return
-        elif waiting and self._may_take_all(waiting):
+        elif waiting and self._may_take_together(waiting):
             any(self._evict_bundles(domain, name, hypernode, waiting) for name, hypernode, domain in self._domains())
 
     def _is_hopeless(self) -> bool:
@@ -161,6 +161,12 @@ class _Attempt:
             return [task for task in tasks if task.subgroup is tasks[0].subgroup]
         return tasks
 
+    def _may_take_together(self, tasks: list[TaskState]) -> bool:
+        """Tell whether room may be made for all tasks at once: what the queue deserves must cover them together."""
+        if not all(task.task.may_preempt for task in tasks):
+            return False
+        return self._action.purpose == "preempt" or self._session.queue_preemptive(self._queue, tasks).ok
+
     def _may_take_all(self, tasks: list[TaskState]) -> bool:
         """Tell whether room may be made for all tasks; one of each kind is asked for, equal ones get the same answer."""
         kinds = {(task.task.shape, task.task.may_preempt): task for task in tasks}
@@ -178,7 +184,7 @@ class _Attempt:
             return "its preemptionPolicy is Never"
         if self._action.purpose == "preempt" or task.task.is_best_effort:
             return ""
-        return why_refused(self._session.queue_preemptive(self._queue, task))
+        return why_refused(self._session.queue_preemptive(self._queue, [task]))
 
     def _domains(self) -> Iterator[tuple[str, int, Mask]]:
         """Yield the domains to try, each with its name and its HyperNode."""
@@ -258,10 +264,11 @@ class _Attempt:
         return sorted(found.values(), key=self._session.subgroup_key)
 
     def _place(self, tasks: list[TaskState], domain: Mask, statement: Statement) -> None:
-        """Pipeline each task onto the best node of the domain; all of them or none."""
+        """Pipeline each task onto the best node of the domain, as far as the queue has room; all of them or none."""
         mark = statement.checkpoint()
         for task in tasks:
-            node = self._best_node(task, domain)
+            has_quota = self._session.queue_room(self._queue, task.task.shape).tasks > 0
+            node = self._best_node(task, domain) if has_quota else None
             if node is None:
                 statement.rollback(mark)
                 return

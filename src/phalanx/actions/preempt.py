@@ -9,6 +9,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from phalanx.actions.dry_run import (
     NOT_PREEMPTABLE,
     OTHER_QUEUE,
@@ -27,7 +29,9 @@ from phalanx.actions.dry_run import (
     why_refused,
 )
 from phalanx.actions.preempt_candidates import CandidateLimits, CandidateSearch
+from phalanx.actions.queue_heap import Heap
 from phalanx.model.queue import Queue
+from phalanx.placement import Mask
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.statement import Statement
@@ -45,8 +49,8 @@ class PreemptAction:
     def __init__(self, arguments: Mapping[str, object]) -> None:
         """Read the settings."""
         settings = Arguments(self.name, arguments)
-        settings.switch("predicateErrorCacheEnable", True)
-        settings.switch("enablePredicateErrorCache", True)
+        remembers = settings.switch("predicateErrorCacheEnable", True)
+        self.remembers_refusals = settings.switch("enablePredicateErrorCache", remembers)
         self.is_topology_aware = settings.switch("enableTopologyAwarePreemption", False)
         settings.integer("topologyAwarePreemptWorkerNum", 16)
         self.limits = CandidateLimits(
@@ -54,32 +58,37 @@ class PreemptAction:
             settings.integer("minCandidateNodesAbsolute", 1),
             settings.integer("maxCandidateNodesAbsolute", 100),
         )
+        self.trusts_untried = settings.switch("untriedNomineesMayPreempt", True)
         settings.done()
 
     def run(self, session: Session) -> None:
-        """Work through the queues in order."""
+        """Work through the queues in order: first between their gangs, then inside each."""
         starving = starving_gangs(session, self.name, skips_topology=True)
         heaps = gang_heap(session, starving)
-        turn = _Preemption(session, self.limits if self.is_topology_aware else None)
-        for name in self._queues_in_order(session, heaps):
-            session.trace.note(QueueNext, self.name, name, len(heaps[name]))
-            turn.between_gangs(heaps[name], session.queues[name])
+        queues = Heap[Queue](session.queue_comes_first)
+        for name in sorted(heaps):
+            queues.push(session.queues[name])
+        turn = _Preemption(session, self)
+        while len(queues):
+            queue = queues.pop()
+            session.trace.note(QueueNext, self.name, queue.name, len(heaps[queue.name]))
+            turn.between_gangs(heaps[queue.name], queue)
             for gang in starving:
-                turn.inside(gang)
+                if gang.gang.queue == queue.name:
+                    turn.inside(gang, queue)
         for name in sorted({gang.gang.queue for gang in session.gangs.values()} - heaps.keys()):
             session.trace.note(NoPreemptors, name)
-
-    def _queues_in_order(self, session: Session, heaps: Mapping[str, list[Any]]) -> list[str]:
-        return sorted(heaps, key=lambda name: (session.queues[name].created, name))
 
 
 class _Preemption:
     """Preempts for the tasks of one gang after the other."""
 
-    def __init__(self, session: Session, limits: CandidateLimits | None) -> None:
-        self._session, self._limits = session, limits
+    def __init__(self, session: Session, action: PreemptAction) -> None:
+        self._session, self._action = session, action
         self._tasks: dict[str, list[TaskState]] = {}
         self._number = count(1 << 40)  # who comes again is behind all equals that have not had a turn
+        self._refused: dict[tuple[str, str], Mask] = {}
+        """Nodes that no eviction opens to a role, by gang and role. As in Volcano no task of the role is tried there again."""
 
     def between_gangs(self, heap: list[Any], queue: Queue) -> None:
         """Give each starving gang of the queue its turn; one whose last task got a place may come again."""
@@ -106,11 +115,9 @@ class _Preemption:
             assigned = self.preempt(task, queue, statement, lambda victim, task=task: _why_no_rival(victim, task))  # type: ignore[misc]  # bound per loop
         return assigned
 
-    def inside(self, gang: GangState) -> None:
+    def inside(self, gang: GangState, queue: Queue) -> None:
         """Let each waiting task push out a less important one of its own gang, until one fails."""
-        queue = self._session.queues[gang.gang.queue]
         tasks = waiting_tasks(self._session, gang)
-        self._tasks[gang.key] = tasks
         while tasks:
             task = tasks.pop()
             with self._session.statement() as statement:
@@ -124,15 +131,24 @@ class _Preemption:
         if reason:
             self._session.trace.note(MayNotEvict, task.gang.key, task.task.key, "preempt", reason)
             return False
-        dry_run = DryRun(self._session, task)
-        if self._limits is not None:
+        dry_run = self._dry_run(task)
+        if self._action.is_topology_aware:
             return self._preempt_on_best(task, queue, statement, dry_run, spared)
         return any(self._try_node(task, queue, statement, dry_run, node, spared) for node in dry_run.nodes_by_score())
 
+    def _dry_run(self, task: TaskState) -> DryRun:
+        """Look at the nodes, without those that refused an earlier task of the role for good."""
+        dry_run = DryRun(self._session, task)
+        if self._action.remembers_refusals and task.task.role:
+            key = task.gang.key, task.task.role
+            known = self._refused.get(key, np.zeros_like(dry_run.refused))
+            self._refused[key] = known | dry_run.refused
+            dry_run.leave_out(known)
+        return dry_run
+
     def _preempt_on_best(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, spared: Spared) -> bool:
         """Place the task where the fewest and least important victims have to go."""
-        assert self._limits is not None
-        candidate = CandidateSearch(self._session, task, queue, dry_run, spared).best(self._limits)
+        candidate = CandidateSearch(self._session, task, queue, dry_run, spared).best(self._action.limits)
         if candidate is None:
             return False
         why = f"no node that was tried has less important victims than {self._session.node_name(candidate.node)}"
@@ -155,15 +171,31 @@ class _Preemption:
         number = self._session.snapshot.nodes.number_by_name.get(nominated)
         if number is None:
             return f"its nominated node {nominated} does not exist"
-        node_view = self._session.node_view(task.task.shape)
-        if node_view.allows(number) and passes_own_filters(self._session, task, number):
+        if self._fits_nominated(task, number):
             return f"it waits for its nominated node {nominated}"
-        return f"pods are leaving its nominated node {nominated}" if self._is_being_cleared(task, number) else ""
+        if self._is_refused_for_good(task, number) or not self._is_being_cleared(task, number):
+            return ""
+        return f"pods are leaving its nominated node {nominated}"
+
+    def _fits_nominated(self, task: TaskState, node: int) -> bool:
+        """Tell whether the filters let the task onto its nominated node.
+
+        In Volcano they fail for a task that no action has tried before, such as one without requests: what they would read is not
+        prepared yet.
+        """
+        if self._action.trusts_untried and not task.is_prepared and self._session.plugin("predicates") is not None:
+            return False
+        return self._session.node_view(task.task.shape).allows(node) and passes_own_filters(self._session, task, node)
+
+    def _is_refused_for_good(self, task: TaskState, node: int) -> bool:
+        where = np.array([node], dtype=np.int64)
+        parts = [layers for _, layers in self._session.screen(task.task.shape, where)] + self._session.task_screen(task, where)
+        return any(layer.is_final and layer.refused[0] for layers in parts for layer in layers)
 
     def _is_being_cleared(self, task: TaskState, node: int) -> bool:
-        """Tell whether a less important pod is leaving the nominated node."""
+        """Tell whether a less important pod leaves the nominated node because it was preempted."""
         on_node = self._session.snapshot.on_node.get(self._session.node_name(node), {})
-        return any(other.status.name == "RELEASING" and other.priority < task.task.priority for other in on_node.values())
+        return any(other.makes_room and other.rank < task.task.rank for other in on_node.values())
 
     def _try_node(self, task: TaskState, queue: Queue, statement: Statement, dry_run: DryRun, node: int, spared: Spared) -> bool:
         session = self._session

@@ -15,6 +15,9 @@ from phalanx.session.statement import Statement
 from phalanx.session.victim_order import victims_in_order
 from phalanx.state.gang_state import TaskState
 
+TAKES_PART = frozenset({"enablePreemptable", "enabledAllocatable"})
+"""With either switch a plugin is told who is evicted on trial. With neither, predicates counts affinity as before."""
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateLimits:
@@ -51,6 +54,8 @@ class CandidateSearch:
         """Look for nodes where victims that the rules of the action do not spare make room."""
         self._session, self._task, self._queue = session, task, queue
         self._dry_run, self._spared = dry_run, spared
+        predicates = session.plugin("predicates")
+        self._sees_evictions = predicates is not None and bool(predicates.enabled & TAKES_PART)
 
     def best(self, limits: CandidateLimits) -> Candidate | None:
         """Return the candidate whose victims matter least; None when no node can be cleared.
@@ -102,7 +107,7 @@ class CandidateSearch:
 
     def _has_room(self, node: int) -> bool:
         has_quota = self._session.queue_room(self._queue, self._task.task.shape).tasks > 0
-        return has_quota and self._dry_run.fits(node) and self._dry_run.passes(node, sees_evictions=True)
+        return has_quota and self._dry_run.fits(node) and self._dry_run.passes(node, sees_evictions=self._sees_evictions)
 
 
 def _importance(victim: TaskState) -> tuple[int, float, str]:

@@ -96,7 +96,7 @@ class _Reclaim:
         """Say why nothing is reclaimed for a task; empty if it may be."""
         if not task.task.may_preempt:
             return "its preemptionPolicy is Never"
-        verdict = self._session.queue_preemptive(self._queue, task)
+        verdict = self._session.queue_preemptive(self._queue, [task])
         return why_refused(verdict if not verdict.ok else self._session.prefilter(task))
 
     def _for_task(self, task: TaskState, statement: Statement) -> None:

@@ -36,8 +36,11 @@ class VictimBundles:
         """Return the bundles in the order in which they are given up, as far as the plugins agree."""
         need = self._sum(waiting)
         made = [bundle for gang in self._victim_gangs(domain, waiting[0]) for bundle in self._split(gang, domain, need)]
-        kept = [bundle for bundle in (self._filtered(bundle, waiting[0]) for bundle in made) if bundle is not None]
-        return sorted(kept, key=cmp_to_key(self._compare))
+        made.sort(key=cmp_to_key(self._compare))
+        # All are asked about together, in their order: what the first take from a queue the next have to leave to it.
+        candidates = [task for bundle in made for task in bundle.tasks]
+        allowed = set(map(id, self._session.evictable(waiting[0], candidates, self._purpose))) if candidates else set()
+        return [kept for bundle in made if (kept := self._filtered(bundle, allowed)) is not None]
 
     def _victim_gangs(self, domain: Mask, preemptor: TaskState) -> list[GangState]:
         found: dict[str, GangState] = {}
@@ -103,9 +106,8 @@ class VictimBundles:
             total += self._session.request_of(task.task.shape).amounts
         return total
 
-    def _filtered(self, bundle: VictimBundle, preemptor: TaskState) -> VictimBundle | None:
+    def _filtered(self, bundle: VictimBundle, allowed: set[int]) -> VictimBundle | None:
         """Return the bundle without tasks that plugins protect; None when none is left, or when a whole gang would be cut."""
-        allowed = set(map(id, self._session.evictable(preemptor, bundle.tasks, self._purpose)))
         kept = [task for task in bundle.tasks if id(task) in allowed]
         if not kept or (not bundle.is_safe and len(kept) < len(bundle.tasks)):
             return None

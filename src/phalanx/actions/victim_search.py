@@ -111,7 +111,7 @@ class VictimSearch:
         A queue counts its tasks and not where they are, so node 0 stands for any node.
         """
         trial.pipeline(run[:-1], [0] * (len(run) - 1))
-        verdict = self._session.queue_preemptive(self._queue, run[-1])
+        verdict = self._session.queue_preemptive(self._queue, run[-1:])
         trial.pipeline(run[-1:], [0])
         return verdict.ok or run[-1].task.is_best_effort  # for which no share of a queue is counted
 

@@ -12,7 +12,7 @@ from phalanx.dialects.field_values import integer, key_of, label_selector, node_
 from phalanx.dialects.group_references import references_of
 from phalanx.dialects.task_classes import TaskClasses
 from phalanx.errors import SnapshotError
-from phalanx.model.conditions import POD_SCHEDULED
+from phalanx.model.conditions import DISRUPTION_TARGET, POD_SCHEDULED, PREEMPTED
 from phalanx.model.quantity import LARGEST
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, add, read_resources
 from phalanx.model.shape import (
@@ -112,7 +112,7 @@ class PodReader:
             scheduler=spec.scheduler_name or "",
             started=seconds(status.start_time, where="status.startTime"), scheduled=_scheduled(status),
             finished=_finished(status), leaving_since=_leaving_since(meta),
-            qos=status.qos_class or _likely_qos(shape), labels=labels, annotations=annotations,
+            is_disrupted=_is_disrupted(status), qos=status.qos_class or _likely_qos(shape), labels=labels, annotations=annotations,
             gpu_groups=() if is_reservation else devices, reserved_gpu=devices[0] if is_reservation and devices else "",
             failed_binds=failed_binds(annotations), is_placeholder=annotations.get(PLACEHOLDER) == "true",
             replaces=annotations.get(REPLACES, ""), owners=_owners(meta), minima=minima_of(annotations),
@@ -128,7 +128,8 @@ class PodReader:
             task, status=_status(status.phase, is_leaving=bool(meta.deletion_timestamp), has_node=bool(node)), node=node,
             nominated_node=status.nominated_node_name or "", started=seconds(status.start_time, where="status.startTime"),
             scheduled=_scheduled(status), finished=_finished(status), leaving_since=_leaving_since(meta),
-            qos=status.qos_class or _likely_qos(task.shape), minima=minima_of(document["metadata"].get("annotations") or {}),
+            is_disrupted=_is_disrupted(status), qos=status.qos_class or _likely_qos(task.shape),
+            minima=minima_of(document["metadata"].get("annotations") or {}),
         )  # fmt: skip
 
     def _shape(self, document: Mapping[str, object], meta: schema.Meta, status: schema.PodStatus) -> Shape:
@@ -185,6 +186,11 @@ def _status(phase: str | None, *, is_leaving: bool, has_node: bool) -> Status:
 def _scheduled(status: schema.PodStatus) -> float:
     stamps = (part.last_transition_time for part in status.conditions or () if (part.type, part.status) == (POD_SCHEDULED, "True"))
     return seconds(next(stamps, None), where="status.conditions[PodScheduled].lastTransitionTime")
+
+
+def _is_disrupted(status: schema.PodStatus) -> bool:
+    found = next((part for part in status.conditions or () if part.type == DISRUPTION_TARGET), None)
+    return found is not None and found.status == "True" and found.reason in PREEMPTED
 
 
 def _finished(status: schema.PodStatus) -> float:

@@ -3,7 +3,7 @@
 A wrong type is an error that names the field; unknown fields are ignored.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta as Limits
 from msgspec import Struct
@@ -197,6 +197,7 @@ class ClaimStatus(Read):
 class PodCondition(Read):
     type: str = ""
     status: str = ""
+    reason: str | None = None
     last_transition_time: str | None = None
 
 
@@ -308,6 +309,8 @@ class DisruptionBudgetRead(Read):
 
 class QuotaSpec(Read):
     hard: Quantities = None
+    scopes: list[str] | None = None
+    scope_selector: dict[str, Any] | None = None  # any: only whether it is there matters
 
 
 class QuotaStatus(Read):

@@ -148,7 +148,8 @@ def resource_quota(read: schema.QuotaRead) -> ResourceQuota:
     """Read a ResourceQuota; before any controller has seen it, its spec holds and nothing is used."""
     spec, status = read.spec or schema.QuotaSpec(), read.status or schema.QuotaStatus()
     hard = _quota_amounts(status.hard or spec.hard, where="status.hard" if status.hard else "spec.hard")
-    return ResourceQuota(key_of(read.metadata), hard, _quota_amounts(status.used, where="status.used"))
+    is_scoped = bool(spec.scopes or spec.scope_selector)
+    return ResourceQuota(key_of(read.metadata), hard, _quota_amounts(status.used, where="status.used"), is_scoped)
 
 
 def _quota_amounts(quantities: schema.Quantities, *, where: str) -> dict[str, int]:

@@ -59,9 +59,9 @@ class AffinityBook:
         near = self._hits_own_anti_affinity(shape) & ~far
         repelled = self._is_repelled(shape) & ~far & ~near
         answers = [
-            Layer(far, AFFINITY, is_final=True),
-            Layer(near, ANTI_AFFINITY),
-            Layer(repelled, EXISTING_ANTI_AFFINITY),
+            Layer(far, AFFINITY, is_final=True, is_prepared=True, is_recounted=True),
+            Layer(near, ANTI_AFFINITY, is_prepared=True, is_recounted=True),
+            Layer(repelled, EXISTING_ANTI_AFFINITY, is_prepared=True, is_recounted=True),
         ]
         return [layer for layer in answers if layer.refused.any()]
 

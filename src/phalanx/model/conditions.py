@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 POD_SCHEDULED = "PodScheduled"
+DISRUPTION_TARGET = "DisruptionTarget"
+BY_EVICTION = "EvictionByEvictionAPI"
+PREEMPTED = frozenset({"PreemptionByScheduler", BY_EVICTION})
+"""Why a pod with this condition goes: Volcano and kube-scheduler preempt by deletion, Phalanx through the eviction API."""
 IS_GATED: Mapping[str, str] = MappingProxyType({
     "type": POD_SCHEDULED, "status": "False", "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",

@@ -19,6 +19,8 @@ class ResourceQuota:
     key: str
     hard: Resources = field(default_factory=dict)
     used: Resources = field(default_factory=dict)
+    is_scoped: bool = False
+    """It holds for some of the pods only, such as those of a priority class."""
 
     @property
     def namespace(self) -> str:

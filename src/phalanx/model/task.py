@@ -59,6 +59,8 @@ class Task:
     """When its last container ended; 0 when unknown."""
     leaving_since: float = 0.0
     """When its deletion was asked for; 0 when it was not."""
+    is_disrupted: bool = False
+    """It was preempted by a scheduler, or evicted: a condition says so."""
     qos: str = "Burstable"
     labels: Labels = field(default_factory=dict)
     """All labels of the pod; its shape has those that placement reads."""
@@ -98,6 +100,11 @@ class Task:
     def is_best_effort(self) -> bool:
         """Tell whether the task asks for nothing but a place."""
         return self.shape.is_best_effort
+
+    @property
+    def makes_room(self) -> bool:
+        """Tell whether it leaves because it was preempted; also if that was asked for and the API server has not answered yet."""
+        return self.status is Status.RELEASING and (self.is_disrupted or not self.leaving_since)
 
     @property
     def ordinal(self) -> int | None:

@@ -59,7 +59,7 @@ class ProportionPlugin:
         guaranteed = sum((session.vector(queue.guarantee) for queue in session.queues.values()), np.zeros(len(total)))
         for name, totals in session.snapshot.totals.items():
             if name in session.queues:
-                self._accounts[name] = self._account(session, session.queues[name], totals, total - guaranteed)
+                self._accounts[name] = self._account(session, session.queues[name], totals, np.maximum(total - guaranteed, 0.0))
         claims = [Claim(each.queue.weight, each.requested, each.limit, each.guarantee) for each in self._accounts.values()]
         for account, part in zip(self._accounts.values(), divide(claims, total), strict=True):
             account.deserved = part
@@ -100,14 +100,20 @@ class ProportionPlugin:
         account = self._accounts[queue.name]
         if not queue.is_open:
             return Room(0, _closed(self.name, queue))
-        request = session.request_of(shape).amounts.astype(np.float64)
-        return room_or_reason(
-            self.name, queue.name, account.deserved, account.allocated, request, session.snapshot.space, "it deserves"
-        )
+        return self._room_for(session, account, session.request_of(shape).amounts.astype(np.float64))
 
-    def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
+    def _room_for(self, session: Session, account: _Account, request: Vector) -> Room:
+        space, name = session.snapshot.space, account.queue.name
+        return room_or_reason(self.name, name, account.deserved, account.allocated, request, space, "it deserves")
+
+    def queue_preemptive(self, session: Session, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """A queue may take from others only up to what it deserves."""
-        return self.queue_room(session, queue, task.task.shape).verdict
+        if not queue.is_open:
+            return _closed(self.name, queue)
+        request = np.zeros(len(session.snapshot.space))
+        for task in tasks:
+            request += session.request_of(task.task.shape).amounts
+        return self._room_for(session, self._accounts[queue.name], request).verdict
 
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote against a gang whose minimum would lift its queue over its limit."""

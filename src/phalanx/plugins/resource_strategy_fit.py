@@ -9,18 +9,20 @@ import numpy as np
 
 from phalanx.errors import ConfigError
 from phalanx.model.shape import Shape
-from phalanx.placement import Amounts, Index, Scores
+from phalanx.placement import NO_LIMIT, Counts, Index, Scores
 from phalanx.session.arguments import Arguments
 from phalanx.session.hooks import Layer, Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 
 MOST, LEAST = "MostAllocated", "LeastAllocated"
-POD_WEIGHT, POD_RESOURCES = "volcano.sh/resource-strategy-scoring-weight", "volcano.sh/resource-strategy-fit-resources"
+POD_TYPE, POD_WEIGHTS = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-weight"
 SHORTAGE = "node(s) would keep too little cpu or memory for their free GPUs"
 
 Strategy = tuple[str, int]
 """MostAllocated or LeastAllocated, and a weight."""
+Quantities = np.ndarray[Any, np.dtype[np.int64]]
+"""Amounts of one resource, by node."""
 
 
 class ResourceStrategyFitPlugin:
@@ -40,44 +42,51 @@ class ResourceStrategyFitPlugin:
 
     def node_scores(self, session: Session, shape: Shape, site: Site) -> Scores:
         """Return the score of each node of the site."""
-        strategies, weight = self._for(shape)
+        return self._fit_scores(session, shape, site) + self._scarce.scores(session, shape, site)
+
+    def _fit_scores(self, session: Session, shape: Shape, site: Site) -> Scores:
+        """Score how full nodes would be; one that has too little of any resource that counts gets nothing."""
+        strategies = _own_strategies(shape) or self.strategies
         ledger, request = session.ledger, session.request_of(shape)
         total, weights = np.zeros(len(ledger.pods[site.nodes])), 0
+        overflows = np.zeros(len(total), dtype=np.bool_)
         for row, amount in request.rows:
             strategy = _strategy_for(session.snapshot.space.names[row], strategies)
-            if strategy is not None:
-                used = ledger.used[row, site.nodes] + amount * site.extra
-                total = total + _score(strategy[0], ledger.allocatable[row, site.nodes], used, amount) * strategy[1]
-                weights += strategy[1]
-        scores = total / weights * (100.0 * weight) if weights else total
-        return scores + self._scarce.scores(session, shape, site)
-
-    def _for(self, shape: Shape) -> tuple[Mapping[str, Strategy], int]:
-        """Return the strategies, those that the pod itself names first."""
-        own = shape.annotations.get(POD_RESOURCES)
-        weight = shape.annotations.get(POD_WEIGHT, "")
-        if own is None:
-            return self.strategies, self.weight
-        try:
-            return _read_strategies(msgspec.json.decode(own)), int(weight) if weight.isdecimal() and len(
-                weight
-            ) < 10 else self.weight
-        except (msgspec.MsgspecError, ConfigError):
-            return self.strategies, self.weight
+            if strategy is None:
+                continue
+            capacity = ledger.allocatable[row, site.nodes]
+            wanted = ledger.used[row, site.nodes] + amount * site.extra + amount
+            overflows |= (capacity > 0) & (wanted > capacity)
+            total = total + _score(strategy[0], capacity, wanted) * strategy[1]
+            weights += strategy[1]
+        return np.where(overflows, 0.0, total / max(weights, 1) * (100.0 * self.weight))
 
     def screen(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
         """Keep tasks without GPUs from using up the cpu and memory that free GPUs will need."""
         return self._proportional.layers(session, shape, nodes)
 
+    def node_room(self, session: Session, shape: Shape, nodes: Index | slice) -> Counts:
+        """Return how many tasks leave enough cpu and memory beside free GPUs."""
+        return self._proportional.room(session, shape, nodes)
 
-def _score(
-    kind: str, capacity: "np.ndarray[Any, np.dtype[np.int64]]", used: "np.ndarray[Any, np.dtype[np.int64]]", amount: int
-) -> Scores:
+
+def _own_strategies(shape: Shape) -> dict[str, Strategy] | None:
+    """Return the strategies that the annotations of a pod name; None when they name none, or cannot be read."""
+    kind, weights = shape.annotations.get(POD_TYPE), shape.annotations.get(POD_WEIGHTS)
+    if kind is None or weights is None:
+        return None
+    kind = kind if kind in (MOST, LEAST) else LEAST
+    try:
+        return {name: (kind, weight) for name, weight in msgspec.json.decode(weights, type=dict[str, int]).items()}
+    except msgspec.MsgspecError:
+        return None
+
+
+def _score(kind: str, capacity: Quantities, wanted: Quantities) -> Scores:
+    """Return the part of the capacity that is wanted, or the part that is left; nothing where there is no capacity."""
     present = capacity > 0
-    wanted = used + amount
     part = wanted if kind == MOST else capacity - wanted
-    share = part.astype(np.float64) / np.where(present, capacity, 1)
-    return np.where(present & (wanted <= capacity), share, 0.0)
+    return np.where(present, part.astype(np.float64) / np.where(present, capacity, 1), 0.0)
 
 
 def _read_strategies(value: Any) -> dict[str, Strategy]:
@@ -150,7 +159,7 @@ class _Scarce:
 
 
 class _Proportional:
-    """For each free GPU keep so much cpu and memory free."""
+    """For each free GPU keep so many cores and so many gigabytes (10^9 bytes) of memory free, one of each by default."""
 
     def __init__(self, value: Any) -> None:
         entry = _section("proportional", value)
@@ -158,20 +167,38 @@ class _Proportional:
         ratios = _section("proportional.resourceProportion", entry.get("resourceProportion"))
         where = "proportional.resourceProportion"
         self._ratios = {
-            name: tuple(_number(f"{where}.{name}.{part}", ratios.get(f"{name}.{part}", 0)) for part in ("cpu", "memory"))
+            name: tuple(_number(f"{where}.{name}.{part}", ratios.get(f"{name}.{part}", 1)) for part in ("cpu", "memory"))
             for name in _names(entry)
         }
 
     def layers(self, session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
-        if not self._is_on or any(shape.request.get(name) for name in self._ratios):
+        """Refuse nodes for good: as in Volcano, room that pods are about to free does not count."""
+        if not self._applies(shape):
             return []
-        idle: Amounts = session.ledger.idle
-        request = session.request_of(shape).amounts
-        refused = np.zeros(len(session.ledger.pods[nodes]), dtype=np.bool_)
+        spare, request = self._spare(session, nodes), session.request_of(shape).amounts
+        return [Layer((spare[0] < request[0]) | (spare[1] < request[1]), SHORTAGE, is_final=True)]
+
+    def room(self, session: Session, shape: Shape, nodes: Index | slice) -> Counts:
+        """Return how many tasks each node can take without touching what is kept free."""
+        spare = self._spare(session, nodes) if self._applies(shape) else np.full((2, len(session.ledger.pods[nodes])), np.inf)
+        request = session.request_of(shape).amounts[:2]
+        room = np.full(spare.shape[1], NO_LIMIT, dtype=np.int64)
+        for row in np.flatnonzero(request):
+            tasks = np.floor(np.maximum(spare[row], 0.0) / request[row])
+            room = np.minimum(room, np.minimum(tasks, NO_LIMIT).astype(np.int64))
+        return room
+
+    def _applies(self, shape: Shape) -> bool:
+        return self._is_on and not any(shape.request.get(name) for name in self._ratios)
+
+    def _spare(self, session: Session, nodes: Index | slice) -> Scores:
+        """Return what each node has of cpu and memory beyond what is kept; without bound where there are no GPUs."""
+        ledger = session.ledger
+        spare = np.full((2, len(ledger.pods[nodes])), np.inf)
         for name, (cpu, memory) in self._ratios.items():
             row = session.snapshot.space.row_by_name.get(name)
             if row is not None:
-                free = idle[row, nodes] / 1000
-                refused |= (idle[row, nodes] > 0) & (idle[0, nodes] - request[0] < free * cpu * 1000)
-                refused |= (idle[row, nodes] > 0) & (idle[1, nodes] - request[1] < free * memory * 2**30)
-        return [Layer(refused, SHORTAGE)]
+                kept = ledger.idle[row, nodes] / 1000 * np.array([[cpu * 1000], [memory * 10**9]])
+                left = np.where(ledger.allocatable[row, nodes] > 0, ledger.idle[:2, nodes] - kept, np.inf)
+                spare = np.minimum(spare, left)
+        return spare

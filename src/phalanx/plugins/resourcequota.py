@@ -1,8 +1,9 @@
 """Keep gangs waiting that their namespace's ResourceQuotas could not take: what is used, what other gangs were admitted with in
 this session and the gang's minimum together stay within the hard limits.
 
-A limit counts if the gang's minimum names the same resource; ``requests.NAME`` and ``NAME`` are the same. Scopes of quotas are
-not read, as in Volcano: a quota for some priority classes holds for every gang.
+A limit counts if the gang's minimum names the same resource; ``requests.NAME`` and ``NAME`` are the same, and a minimum that names
+both counts once. A quota with scopes is left to the API server, which checks it when pods are made: before that nobody knows
+whether it holds for them.
 """
 
 from phalanx.model.quota import ResourceQuota, as_quota_counts, plain_name, unit_name
@@ -28,7 +29,8 @@ class ResourceQuotaPlugin:
     def open(self, session: Session) -> None:
         """Sort the quotas by namespace."""
         for _, quota in sorted(session.snapshot.surroundings.resource_quotas.items()):
-            self._quotas.setdefault(quota.namespace, []).append(quota)
+            if not quota.is_scoped:
+                self._quotas.setdefault(quota.namespace, []).append(quota)
 
     def gang_enqueueable(self, session: Session, gang: GangState) -> Vote:
         """Vote against a gang whose minimum exceeds a quota."""

@@ -275,9 +275,9 @@ QUEUE_ROOM = Hook(QueueRoom.queue_room, combine.smallest_room, "enabledAllocatab
 
 
 class QueuePreemptive(Protocol):
-    """Whether a queue may reclaim from other queues for this task. All must agree."""
+    """Whether a queue may reclaim from other queues for all of these tasks together. All must agree."""
 
-    def queue_preemptive(self, session: "Session", queue: Queue, task: TaskState) -> Verdict: ...
+    def queue_preemptive(self, session: "Session", queue: Queue, tasks: Sequence[TaskState]) -> Verdict: ...
 
 
 QUEUE_PREEMPTIVE = Hook(QueuePreemptive.queue_preemptive, combine.first_refusal, "enablePreemptive")

@@ -181,9 +181,9 @@ class Questions:
         """Return how many more tasks of the shape the queue may take."""
         return self._ask(hooks.QUEUE_ROOM, queue, shape)
 
-    def queue_preemptive(self, queue: Queue, task: TaskState) -> Verdict:
-        """Tell whether the queue may reclaim from other queues."""
-        return self._ask(hooks.QUEUE_PREEMPTIVE, queue, task)
+    def queue_preemptive(self, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
+        """Tell whether the queue may reclaim from other queues for all of these tasks together."""
+        return self._ask(hooks.QUEUE_PREEMPTIVE, queue, tasks)
 
     def queue_surplus(self, queue: Queue) -> Vector:
         """Return what the queue may lose to others: a task goes only while something it asks for is among it."""
@@ -242,6 +242,7 @@ class Questions:
 
     def prefilter(self, task: TaskState) -> Verdict:
         """Ask for refusals that hold for every node."""
+        task.is_prepared = True
         return self._ask(hooks.PREFILTER, task)
 
     def screen(self, shape: Shape, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:

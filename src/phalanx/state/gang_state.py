@@ -21,7 +21,8 @@ class TaskState:
     """A task in this session: where it stands now, and what the last attempt gave it."""
 
     __slots__ = (
-        "attempt", "attempt_node", "error", "gang", "gpu_groups", "is_kept", "node", "refusal", "status", "subgroup", "task",
+        "attempt", "attempt_node", "error", "gang", "gpu_groups", "is_kept", "is_prepared", "node", "refusal", "status", "subgroup",
+        "task",
     )  # fmt: skip
 
     def __init__(self, task: Task, gang: "GangState", node: int) -> None:
@@ -32,6 +33,8 @@ class TaskState:
         self.attempt_node = -1
         self.is_kept = False
         """It is pipelined onto room that is free already, kept for it until others of its gang have places too."""
+        self.is_prepared = False
+        """Its filters were prepared in this session: an action has tried to place it."""
         self.gpu_groups: list[tuple[str, bool]] = []
         """Shared devices that this session gave it, and whether each was opened for it."""
         self.error: FitError | str | None = None

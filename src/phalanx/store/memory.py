@@ -11,6 +11,7 @@ from typing import Any
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
 from phalanx.model.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
+from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.store import admission, patches
 from phalanx.store import budgets as disruption
@@ -273,6 +274,9 @@ class MemoryStore:
         """Delete a pod as far as disruption budgets allow."""
         pod = self.get(POD, namespace, name)
         disruption.refuse(pod, self.items(BUDGET), self._objects.get(POD, {}).values())
+        is_running = not pod["metadata"].get("deletionTimestamp") and pod.get("status", {}).get("phase") not in ENDED
+        if is_running and uid in ("", pod["metadata"]["uid"]):
+            self._put(POD, MODIFIED, pods.disrupted(pod, self._stamp()))
         self.delete(POD, namespace, name, uid=uid, grace=grace)
 
     # --- inside ------------------------------------------------------------------------------------------------------

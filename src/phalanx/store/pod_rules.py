@@ -5,7 +5,7 @@ from typing import Any
 
 from phalanx.dialects.pods import with_implied_requests
 from phalanx.errors import Conflict, Forbidden, Invalid, ServerError
-from phalanx.model.conditions import IS_GATED, POD_SCHEDULED
+from phalanx.model.conditions import BY_EVICTION, DISRUPTION_TARGET, IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import Document
 from phalanx.model.task_status import ENDED
 
@@ -55,6 +55,16 @@ def bound(pod: Document, binding: Document, moment: str) -> dict[str, Any]:
     status = {**pod.get("status", {}), "conditions": [*others, scheduled]}
     status.pop("nominatedNodeName", None)
     return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": binding["target"]["name"]}, "status": status}
+
+
+def disrupted(pod: Document, moment: str) -> dict[str, Any]:
+    """Return a pod with the condition that the eviction API leaves on it."""
+    target = {
+        "type": DISRUPTION_TARGET, "status": "True", "reason": BY_EVICTION, "message": "Eviction API: evicting",
+        "lastTransitionTime": moment,
+    }  # fmt: skip
+    others = [item for item in pod.get("status", {}).get("conditions") or () if item.get("type") != DISRUPTION_TARGET]
+    return {**pod, "status": {**pod.get("status", {}), "conditions": [*others, target]}}
 
 
 def refuse_binding(pod: Document, binding: Document) -> None:

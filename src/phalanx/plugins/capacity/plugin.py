@@ -5,7 +5,6 @@ has children takes no gangs itself.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,13 +14,23 @@ from phalanx.model.resources import PODS, ResourceSpace
 from phalanx.model.shape import Shape
 from phalanx.model.task_status import HOLDING
 from phalanx.placement import Vector
+from phalanx.plugins.capacity.accounts import (
+    Account,
+    bound_deserved,
+    build_tree,
+    compare_shares,
+    diverging,
+    keep_shares,
+    no_limit,
+    settle_flat,
+    share_by_weight,
+    shared_depth,
+)
+from phalanx.plugins.capacity.reclaim_walk import ReclaimWalk
 from phalanx.session.amounts import (
-    Claim,
     as_amounts,
     bounded,
-    covers,
     covers_requested,
-    divide,
     dominant_share,
     requested_rows,
     room_or_reason,
@@ -40,37 +49,6 @@ DEVICE_CLASS = "deviceclass/"
 """Queues count devices of a class under this prefix."""
 
 
-@dataclass(slots=True)
-class Account:
-    """What a queue and everything below it has, wants, deserves and may use."""
-
-    queue: Queue
-    allocated: Vector
-    requested: Vector
-    inqueue: Vector
-    elastic: Vector
-    guarantee: Vector
-    deserved: Vector
-    capability: Vector
-    limit: Vector
-    parent: "Account | None" = None
-    children: list["Account"] = field(default_factory=list)
-
-    def line(self) -> list["Account"]:
-        """Return the queue and its ancestors, the queue first."""
-        found: list[Account] = []
-        account: Account | None = self
-        while account is not None:
-            found.append(account)
-            account = account.parent
-        return found
-
-    @property
-    def share(self) -> float:
-        """The largest part of what it deserves that it has; 1 for a queue that deserves nothing."""
-        return dominant_share(self.allocated, self.deserved) if self.deserved.any() else 1.0
-
-
 class CapacityPlugin:
     """Keeps queues to their capability and orders them by how much of their own they have."""
 
@@ -86,6 +64,9 @@ class CapacityPlugin:
         self.needs_all_dimensions = _choice(settings, "preemptive", "any-dimension", "all-dimensions") == "all-dimensions"
         self.refuses_alone = _choice(settings, "brokenQueues", "refuse-all", "refuse-alone") == "refuse-alone"
         self.shares_by_weight = _choice(settings, "deserved", "spec", "weight") == "weight"
+        self.is_bounded_by_cluster = _choice(settings, "treeLimit", "capability", "cluster") == "cluster"
+        self.ranks_by_level = _choice(settings, "queuePriority", "leaves-first", "by-level") == "by-level"
+        self.keeps_shares = _choice(settings, "ancestorShares", "at-open", "live") == "at-open"
         settings.done()
         self._is_tree = "enableHierarchy" in policy.enabled
         self._accounts: dict[str, Account] = {}
@@ -100,11 +81,13 @@ class CapacityPlugin:
         if self.counts_devices:
             self._count_held_devices(session)
         if self._is_tree:
-            self._faults = _build_tree(self._accounts, total, {gang.gang.queue for gang in session.gangs.values()})
+            self._open_tree(session)
         else:
-            _settle_flat(self._accounts, total)
+            settle_flat(self._accounts, total)
         if self.shares_by_weight:
-            _share_by_weight(self._accounts, total, is_tree=self._is_tree)
+            share_by_weight(self._accounts, total, is_tree=self._is_tree)
+        if self._is_tree and self.keeps_shares:
+            keep_shares(self._accounts)
         space = session.snapshot.space
         for name in session.snapshot.totals:
             if name in self._accounts:
@@ -112,6 +95,14 @@ class CapacityPlugin:
                 session.decisions.queues[name] = {
                     "deserved": as_amounts(account.deserved, space), "allocated": as_amounts(account.allocated, space),
                 }  # fmt: skip
+
+    def _open_tree(self, session: Session) -> None:
+        """Link the queues. In Volcano the size of the cluster bounds nothing, so that guarantees reserve nothing at the top."""
+        root_limit = self._total if self.is_bounded_by_cluster else no_limit(self._total)
+        self._faults = build_tree(self._accounts, root_limit, {gang.gang.queue for gang in session.gangs.values()})
+        if self.is_bounded_by_cluster:
+            for account in self._accounts.values():
+                bound_deserved(account)
 
     def _account(self, session: Session, queue: Queue, totals: Totals) -> Account:
         space = session.snapshot.space
@@ -151,9 +142,13 @@ class CapacityPlugin:
         return next(iter(self._faults.values()))
 
     def queue_order(self, session: Session, left: Queue, right: Queue) -> int:
-        """Higher priority, then the smaller share, then queues that deserve something; in a tree below the common ancestor."""
-        mine, its = _diverging(self._accounts[left.name], self._accounts[right.name])
-        return _compare(mine, its)
+        """Higher priority, then the smaller share, then queues that deserve something; in a tree below the common ancestor.
+
+        As in Volcano the priorities that count in a tree are those of the queues themselves, unless `queuePriority` says otherwise.
+        """
+        mine, its = diverging(self._accounts[left.name], self._accounts[right.name])
+        first, second = (mine.queue, its.queue) if self.ranks_by_level else (left, right)
+        return second.priority - first.priority or compare_shares(mine, its)
 
     def queue_room(self, session: Session, queue: Queue, shape: Shape) -> Room:
         """Return how many tasks the queue and all its ancestors may still take."""
@@ -193,12 +188,13 @@ class CapacityPlugin:
         for account in self._accounts[gang.gang.queue].line():
             account.inqueue = account.inqueue + np.maximum(wanted, 0.0)
 
-    def queue_preemptive(self, session: Session, queue: Queue, task: TaskState) -> Verdict:
+    def queue_preemptive(self, session: Session, queue: Queue, tasks: Sequence[TaskState]) -> Verdict:
         """A queue may take from others while it or an ancestor near enough stays within what it deserves in some resource."""
         fault = self._fault(queue.name)
         if not fault.ok or not queue.is_open:
             return _closed(queue) if fault.ok else fault
-        account, request = self._accounts[queue.name], self._request(session, task.task.shape)
+        account = self._accounts[queue.name]
+        request = sum((self._request(session, task.task.shape) for task in tasks), np.zeros(len(session.snapshot.space)))
         room = room_or_reason(
             self.name, queue.name, account.limit, account.allocated, request, session.snapshot.space, "it may use"
         )
@@ -224,14 +220,21 @@ class CapacityPlugin:
         if not self._fault(preemptor.gang.gang.queue).ok:
             return []
         candidates = [task for task in candidates if self._fault(task.gang.gang.queue).ok]
-        walk = _ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
-        return [task for task in victims_in_order(session, candidates, preemptor) if walk.takes(task, preemptor)]
+        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], self.ancestor_level, session)
+        line = victims_in_order(session, candidates, preemptor)
+        return [task for task in line if walk.shares_resources(task, preemptor) and walk.takes(task, preemptor)]
 
     def evictable(
         self, session: Session, preemptor: TaskState, candidates: Sequence[TaskState], purpose: str
     ) -> list[TaskState] | None:
-        """Name victims for gangreclaim as for reclaim; inside a queue it has no say."""
-        return self.reclaimable(session, preemptor, candidates) if purpose == "reclaim" else None
+        """Name victims for gangreclaim in the order of the action, inside a queue all of them; ancestors are not asked."""
+        if purpose != "reclaim":
+            return list(candidates) if purpose == "preempt" else None
+        if not self._fault(preemptor.gang.gang.queue).ok:
+            return []
+        walk = ReclaimWalk(self._accounts, self._accounts[preemptor.gang.gang.queue], 0, session)
+        near = [task for task in candidates if self._fault(task.gang.gang.queue).ok and walk.shares_resources(task, preemptor)]
+        return [task for task in near if walk.takes(task)]
 
     def queue_surplus(self, session: Session, queue: Queue) -> Vector:
         """Return what the queue has beyond what it deserves; without bound for a resource of which it deserves nothing."""
@@ -248,7 +251,7 @@ class CapacityPlugin:
         if not self._is_tree:
             return 0
         mine = self._accounts[preemptor.name]
-        return _shared_depth(self._accounts[right.name], mine) - _shared_depth(self._accounts[left.name], mine)
+        return shared_depth(self._accounts[right.name], mine) - shared_depth(self._accounts[left.name], mine)
 
     def giving_order(self, session: Session, queue: Queue, preemptor: Queue) -> tuple[float, ...] | None:
         """Near queues of a tree first, then those that have most of their own, then those that have most; none within its share."""
@@ -256,7 +259,7 @@ class CapacityPlugin:
         share = _plenty(account, session.snapshot.space)
         if share <= 1:
             return None
-        depth = _shared_depth(account, self._accounts[preemptor.name]) if self._is_tree else 0
+        depth = shared_depth(account, self._accounts[preemptor.name]) if self._is_tree else 0
         return -depth, -share, -dominant_share(account.allocated, self._total)
 
     def changed(self, session: Session, operation: Operation, undone: bool) -> None:
@@ -288,173 +291,9 @@ def _closed(queue: Queue) -> Verdict:
     return Verdict.refuse("capacity", "QueueNotOpen", f"queue {queue.name} is {state}", queue=queue.name, state=state)
 
 
-def _compare(left: Account, right: Account) -> int:
-    if left.queue.priority != right.queue.priority:
-        return -1 if left.queue.priority > right.queue.priority else 1
-    if left.share != right.share:
-        return -1 if left.share < right.share else 1
-    return int(bool(right.deserved.any())) - int(bool(left.deserved.any()))
-
-
-def _diverging(left: Account, right: Account) -> tuple[Account, Account]:
-    """Return the ancestors just below the lowest common one, or the queues themselves."""
-    if left.parent is None or right.parent is None:
-        return left, right
-    for mine, its in zip(reversed(left.line()), reversed(right.line()), strict=False):
-        if mine is not its:
-            return mine, its
-    return left, right
-
-
-def _settle_flat(accounts: dict[str, Account], total: Vector) -> None:
-    guaranteed = sum((account.guarantee for account in accounts.values()), np.zeros(len(total)))
-    for account in accounts.values():
-        _settle(account, total - guaranteed + account.guarantee)
-
-
-def _settle(account: Account, available: Vector) -> None:
-    account.limit = np.minimum(np.maximum(available, 0.0), account.capability)
-    account.deserved = np.maximum(np.minimum(account.deserved, account.limit), account.guarantee)
-
-
-def _build_tree(accounts: dict[str, Account], total: Vector, used_queues: set[str]) -> dict[str, Verdict]:
-    """Link queues, hand limits down and sums up; return what is wrong with which queue."""
-    root, faults = accounts[ROOT], dict[str, Verdict]()
-    for account in accounts.values():
-        parent = accounts.get(account.queue.parent or ROOT)
-        if account is root:
-            continue
-        if parent is None:
-            text = f"queue {account.queue.name} names the parent {account.queue.parent!r}, which does not exist"
-            faults[account.queue.name] = _broken(text)
-        else:
-            account.parent = parent
-            parent.children.append(account)
-    for name, account in accounts.items():
-        if name not in faults and not _reaches(account, root, len(accounts)):
-            faults[name] = _broken(f"queue {name} does not lead up to the root: a parent is missing or queues form a circle")
-    _cut_off(accounts, faults)
-    _sum_up(root)
-    root.limit = np.minimum(total, root.capability)
-    _hand_down(root)
-    for name in sorted(used_queues):
-        if name in accounts and accounts[name].children and accounts[name] is not root:
-            faults[name] = _broken(f"queue {name} has queues below it and gangs of its own; move the gangs to a leaf queue")
-    return faults
-
-
-def _cut_off(accounts: dict[str, Account], faults: dict[str, Verdict]) -> None:
-    """Take queues that do not reach the root out of the tree."""
-    for name in faults:
-        accounts[name].parent, accounts[name].children = None, []
-    for account in accounts.values():
-        account.children = [child for child in account.children if child.parent is account]
-
-
-def _broken(message: str) -> Verdict:
-    return Verdict.refuse("capacity", "QueueTreeInvalid", message)
-
-
-def _reaches(account: Account, root: Account, steps: int) -> bool:
-    current: Account | None = account
-    for _ in range(steps + 1):
-        if current is root:
-            return True
-        current = current.parent if current else None
-    return False
-
-
-def _sum_up(account: Account) -> None:
-    for child in account.children:
-        _sum_up(child)
-        account.allocated = account.allocated + child.allocated
-        account.requested = account.requested + child.requested
-        account.inqueue = account.inqueue + child.inqueue
-        account.elastic = account.elastic + child.elastic
-    if account.parent is None and account.children:
-        account.deserved = sum((child.deserved for child in account.children), np.zeros(len(account.deserved)))
-        account.guarantee = sum((child.guarantee for child in account.children), np.zeros(len(account.guarantee)))
-
-
-def _hand_down(account: Account) -> None:
-    guaranteed = sum((child.guarantee for child in account.children), np.zeros(len(account.guarantee)))
-    for child in account.children:
-        child.capability = np.where(np.isinf(child.capability), account.capability, child.capability)
-        _settle(child, account.limit - guaranteed + child.guarantee)
-        _hand_down(child)
-
-
 def _choice(settings: Arguments, key: str, *allowed: str) -> str:
     """Read one of a few words, the first by default."""
     word = settings.text(key, allowed[0])
     if word not in allowed:
         raise ConfigError(f"plugin 'capacity', argument {key!r}: {word!r} is unknown; write {' or '.join(map(repr, allowed))}")
     return word
-
-
-def _share_by_weight(accounts: dict[str, Account], total: Vector, *, is_tree: bool) -> None:
-    """Let queues that say nothing of what they deserve share by weight what is left of their parent's part, or of the cluster."""
-    if not is_tree:
-        _divide_among([account for account in accounts.values() if account.queue.name != ROOT], total)
-        return
-    accounts[ROOT].deserved = total
-    line = [accounts[ROOT]]
-    for account in line:
-        _divide_among(account.children, account.deserved)
-        line.extend(account.children)
-
-
-def _divide_among(accounts: list[Account], total: Vector) -> None:
-    silent = [account for account in accounts if not account.queue.deserved]
-    spoken = sum((account.deserved for account in accounts if account.queue.deserved), np.zeros(len(total)))
-    claims = [Claim(account.queue.weight, account.requested, account.limit, account.guarantee) for account in silent]
-    for account, part in zip(silent, divide(claims, np.maximum(total - spoken, 0.0)), strict=True):
-        account.deserved = part
-
-
-def _shared_depth(left: Account, right: Account) -> int:
-    """Return how many queues from the root down both lines share."""
-    depth = 0
-    for mine, its in zip(reversed(left.line()), reversed(right.line()), strict=False):
-        if mine is not its:
-            break
-        depth += 1
-    return depth
-
-
-class _ReclaimWalk:
-    """Walks over victims and remembers what their queues would be left with."""
-
-    def __init__(self, accounts: dict[str, Account], reclaimer: Account, level: int, session: Session) -> None:
-        self._accounts, self._level, self._session = accounts, level, session
-        self._line = {id(account) for account in reclaimer.line()}
-        self._left: dict[str, Vector] = {}
-
-    def takes(self, task: TaskState, preemptor: TaskState) -> bool:
-        """Tell whether the task may go; if so it is counted as gone."""
-        account, space = self._accounts[task.gang.gang.queue], self._session.snapshot.space
-        request = self._session.request_of(task.task.shape).amounts.astype(np.float64)
-        wanted = self._session.request_of(preemptor.task.shape).amounts.astype(np.float64)
-        if not (requested_rows(request, space) & requested_rows(wanted, space)).any():
-            return False
-        if not covers(self._allocated(account) - request, account.guarantee) or not self._is_over(account, request):
-            return False
-        if not all(self._is_over(ancestor, request) for ancestor in self._unshared_ancestors(account)):
-            return False
-        for each in account.line():
-            self._left[each.queue.name] = self._allocated(each) - request
-        return True
-
-    def _unshared_ancestors(self, account: Account) -> list[Account]:
-        return [each for each in account.line()[1 : 1 + self._level] if id(each) not in self._line]
-
-    def _allocated(self, account: Account) -> Vector:
-        return self._left.get(account.queue.name, account.allocated)
-
-    def _is_over(self, account: Account, request: Vector) -> bool:
-        """A queue that deserves nothing of what the victim uses lets it go; else it must have more than it deserves of it."""
-        rows = (request > 0) & (account.deserved > 0)
-        rows[self._session.snapshot.space.row_by_name[PODS]] = False
-        if not rows.any():
-            return True
-        return bool((self._allocated(account)[rows] > account.deserved[rows]).any())
