@@ -185,7 +185,7 @@ def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
     for role, (have, needed) in short.items():
         if role in failed or not failed.intersection(short):
             yield f"{role or 'no role'}: {have} of {needed}"
-    for policy in gang.gang.subgroups:
+    for policy in gang.missing_policies(lambda part: _count(part.tasks, *also) >= (1 if also else part.min_member)):
         parts = [part for part in gang.subgroups.values() if part.policy is policy]
         whole = sum(_count(part.tasks, *also) >= (1 if also else part.min_member) for part in parts)
         if whole < policy.min_subgroups:

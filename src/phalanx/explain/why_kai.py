@@ -11,7 +11,7 @@ from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.reason_text import counted, general_obstacle, node_obstacles, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
-from phalanx.kai.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
+from phalanx.kai.podsets import ALIVE, PodSet, can_be_met, can_be_whole, is_evicted, is_whole, pod_sets
 from phalanx.model.gang import STALE, TopologyConstraint
 from phalanx.model.task_status import READY, Status
 from phalanx.state.gang_state import GangState, TaskState
@@ -97,7 +97,7 @@ def _pod_problem(gang: GangState) -> str:
         return f"waiting for pods: {minimum_of(gang)} needed, none exists"
     if can_be_whole(gang) or any(map(is_evicted, gang.tasks)):
         return ""
-    short = [leaf for leaf in pod_sets(gang) if leaf.count(ALIVE) - gated_in(leaf) < leaf.minimum]
+    short = [leaf for leaf in pod_sets(gang) if not can_be_met(leaf)]
     return f"waiting for pods: {'; '.join(map(_short_of_pods, short))}"
 
 
