@@ -30,7 +30,9 @@ CARRIED = {
     "scheduling.volcano.sh": {
         "minMember", "minTaskMember", "queue", "priorityClassName", "minResources", "networkTopology", "subGroupPolicy",
     },
-    "scheduling.run.ai": {"minMember", "queue", "priorityClassName", "preemptibility", "topologyConstraint", "subGroups"},
+    "scheduling.run.ai": {
+        "minMember", "minSubGroup", "queue", "priorityClassName", "preemptibility", "topologyConstraint", "subGroups",
+    },
     "scheduling.x-k8s.io": {"minMember", "minResources"},
     "scheduling.sigs.k8s.io": {"minMember"},
     "scheduling.k8s.io": {"schedulingPolicy", "schedulingConstraints", "priorityClassName"},
