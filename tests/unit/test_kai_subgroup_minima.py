@@ -85,7 +85,7 @@ def test_a_sub_group_without_its_pods_is_passed_over(profile: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_parent_says_how_many_below_it_are_needed(profile: str) -> None:
     below = [{"name": name, "minMember": 2, "parent": "prefill"} for name in ("p-0", "p-1")]
-    parts = [{"name": "prefill", "minSubGroup": 1}, *below, {"name": "decode", "minMember": 2}]
+    parts: list[dict[str, Any]] = [{"name": "prefill", "minSubGroup": 1}, *below, {"name": "decode", "minMember": 2}]
     cycle = cluster(profile, gpus=5).submit(service(parts, min_member=4)).run_cycle()
     assert bound(cycle) == ["decode-0", "decode-1", "p-0-0", "p-0-1"]
     assert bound(cluster(profile, gpus=3).submit(service(parts, min_member=4)).run_cycle()) == []
@@ -94,13 +94,13 @@ def test_a_parent_says_how_many_below_it_are_needed(profile: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_parent_may_need_none_of_those_below_it(profile: str) -> None:
     below = [{"name": name, "minMember": 2, "parent": "more"} for name in ("m-0", "m-1")]
-    parts = [{"name": "base", "minMember": 2}, {"name": "more", "minSubGroup": 0}, *below]
+    parts: list[dict[str, Any]] = [{"name": "base", "minMember": 2}, {"name": "more", "minSubGroup": 0}, *below]
     assert bound(cluster(profile, gpus=3).submit(service(parts, min_member=2)).run_cycle()) == ["base-0", "base-1"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_leaf_may_need_no_pods(profile: str) -> None:
-    parts = [{"name": "head", "minMember": 1}, {"name": "workers", "minMember": 0}]
+    parts: list[dict[str, Any]] = [{"name": "head", "minMember": 1}, {"name": "workers", "minMember": 0}]
     assert bound(cluster(profile, gpus=1).submit(service(parts, pods=1)).run_cycle()) == ["head-0"]
 
 
@@ -148,7 +148,7 @@ def refusal(parts: Sequence[dict[str, Any]], **spec: Any) -> str:
     return str(caught.value)
 
 
-PARENT = [
+PARENT: list[dict[str, Any]] = [
     {"name": "decode"},
     {"name": "one", "parent": "decode", "minMember": 2},
     {"name": "two", "parent": "decode", "minMember": 3},

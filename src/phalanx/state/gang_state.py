@@ -314,8 +314,8 @@ class GangState:
         """Return the policies of which the gang needs more sub-groups that pass a test; where it can choose, those begun first."""
         if self.tree is None:
             return []
-        tests = (partial(self._template_has, test=met) for met in (test, _has_begun))
-        return self.tree.missing(*tests, lambda policy: 0)  # as the group object lists them
+        has, has_begun = partial(self._template_has, test=test), partial(self._template_has, test=_has_begun)
+        return self.tree.missing(has, has_begun, lambda policy: 0)  # as the group object lists them
 
     def _template_has(self, policy: SubGroup, test: Callable[[SubGroupState], bool]) -> bool:
         """Tell whether enough sub-groups of a template, or the one of a fixed sub-group, pass a test."""
