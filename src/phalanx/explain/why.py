@@ -31,15 +31,16 @@ def why(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     stale = stale_verdict(gang)
     if stale is None:
-        return _why_it_waits(gang, snapshot)
-    rest = "" if stale.numbers["is_evicted"] else _why_it_waits(gang, snapshot)
+        return _why_it_waits(outcome, snapshot)
+    rest = "" if stale.numbers["is_evicted"] else _why_it_waits(outcome, snapshot)
     return f"{stale.message}; {rest}" if rest else stale.message
 
 
-def _why_it_waits(gang: GangState, snapshot: Snapshot) -> str:
+def _why_it_waits(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     if is_finished(gang):
         return ""
-    if traits_of(gang.gang).counts_pod_sets:
+    if outcome.was_tried or traits_of(gang.gang).counts_pod_sets:
         return why_kai(gang, snapshot)
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)

@@ -70,10 +70,8 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
 def _queue_problem(gang: GangState, snapshot: Snapshot) -> str:
     """Say what is wrong with the queue; empty when jobs can be in it."""
     name = gang.gang.queue
-    if name not in snapshot.queues:
-        return f"queue {name!r} does not exist" if name else "it names no queue"
-    if snapshot.queues[name].bounds is None:
-        return f"queue {name!r} does not exist among KAI's queues"
+    if name not in snapshot.queues or any(verdict.reason == "QueueNotFound" for verdict in gang.verdicts):
+        return f"queue {name!r} does not exist; create a Queue of scheduling.run.ai" if name else "it names no queue"
     below = sorted(queue.name for queue in snapshot.queues.values() if queue.parent == name and queue.bounds is not None)
     if below:
         return f"queue {name!r} has queues below it and takes no jobs; use one of them, such as {below[0]!r}"

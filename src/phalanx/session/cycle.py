@@ -138,8 +138,8 @@ def close_session(session: Session) -> Decisions:
         for task in state.tasks:
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)
-        decisions.outcomes.append(Outcome(state, session.is_guarded, session.now))
-    decisions.outcomes.extend(Outcome(state, False, session.now) for state in session.left_out)
+        decisions.outcomes.append(Outcome(state, session.is_guarded, session.now, session.policy.tries_all_gangs))
+    decisions.outcomes.extend(Outcome(state, False, session.now, session.policy.tries_all_gangs) for state in session.left_out)
     return decisions
 
 

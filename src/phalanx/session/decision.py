@@ -36,6 +36,8 @@ class Outcome:
     """A plugin of the session holds gangs to their minima."""
     now: float = 0.0
     """When the session took place, in seconds since 1970."""
+    was_tried: bool = False
+    """There is no admission: the gang was tried if its queue and its pods are there."""
 
 
 @dataclass(slots=True)
