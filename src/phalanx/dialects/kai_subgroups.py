@@ -38,7 +38,7 @@ def min_member(spec: kinds.KaiPodGroupSpec, found: tuple[SubGroup, ...]) -> int:
     written = 1 if spec.min_member is None else spec.min_member
     if written < 0:
         raise SnapshotError(f"spec.minMember: {written} is negative; write 1 or more")
-    return SubGroupTree.of(found, spec.min_sub_group).least(_pods) if found else written
+    return SubGroupTree.of(found, spec.min_sub_group).least(_pods) if found else max(written, 1)
 
 
 def _pods(leaf: SubGroup) -> int:

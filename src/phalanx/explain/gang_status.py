@@ -108,7 +108,5 @@ def _ready_before(leaf: PodSet) -> int:
 
 
 def minimum_of(gang: GangState) -> int:
-    """Return how many members the gang needs."""
-    if traits_of(gang.gang).counts_pod_sets and gang.gang.subgroups:
-        return sum(leaf.minimum for leaf in pod_sets(gang))
-    return gang.gang.min_member
+    """Return how many members start together at the least, as the group says; one that has started may need fewer."""
+    return gang.declared.min_member

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.gang_status import has_minimum, is_new
+from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
@@ -51,7 +51,7 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
-    ready, minimum = gang.tally.ready, gang.gang.min_member
+    ready, minimum = gang.tally.ready, minimum_of(gang)
     verb = "starts" if is_new(gang) else "runs"
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
