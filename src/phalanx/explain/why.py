@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
+from phalanx.explain.oversize import oversize
 from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
@@ -222,14 +223,21 @@ def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
 
 def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
     """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
-    found = [(task, _obstacle(task, task.error)) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
+    blocked = [(task, task.error) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
+    found = [(task, _too_large(task, snapshot) or _obstacle(task, error)) for task, error in blocked]
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        found += [(untried, _all_taken(gang, verdict)) for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
+        too_large = _too_large(untried, snapshot)
+        full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
+        found += [(untried, too_large or _all_taken(gang, verdict)) for verdict in full]
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
         kinds.setdefault((_asks(task), obstacle), task)
     return [(task, obstacle) for (_, obstacle), task in kinds.items()][:MOST_CAUSES]
+
+
+def _too_large(task: TaskState, snapshot: Snapshot) -> str:
+    return oversize(task.task.shape.request, snapshot)
 
 
 def _is_blocked(task: TaskState) -> bool:
