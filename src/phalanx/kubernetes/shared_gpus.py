@@ -144,11 +144,13 @@ class SharedGpus:
 
         KAI's scores do not tell these apart; only when a task is placed there is it found to be pipelined.
         """
+        share = shape.gpu_share
+        assert share is not None
         free, _, _ = self.room(shape)
-        for number, node in self._nodes.items() if shape.gpu_share is not None and self._row is not None else ():
-            need = self.need(shape.gpu_share, number)
+        for number, node in self._nodes.items() if self._row is not None else ():
+            need = self.need(share, number)
             shared = sum(device.free_later(need) for device in node.devices.values())
-            free[number] = self._session.ledger.idle[self._row, number] // DEVICE + shared >= shape.gpu_share.devices
+            free[number] = self._session.ledger.idle[self._row, number] // DEVICE + shared >= share.devices
         return free
 
     # --- changes -----------------------------------------------------------------------------------------------------
