@@ -8,6 +8,8 @@ import pytest
 from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
+from phalanx.state.gang_state import GangState
+from phalanx.state.staleness import leftovers, stale_parts
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle, Document
 from tests.support import kai_objects as kai
@@ -137,6 +139,20 @@ def test_a_sub_group_that_lost_a_pod_and_is_not_needed_makes_no_job_stale() -> N
     without_another = [document for document in documents if document["metadata"]["name"] != "r-1-0"]
     found = kai.cluster(gpus=6, actions="stalegangeviction", options={"stalenessGracePeriodSeconds": 0})
     assert len(found.submit(kai.queue("a", quota=-1), without_another).run_cycle().answer["evictions"]) == 4
+
+
+@pytest.mark.parametrize(("lost", "gone"), [(["r-2-1"], ["r-2-0"]), (["r-1-1", "r-2-1"], ["r-0-0", "r-0-1", "r-1-0", "r-2-0"])])
+def test_heal_takes_what_is_left_of_a_sub_group_that_is_not_needed_and_all_of_a_broken_gang(
+    lost: list[str], gone: list[str]
+) -> None:
+    documents = service(replicas(), minSubGroup=2, on=running(*REPLICAS))
+    for document in documents:
+        if document["metadata"]["name"] in lost:
+            document["status"] = {"phase": "Failed"}
+    snapshot = cluster("phalanx", gpus=6).submit(documents).objects.snapshot(0.0)
+    (gang,) = snapshot.gangs.values()
+    state = GangState(gang, ((task, 0) for task in snapshot.members_of(gang.key).values()))
+    assert sorted(task.task.name for task in leftovers(state, stale_parts(state))) == gone
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------------
