@@ -7,11 +7,12 @@ import click
 import pytest
 
 from phalanx.cli.output import Terminal, columns, lines_of
-from phalanx.config.builtin import CATALOGUE
+from phalanx.config.builtin import catalogue_of
 from phalanx.session.cycle import run_cycle
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions
 from phalanx.testing import build
+from tests.support import kai_objects as kai
 
 PIPE = Terminal()
 
@@ -19,7 +20,11 @@ PIPE = Terminal()
 def lines(*objects: Any, screen: Terminal = PIPE, policy: Policy | None = None, nodes: int = 1, **offers: Any) -> list[str]:
     cluster = build.cluster(nodes=nodes, policy=policy, **offers).submit(*objects)
     snapshot = cluster.objects.snapshot(0.0)
-    return list(lines_of([ShardDecisions("", snapshot, run_cycle(snapshot, cluster.policy, CATALOGUE))], screen))
+    return list(
+        lines_of(
+            [ShardDecisions("", snapshot, run_cycle(snapshot, cluster.policy, catalogue_of(cluster.policy.catalogue)))], screen
+        )
+    )
 
 
 def many(count: int) -> Iterator[list[dict[str, Any]]]:
@@ -80,6 +85,13 @@ def test_evictions_have_a_section_of_their_own() -> None:
     found = lines(classes, old, urgent, policy=policy)
     assert section(found, "EVICTIONS")[0].startswith("default/old-0  by preempt for default/urgent")
     assert found[-1] == "2 gangs: 1 pipelined, 1 evicted; 1 pod evicted"
+
+
+def test_an_eviction_that_serves_no_gang_names_none() -> None:
+    broken = kai.gang("broken", tasks=2, on=["node-0"], queue="a")[:2]
+    policy = kai.policy("stalegangeviction", options={"stalenessGracePeriodSeconds": 0})
+    found = lines(kai.queue("a", parent=""), broken, policy=policy)
+    assert section(found, "EVICTIONS")[0].startswith("default/broken-0  by stalegangeviction  Workload doesn't meet")
 
 
 def test_a_hundred_gangs_take_a_line_each() -> None:

@@ -263,7 +263,7 @@ def test_sub_groups_of_kai_with_a_topology_become_templates_of_volcano() -> None
 
 
 def test_sub_groups_inside_each_other_are_lost_to_volcano() -> None:
-    found = converted(kai({"name": "all", "minMember": 2}, {"name": "one", "parent": "all", "minMember": 1}), "volcano")
+    found = converted(kai({"name": "all"}, {"name": "one", "parent": "all", "minMember": 1}), "volcano")
     assert [part["name"] for part in groups(found)[0]["spec"]["subGroupPolicy"]] == ["one"]
     assert lost(found) == [("gang default/train", "subGroups[one].parent")]
 
@@ -278,6 +278,30 @@ def test_templates_of_volcano_are_written_out_for_kai() -> None:
     assert groups(found)[0]["spec"]["subGroups"] == [{"name": "slice-0", "minMember": 2}, {"name": "slice-1", "minMember": 2}]
     assert pods(found)[3]["metadata"]["labels"] == {"slice": "1", "kai.scheduler/subgroup-name": "slice-1"}
     assert found.lost == []
+
+
+def test_a_template_of_which_some_are_enough_becomes_a_parent_in_kai() -> None:
+    policy = {"name": "slice", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["slice"]}
+    group, *members = build.gang("train", tasks=4, min_member=2)
+    group["spec"]["subGroupPolicy"] = [policy]
+    for number, pod in enumerate(members):
+        pod["metadata"]["labels"] = {"slice": str(number // 2)}
+    found = converted([group, *members], "kai")
+    assert groups(found)[0]["spec"]["subGroups"] == [
+        {"name": "slice", "minSubGroup": 1},
+        {"name": "slice-0", "minMember": 2, "parent": "slice"},
+        {"name": "slice-1", "minMember": 2, "parent": "slice"},
+    ]
+    assert found.lost == []
+
+
+def test_a_number_of_sub_groups_is_kept_in_kai_and_lost_to_volcano() -> None:
+    documents = kai({"name": "one", "minMember": 1}, {"name": "two", "minMember": 1})
+    del documents[0]["spec"]["minMember"]
+    documents[0]["spec"]["minSubGroup"] = 1
+    spec = groups(converted(documents, "kai"))[0]["spec"]
+    assert (spec["minSubGroup"], "minMember" in spec) == (1, False)
+    assert lost(converted(documents, "volcano")) == [("gang default/train", "minSubGroup")]
 
 
 def test_tiers_and_levels_are_not_the_same() -> None:

@@ -3,10 +3,13 @@
 from typing import Any
 
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.explain.gang_rows import gang_rows
 from phalanx.explain.gangs import GangBook
 from phalanx.model.task import GangKey
 from phalanx.testing import build
+from tests.support import coscheduling_gangs as sigs
 from tests.support import gated_gangs as gates
+from tests.support import kai_objects as kai
 from tests.support import native_groups as native
 from tests.support import sim_worlds as worlds
 
@@ -54,3 +57,35 @@ def test_that_a_reason_lasts_longer_is_no_news() -> None:
         found.append([*book.note(*world.look(), {}).values()])
     assert [text.partition(";")[0] for text in found[0]] == ["1 of 2 tasks runs, below the minimum of 2 for 10 s"]
     assert found[1:] == [[], []]
+
+
+def test_a_group_of_coscheduling_shows_its_own_phase() -> None:
+    found = sigs.gang("train", tasks=2, cpu=1)
+    found[0]["status"] = {"phase": "Scheduling"}
+    cluster = build.cluster(nodes=0).submit(found)
+    assert [item["phase"] for item in items(cluster.objects)] == ["Scheduling"]
+    assert cluster.run_cycle().phase("train") == "Scheduling"
+
+
+def test_a_gang_of_koordinator_that_has_started_still_shows_its_minimum() -> None:
+    cluster = ObjectCluster()
+    group, *members = sigs.koordinator_gang("train", tasks=3, match_policy="once-satisfied", cpu=1)
+    group["status"] = {"phase": "Running"}
+    for pod in members:
+        pod["spec"]["nodeName"], pod["status"] = "n", {"phase": "Running"}
+    for document in (build.node("n"), group, *members):
+        cluster.put(document)
+    assert [(item["minimum"], item["phase"]) for item in items(cluster)] == [(3, "Running")]
+
+
+def test_all_views_of_a_group_with_sub_groups_show_the_same_minimum() -> None:
+    parts = [{"name": "top"}, {"name": "left", "parent": "top", "minMember": 2}, {"name": "right", "minMember": 1}]
+    pods = [kai.pod(f"p-{number}", "serve", part=part, gpus=1) for number, part in enumerate(("left", "left", "right"))]
+    documents = [kai.queue("a", parent="", quota=-1), kai.pod_group("serve", min_member=2, subGroups=parts), *pods]
+    world, book = worlds.world(nodes=1, gpus=4, policy=kai.policy()), GangBook()
+    worlds.submit(world, documents)
+    worlds.run(world, 5)
+    assert worlds.record(world, "serve").minimum == 3
+    assert [item["minimum"] for item in book.documents(world.look()[0])["items"]] == [3]
+    cluster = kai.cluster().submit(documents)
+    assert [row.minimum for row in gang_rows(cluster.objects.snapshot(0.0), cluster.run_cycle().decisions)] == [3]

@@ -7,6 +7,7 @@ import pytest
 from phalanx.explain.reason_text import general_obstacle, node_obstacles, request_text
 from phalanx.state.verdict import FitError, Verdict
 from phalanx.testing import build
+from tests.support import kai_objects as kai
 
 WITHOUT_QUEUES = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder")))
 TOPOLOGY = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder", "network-topology-aware")))
@@ -35,6 +36,17 @@ GATES = {"schedulingGates": [{"name": "quota"}]}
 
 def test_a_gang_that_starts_whole_has_no_reason_to_wait() -> None:
     assert why(build.gang("train", tasks=3, cpu=1)) == ""
+
+
+@pytest.mark.parametrize("policy", [WITHOUT_QUEUES, build.policy(), kai.policy()])
+def test_a_task_that_is_larger_than_every_node_is_told_so(policy: Any) -> None:
+    found = why(build.gang("train", tasks=1, gpus=4), build.gang("small", tasks=1, gpus=1), policy=policy, nodes=2, gpus=2)
+    assert "4 nvidia.com/gpu" in found
+    assert "(no node is that large: the largest has 2 nvidia.com/gpu)" in found
+
+
+def test_a_task_that_only_finds_no_room_now_is_not_called_too_large() -> None:
+    assert "that large" not in why(build.pod("old", on="node-0", gpus=1), build.gang("train", tasks=1, gpus=2), nodes=1, gpus=2)
 
 
 def test_a_gang_that_has_ended_has_no_reason_to_wait() -> None:
@@ -152,7 +164,9 @@ def test_a_role_without_room_is_named() -> None:
     group = build.pod_group("train", min_member=3, minTaskMember={"ps": 1, "worker": 2})
     workers = [build.in_group("train", build.pod(f"train-worker-{number}", cpu=1), role="worker") for number in range(2)]
     server = build.in_group("train", build.pod("train-ps-0", cpu=100), role="ps")
-    assert "tasks fit (ps: 0 of 1); 1 more place for 100 cpu needed (3 nodes: 3 lack cpu)" in why(group, server, *workers)
+    assert "tasks fit (ps: 0 of 1); 1 more place for 100 cpu needed (no node is that large: the largest has 8 cpu)" in why(
+        group, server, *workers
+    )
 
 
 def test_gated_pods_are_counted() -> None:

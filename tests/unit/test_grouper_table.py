@@ -10,7 +10,7 @@ from phalanx.controllers.grouper.rules import RULES
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import labels_of, meta_of
 from phalanx.dialects.group_references import KAI_GROUP
-from phalanx.dialects.kai import SUBGROUP
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.model.kinds import POD, Document
 from tests.support import owned_pods as workloads
 from tests.support.owned_pods import owner, pod
@@ -121,7 +121,7 @@ def segmented() -> Line:
     rack = {"topology": "racks", "requiredTopologyLevel": "rack"}
     sizes = enumerate((2, 2, 1))
     segments = [{"name": f"worker-{at}", "minMember": size, "parent": "worker", "topologyConstraint": rack} for at, size in sizes]
-    parts = [{"name": "master", "minMember": 1}, {"name": "worker", "minMember": 5}, *segments]
+    parts = [{"name": "master", "minMember": 1}, {"name": "worker"}, *segments]
     more = {"topologyConstraint": {"topology": "racks", "preferredTopologyLevel": "block"}}
     documents = [torch, pod(by=torch, labels=role("worker", 4))]
     return Line("a PyTorchJob in segments", documents, TORCH, 6, parts, "worker-2", more=more)
@@ -212,7 +212,7 @@ def leader_worker_sets() -> list[Line]:
     name, two = "pg-train-leaderworkerset-train-group-0", {"subGroupPolicy": {"subGroupSize": 2}}
     parts = [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 3}]
     inner = [{"name": "leader", "minMember": 1, "parent": "segment-0"}, {"name": "workers", "minMember": 1, "parent": "segment-0"}]
-    halves = [{"name": "segment-0", "minMember": 2}, {"name": "segment-1", "minMember": 2}, *inner]
+    halves = [{"name": "segment-0"}, {"name": "segment-1", "minMember": 2}, *inner]
     extra = [{"name": "leader", "minMember": 1, "parent": "segment-0"}, {"name": "workers", "minMember": 2, "parent": "segment-0"}]
     apart = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}}
     pairs = [{"name": "segment-0", "minMember": 2}, {"name": "segment-1", "minMember": 2}]
@@ -225,7 +225,7 @@ def leader_worker_sets() -> list[Line]:
         Line("the first segment", made(1, template=two), name, 4, halves, "workers"),
         Line(
             "a leader that is one more", made(2, template=two, size=5), name, 5,
-            [{"name": "segment-0", "minMember": 3}, pairs[1], *extra], "workers",
+            [{"name": "segment-0"}, pairs[1], *extra], "workers",
         ),
         Line(
             "a leader apart", made(3, template=apart, size=5), name, 5, [{"name": "leader", "minMember": 1}, *pairs], "segment-1"
@@ -250,7 +250,7 @@ def grove() -> list[Line]:
             "scheduler.grove.io/v1alpha1", "PodGang", "gang", spec=spec, by=top, annotations={"grove.io/topology-name": "racks"}
         )
         parts = [
-            {"name": "model", "minMember": 6, "topologyConstraint": {"topology": "racks", "requiredTopologyLevel": "rack"}},
+            {"name": "model", "topologyConstraint": {"topology": "racks", "requiredTopologyLevel": "rack"}},
             {"name": "decode", "minMember": 2, "parent": "model"},
             {"name": "prefill", "minMember": 4, "parent": "model",
              "topologyConstraint": {"topology": "racks", "preferredTopologyLevel": "host"}},

@@ -55,6 +55,18 @@ def test_consolidation_moves_as_many_jobs_as_it_may(most: int, count: int) -> No
     assert len(evicted(scattered(options={"maxConsolidationPreemptees": most}).run_cycle())) == count
 
 
+def test_a_victim_that_could_stay_for_one_task_moves_for_two_of_them() -> None:
+    """With one task the core of `moved` stays on node-0 in part; its node is not offered again when two are placed, as in KAI."""
+    found = kai.cluster(nodes=3, gpus=8, actions="reclaim").submit(kai.queue("a", quota=8), kai.queue("b", quota=2))
+    fixed = [kai.gang(f"fixed-{at}", gpus=count, on=f"node-{at}", queue="b", preemptibility="non-preemptible")
+             for at, count in enumerate((6, 3, 3))]  # fmt: skip
+    moved = kai.gang("moved", tasks=3, gpus=2, queue="b", on=["node-1", "node-1", "node-0"])
+    cycle = found.submit(*fixed, moved, kai.gang("taker", tasks=2, gpus=1)).run_cycle()
+    assert dict(cycle.pipelined) == {
+        "taker-0": "node-1", "taker-1": "node-1", "moved-0": "node-2", "moved-1": "node-2", "moved-2": "node-1",
+    }  # fmt: skip
+
+
 # --- reclaim -------------------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,10 @@
 """Queues and gangs of Volcano's dialect under KAI's rules."""
 
+from collections.abc import Sequence
+
+import pytest
+
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Cycle
@@ -71,3 +76,61 @@ def test_gangs_that_run_count_though_nothing_is_to_be_decided_for_them() -> None
     assert cycle.answer["queues"]["one"]["allocated"]["gpu"] == 8.0
     assert len(cycle.answer["evictions"]) == 1
     assert {entry["for"] for entry in cycle.answer["evictions"].values()} == {"default/b"}
+
+
+# --- gangs of other dialects ---------------------------------------------------------------------------------------------
+
+
+def coscheduled(*, gpus: int) -> list[build.Document]:
+    """Two pods in a PodGroup of Coscheduling, which has no queues: it is in the queue `default`."""
+    meta = {"namespace": "default", "name": "plain"}
+    group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": meta, "spec": {"minMember": 2}}
+    members = [build.pod(f"plain-{number}", gpus=gpus) for number in range(2)]
+    for pod in members:
+        pod["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "plain"}
+    return [group, *members]
+
+
+def test_a_gang_of_another_dialect_whose_queue_does_not_exist_is_told_what_to_create() -> None:
+    cycle = cluster().submit(coscheduled(gpus=1)).run_cycle()
+    assert cycle.binds == []
+    assert cycle.why("plain") == "queue 'default' does not exist; create a Queue of scheduling.run.ai"
+
+
+def test_a_gang_of_another_dialect_is_told_what_is_wrong_with_the_nodes() -> None:
+    found = cluster().submit(kai.queue("default", parent="", quota=-1))
+    old = kai.gang("old", gpus=4, queue="default", on="node-0", preemptibility="non-preemptible")
+    sentence = "1 of 2 tasks fit; no place for 4 nvidia.com/gpu (2 nodes: 2 lack nvidia.com/gpu)"
+    assert found.submit(old, coscheduled(gpus=4)).run_cycle().why("plain").startswith(sentence)
+    old = [build.pod_group("old", phase="Running"), build.pod("old-0", group="old", on="node-0", gpus=4)]
+    found = cluster().submit(*old, build.gang("team", tasks=2, gpus=4))
+    assert found.run_cycle().why("team").startswith(sentence)
+
+
+# --- queues of one name --------------------------------------------------------------------------------------------------
+
+BOTH = (kai.queue("default", parent="", quota=2, limit=2), build.queue("default", capability={"nvidia.com/gpu": "6"}))
+
+
+def running(documents: Sequence[build.Document], profile: str) -> int:
+    """Return how many of eight pods start when the objects come in this order."""
+    policy = kai.policy() if profile == "kai" else policy_of_profile(profile)
+    gang = kai.gang("a", tasks=8, min_member=1, gpus=1, queue="default")
+    return len(build.cluster(nodes=2, gpus=4, cpu=64, policy=policy).submit(*documents, gang).run_cycle().binds)
+
+
+@pytest.mark.parametrize("documents", [BOTH, BOTH[::-1]])
+def test_of_two_queues_of_one_name_the_own_one_counts_in_whatever_order_they_come(documents: Sequence[build.Document]) -> None:
+    assert running(documents, "kai") == 2
+    assert running(documents, "phalanx") == 6
+
+
+@pytest.mark.parametrize(("gone", "left"), [(BOTH[0], (-1.0, -1.0, 6.0)), (BOTH[1], (-1.0, -1.0, 2.0))])
+def test_when_one_of_them_goes_the_other_one_counts(gone: build.Document, left: tuple[float, ...]) -> None:
+    objects = ObjectCluster()
+    for document in BOTH:
+        objects.put(document)
+    objects.remove(gone)
+    snapshot = objects.snapshot(0)
+    bounds = snapshot.queues["default"].bounds
+    assert (bounds is not None and bounds.limit, dict(snapshot.namesakes)) == (left, {})

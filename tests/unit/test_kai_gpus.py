@@ -86,6 +86,23 @@ def test_a_part_that_fits_only_once_others_leave_is_pipelined() -> None:
     assert cycle.pipelined == [("new-0", "node-0")]
 
 
+def test_a_part_goes_to_the_fullest_device_even_if_somebody_is_still_leaving_it() -> None:
+    full, (group, goes) = sharer("stays", 0.75, "d1", on="node-1"), sharer("goes", 0.25, "d1", on="node-1")
+    whole = kai.gang("whole", gpus=1, on="node-1")
+    cycle = (
+        cluster(nodes=2).submit(sharer("old", 0.5, "d0"), full, whole, group, kai.leaving(goes), sharer("new", 0.25)).run_cycle()
+    )
+    assert cycle.pipelined == [("new-0", "node-1")]
+
+
+def test_a_part_of_a_gpu_is_not_placed_where_gpus_are_mig_devices() -> None:
+    found = cluster()
+    found.submit(build.node("node-0", cpu=64, memory="256Gi", gpus=2, labels={"nvidia.com/mig.strategy": "single"}))
+    cycle = found.submit(sharer("part", 0.5), kai.gang("whole", gpus=1)).run_cycle()
+    assert cycle.binds == [("whole-0", "node-0")]
+    assert "1 node: 1 gives only whole MIG devices" in cycle.why("part")
+
+
 def test_a_device_whose_users_all_leave_is_given_to_pipelined_tasks_as_a_whole() -> None:
     group, goes = sharer("goes", 0.8, "d1")
     cycle = cluster(gpus=1).submit(group, kai.leaving(goes), kai.gang("whole", gpus=1)).run_cycle()

@@ -91,6 +91,18 @@ def test_a_pod_that_names_a_sub_group_that_is_not_there_joins_none() -> None:
     pods = [kai.pod("w", "serve", part="worker"), kai.pod("x", "serve", part="nobody"), kai.pod("y", "serve")]
     cycle = kai.cluster().submit(kai.queue("a", quota=4), kai.pod_group("serve", subGroups=parts), pods).run_cycle()
     assert [name for name, _ in cycle.binds] == ["w"]
+    assert "pod default/x names the sub-group 'nobody', which takes no pods; write one of worker" in cycle.why("serve")
+    assert "pod default/y has no label kai.scheduler/subgroup-name; write one of worker" in cycle.why("serve")
+
+
+def test_a_group_that_lacks_pods_names_those_that_are_in_no_sub_group() -> None:
+    parts = [{"name": "worker", "minMember": 2}]
+    pods = [kai.pod("w", "serve", part="worker"), kai.pod("x", "serve", part="workers")]
+    cycle = kai.cluster().submit(kai.queue("a", quota=4), kai.pod_group("serve", subGroups=parts), pods).run_cycle()
+    assert cycle.why("serve") == (
+        "waiting for pods: sub-group worker: 2 needed, 1 exists; "
+        "pod default/x names the sub-group 'workers', which takes no pods; write one of worker"
+    )
 
 
 @pytest.mark.parametrize(

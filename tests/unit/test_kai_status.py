@@ -91,7 +91,7 @@ def test_a_full_queue_is_told_with_its_numbers() -> None:
 def test_a_missing_queue_is_told() -> None:
     cycle = cycle_of(kai.gang("train", queue="nobody", gpus=1))
     assert condition(cycle) == ("QueueDoesNotExist", "Queue nobody does not exist")
-    assert cycle.why("train") == "queue 'nobody' does not exist"
+    assert cycle.why("train") == "queue 'nobody' does not exist; create a Queue of scheduling.run.ai"
 
 
 def test_a_job_of_which_some_pods_run_has_no_condition() -> None:
@@ -192,7 +192,8 @@ def test_what_is_wrong_with_a_queue_is_said(queues: list[build.Document], senten
 
 def test_a_queue_that_only_volcano_has_is_none_of_kais() -> None:
     cycle = cycle_of(kai.gang("train", queue="root", gpus=1), kai.gang("fine", gpus=1))
-    assert cycle.why("train").startswith("queue 'root' does not exist among KAI's queues")
+    assert cycle.why("train") == "queue 'root' does not exist; create a Queue of scheduling.run.ai"
+    assert cycle.answer["groups"]["default/train"]["conditions"][0]["reason"] == "QueueDoesNotExist"
     assert [name for name, _ in cycle.binds] == ["fine-0"]
 
 

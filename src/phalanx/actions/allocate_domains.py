@@ -188,7 +188,7 @@ class DomainSearch:
         key = self._session.subgroup_key
         waiting = sorted((subgroup for subgroup in gang.subgroups.values() if self._placer.tasks_left(subgroup)), key=key)
         needed: set[str] = set()
-        for policy in gang.gang.subgroups:
+        for policy in gang.missing_policies(lambda subgroup: subgroup.is_ready):
             ready = sum(subgroup.is_ready for subgroup in gang.subgroups.values() if subgroup.policy is policy)
             candidates = [subgroup for subgroup in waiting if subgroup.policy is policy and not subgroup.is_ready]
             needed.update(subgroup.id for subgroup in candidates[: max(policy.min_subgroups - ready, 0)])

@@ -175,8 +175,8 @@ def _evictions(evictions: Iterable[Eviction]) -> Iterator[tuple[str, str, str]]:
     """Return the pods of a gang that go for the same reason in one row."""
     groups: dict[tuple[str, str, str], list[Task]] = {}
     for item in sorted(evictions, key=lambda item: as_counted(item.task.key)):
-        pods = groups.setdefault((str(item.task.gang or item.task.key), f"by {item.action} for {item.preemptor}", item.message), [])
-        pods.append(item.task)
+        by = f"by {item.action} for {item.preemptor}" if item.preemptor else f"by {item.action}"
+        groups.setdefault((str(item.task.gang or item.task.key), by, item.message), []).append(item.task)
     for (_, by, message), (first, *others) in groups.items():
         names = ", ".join([first.key, *(task.name for task in others[: MOST_PODS - 1])])
         more = len(others) - MOST_PODS + 1

@@ -42,7 +42,8 @@ def kai_policy(actions: tuple[str, ...], plugins: tuple[PluginPolicy, ...], opti
     """Return a policy that decides by KAI's rules. This is the one place that says what they differ in from Volcano's."""
     return Policy(
         actions, (plugins,), catalogue="kai", dialect="kai", has_tiers=False, options=options, follows_shards=True,
-        counts_all_gangs=True, books_are_live=True, evictions_free_devices=True, binds_by_request=True,
+        tries_all_gangs=True, reads_kai_queues=True, counts_all_gangs=True, books_are_live=True, evictions_free_devices=True,
+        binds_by_request=True,
         victim_rule="all-agree", best_effort_members="with-gang",
     )  # fmt: skip
 

@@ -25,10 +25,10 @@ from phalanx.dialects.kinds.volcano import NodeShard, Numatopology, VolcanoHyper
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pod_gangs import POD_GANG_READERS, PodGangs
 from phalanx.dialects.pods import GangMembership, PodReader, differs_only_in_progress, own_role
+from phalanx.dialects.queue_objects import QueueObjects
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
-from phalanx.model.queue import ROOT, Queue
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.model.resources import Resources
 from phalanx.model.task import Task, TaskKey
@@ -39,8 +39,6 @@ from phalanx.state.snapshot import Snapshot
 Document = Mapping[str, Any]
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
-IMPLIED_QUEUES = ("default", ROOT)
-"""Queues that are there without an object; they have no uid."""
 IGNORED = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ConfigMap", "Secret", "ServiceAccount"})
 
 
@@ -65,28 +63,7 @@ class ObjectCluster:
         self._nodes: dict[str, schema.NodeRead] = {}
         self._measurements: dict[str, nodeinfo.Measurement] = {}
         self._tables: dict[str, dict[str, Any]] = {}
-        self._volcano: set[str] = set()
-        """Groups and queues of Volcano's, by kind and name."""
-        for name in IMPLIED_QUEUES:
-            self.state.put_queue(Queue(name))
-
-    def note_volcano(self, document: Document, *, is_there: bool) -> None:
-        """Give the queues that always exist in Volcano a share under KAI's rules, but only while there are objects of Volcano."""
-        key = f"{document['kind']} {object_key(document)}"
-        had_any = bool(self._volcano)
-        (self._volcano.add if is_there else self._volcano.discard)(key)
-        for name in IMPLIED_QUEUES if had_any != bool(self._volcano) else ():
-            queue = self.state.queue(name)
-            if queue is not None and not queue.uid:
-                self.state.put_queue(volcano.with_bounds(queue) if self._volcano else Queue(name))
-
-    def remove_queue(self, document: Document) -> None:
-        """Remove a queue; one that always exists becomes what it is without an object."""
-        name = _name(document)
-        if name in IMPLIED_QUEUES:
-            self.state.put_queue(volcano.with_bounds(Queue(name)) if self._volcano else Queue(name))
-        else:
-            self.state.drop_queue(name)
+        self.queues = QueueObjects(self.state)
 
     def snapshot(self, now: float) -> Snapshot:
         """Return the cluster as it is now."""
@@ -393,22 +370,22 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
 
 def _put_group(cluster: ObjectCluster, document: Document) -> None:
     cluster.put_group(volcano.gang(_convert(document, VolcanoPodGroup)))
-    cluster.note_volcano(document, is_there=True)
+    cluster.queues.note_volcano(document, is_there=True)
 
 
 def _remove_group(cluster: ObjectCluster, document: Document) -> None:
     cluster.remove_group("volcano", document)
-    cluster.note_volcano(document, is_there=False)
+    cluster.queues.note_volcano(document, is_there=False)
 
 
 def _put_queue(cluster: ObjectCluster, document: Document) -> None:
-    cluster.state.put_queue(volcano.queue(_convert(document, VolcanoQueue)))
-    cluster.note_volcano(document, is_there=True)
+    cluster.queues.put("volcano", volcano.queue(_convert(document, VolcanoQueue)))
+    cluster.queues.note_volcano(document, is_there=True)
 
 
 def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
-    cluster.note_volcano(document, is_there=False)
-    cluster.remove_queue(document)
+    cluster.queues.note_volcano(document, is_there=False)
+    cluster.queues.remove("volcano", _name(document))
 
 
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
@@ -438,8 +415,8 @@ _HANDLERS: dict[tuple[str, str], _Handler] = {
         lambda cluster, document: cluster.remove_group("native", document),
     ),
     ("scheduling.run.ai", "Queue"): _Handler(
-        lambda cluster, document: cluster.state.put_queue(kai.queue(_convert(document, KaiQueue))),
-        ObjectCluster.remove_queue,
+        lambda cluster, document: cluster.queues.put("kai", kai.queue(_convert(document, KaiQueue))),
+        lambda cluster, document: cluster.queues.remove("kai", _name(document)),
     ),
     ("scheduling.run.ai", "BindRequest"): _Handler(
         lambda cluster, document: cluster.state.put_bind_request(binding.bind_request(_convert(document, KaiBindRequest))),

@@ -147,8 +147,8 @@ def _text(task: TaskState) -> str:
 
 
 def current_phase(gang: GangState) -> str:
-    """Return the phase of a group that no session touches: it stays."""
-    return gang.gang.phase
+    """Return the phase of a group that no session touches, in its own words and not those of the model."""
+    return _phase(gang, member_counts(gang.tasks, gang.declared.min_member))
 
 
 def pod_condition(task: TaskState, names: list[str]) -> PodScheduledCondition:

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable
 
+from phalanx.dialects import kai_subgroups
 from phalanx.dialects.field_values import condition, integer, key_of, seconds, staleness_grace
 from phalanx.dialects.kinds import kai as kinds
 from phalanx.dialects.kinds.reader import blank
 from phalanx.errors import SnapshotError
-from phalanx.model.gang import STALE, Condition, Gang, SubGroup, TopologyConstraint
+from phalanx.model.gang import STALE, Condition, Gang
 from phalanx.model.label_tree import LabelTree
 from phalanx.model.quantity import LARGEST
 from phalanx.model.queue import Queue, QueueBounds
-from phalanx.model.selectors import LabelSelector
 from phalanx.model.shard import NODE_POOL
 from phalanx.model.task import GangKey
 
 STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
-SUBGROUP = "kai.scheduler/subgroup-name"
 UNLIMITED = -1.0
 BYTES_PER_MEMORY_UNIT = 10**6
 NO_BACKOFF, ONE_ATTEMPT = -1, 1
@@ -24,20 +23,20 @@ DEFAULT_PRIORITY = 50
 
 
 def gang(read: kinds.KaiPodGroup) -> Gang:
-    """Read a PodGroup; a sub-group whose parent does not exist, or that is its own ancestor, is refused."""
+    """Read a PodGroup; a sub-group whose parent does not exist, or that is its own ancestor, is refused.
+
+    With sub-groups the least number of pods that meets them is the gang's minimum: `spec.minMember` is then only a sum for people
+    to read, in KAI as here.
+    """
     meta, spec = read.metadata, read.spec or blank(kinds.KaiPodGroupSpec)
-    parts, annotations = spec.sub_groups or [], meta.annotations or {}
-    _check_tree(parts)
-    parents = {part.parent for part in parts}
-    min_member = _minimum(spec.min_member)
-    if min_member < 0:
-        raise SnapshotError(f"spec.minMember: {min_member} is negative; write 1 or more")
+    annotations = meta.annotations or {}
+    subgroups = kai_subgroups.subgroups(spec)
+    min_member = kai_subgroups.min_member(spec, subgroups)
     if spec.preemptibility not in (None, "", "preemptible", "non-preemptible"):
         raise SnapshotError(f"spec.preemptibility: {spec.preemptibility!r} is unknown; write 'preemptible' or 'non-preemptible'")
     return Gang(
         key=GangKey(key_of(meta)), uid=meta.uid or key_of(meta), queue=spec.queue or "", min_member=min_member,
-        subgroups=tuple(_subgroup(part, is_leaf=part.name not in parents) for part in parts),
-        topology=_constraint(spec.topology_constraint),
+        subgroups=subgroups, min_children=spec.min_sub_group, topology=kai_subgroups.constraint(spec.topology_constraint),
         priority_class=spec.priority_class_name or "", created=seconds(meta.creation_timestamp, where="metadata.creationTimestamp"),
         is_preemptable=None if not spec.preemptibility else spec.preemptibility == "preemptible",
         conditions=_conditions(read), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations, dialect="kai",
@@ -81,44 +80,6 @@ def _attempts(status: kinds.KaiPodGroupStatus) -> tuple[Condition, ...]:
 
 def _transition(read: kinds.SchedulingCondition) -> int:
     return integer(read.transition_id or "0", where="status.schedulingConditions: transitionID")
-
-
-def _check_tree(parts: list[kinds.KaiSubGroup]) -> None:
-    parents = {part.name: part.parent or "" for part in parts}
-    if len(parents) < len(parts):
-        raise SnapshotError("spec.subGroups: two have the same name; give each its own")
-    for name, parent in parents.items():
-        if parent and parent not in parents:
-            raise SnapshotError(
-                f"spec.subGroups: {name!r} names the parent {parent!r}, which does not exist; add it, or leave the parent out"
-            )
-        line = [name]
-        while (above := parents[line[-1]]) and above not in line:
-            line.append(above)
-        if above:
-            raise SnapshotError(f"spec.subGroups: {name!r} is its own ancestor; parents must form a tree, remove one of them")
-
-
-def _minimum(given: int | None) -> int:
-    return 1 if given is None else given
-
-
-def _subgroup(read: kinds.KaiSubGroup, *, is_leaf: bool) -> SubGroup:
-    """Read a sub-group; every leaf is needed."""
-    minimum = _minimum(read.min_member)
-    if minimum < 0:
-        raise SnapshotError(f"spec.subGroups: minMember of {read.name!r} is negative; write 1 or more")
-    selector = LabelSelector().plus({SUBGROUP: read.name})
-    return SubGroup(read.name, read.parent or "", minimum, int(is_leaf), _constraint(read.topology_constraint), selector)
-
-
-def _constraint(read: kinds.KaiTopologyConstraint | None) -> TopologyConstraint | None:
-    if read is None or not (read.topology or read.required_topology_level or read.preferred_topology_level):
-        return None
-    return TopologyConstraint(
-        bool(read.required_topology_level), topology=read.topology or "", required_level=read.required_topology_level or "",
-        preferred_level=read.preferred_topology_level or "",
-    )  # fmt: skip
 
 
 def queue(read: kinds.KaiQueue) -> Queue:

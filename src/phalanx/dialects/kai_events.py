@@ -91,7 +91,7 @@ def _is_stale_eviction(task: TaskState, decisions: Decisions) -> bool:
 
 def _stale(gang: GangState) -> str:
     leaves = pod_sets(gang)
-    active, minimum = sum(leaf.count(USING) for leaf in leaves), sum(leaf.minimum for leaf in leaves)
+    active, minimum = sum(leaf.count(USING) for leaf in leaves), max(gang.gang.min_member, 1)
     short = [leaf for leaf in leaves if leaf.policy is not None and leaf.count(USING) < leaf.minimum]
     parts = [f"subGroup {leaf.name} minMember is {leaf.minimum} and {leaf.count(USING)} pods are active" for leaf in short]
     return ", ".join([f"Job is stale. {active} pods are active, minMember is {minimum}", *parts])

@@ -16,7 +16,7 @@ from phalanx.dialects.status import (
     stale_condition,
 )
 from phalanx.kai.accounts import KaiAccount, children_of
-from phalanx.kai.podsets import ACTIVE, ALIVE, PodSet, can_be_whole, pod_sets
+from phalanx.kai.podsets import ACTIVE, ALIVE, PodSet, can_be_met, can_be_whole, meets, pod_sets
 from phalanx.model.gang import Condition, Gang, TopologyConstraint
 from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.queue import Queue
@@ -82,10 +82,10 @@ def queue_status(queues: Mapping[str, Queue], name: str, account: KaiAccount) ->
 
 
 def phase_of(gang: GangState) -> str:
-    """Return the phase: whether every leaf has its minimum, some pods hold a place without it, or none does."""
+    """Return the phase: whether enough leaves have their minimum, some pods hold a place without it, or none does."""
     if is_finished(gang):
         return "Completed"
-    if all(leaf.count(READY) >= leaf.minimum for leaf in pod_sets(gang)):
+    if meets(gang, READY):
         return "Running"
     return "Unknown" if gang.tally.counts[Status.RUNNING] else "Pending"
 
@@ -137,7 +137,7 @@ def _not_ready(gang: GangState) -> str:
     text = "Job is not ready for scheduling."
     for leaf in pod_sets(gang):
         alive, gated = leaf.count(ALIVE), gated_in(leaf)
-        if alive - gated >= leaf.minimum:
+        if can_be_met(leaf):
             continue
         who, stop = ("", "") if leaf.policy is None else (f" for SubGroup {leaf.name}", ".")
         text += f" Waiting for {leaf.minimum} pods{who}, currently {alive} exist, {gated} are gated{stop}"

@@ -8,7 +8,6 @@ from phalanx.dialects.coscheduling_status import (
     MemberCounts,
     conditions,
     counts_document,
-    current_phase,
     is_admitted,
     member_counts,
     occupied_by,
@@ -33,6 +32,13 @@ def group_status(outcome: Outcome, names: list[str]) -> GroupStatus:
     documents: dict[str, Document] = {piece.key: _document(gang, piece) for piece in pieces}
     least = min((PHASES[str(document["phase"])] for document in documents.values()), key=LEAST_FIRST.index)
     return GroupStatus(least, conditions(outcome), documents)
+
+
+def current_phase(gang: GangState) -> str:
+    """Return the phase of a gang that no session touches, in its own words: that of the group that has come least far."""
+    pieces = gang.declared.pieces or (gang.declared,)
+    phases = [str(_document(gang, piece)["phase"]) for piece in pieces]
+    return min(phases, key=lambda phase: LEAST_FIRST.index(PHASES[phase]))
 
 
 def _document(gang: GangState, piece: Gang) -> Document:

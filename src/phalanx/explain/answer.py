@@ -132,7 +132,9 @@ def _with_reason(item: Condition, outcome: Outcome, snapshot: Snapshot) -> Condi
 
 def _touched_group(snapshot: Snapshot, outcome: Outcome) -> dict[str, Any]:
     status = group_status(snapshot, outcome)
-    return {"phase": status.phase, "conditions": _conditions(status.conditions), "why": why(outcome, snapshot)}
+    written = status.documents.get(outcome.state.declared.key, {})
+    phase = written.get("phase", status.phase)  # in the words of its dialect, where these are not those of the model
+    return {"phase": phase, "conditions": _conditions(status.conditions), "why": why(outcome, snapshot)}
 
 
 def _current_phase(snapshot: Snapshot, gang: Gang) -> str:

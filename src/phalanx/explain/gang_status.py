@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
-from phalanx.kai.podsets import pod_sets
+from phalanx.kai.podsets import PodSet, meets, pod_sets, suffice
 from phalanx.model.task_status import READY, Status
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import FitError
@@ -92,19 +92,21 @@ def is_admitted(gang: GangState) -> bool:
 def has_minimum(gang: GangState) -> bool:
     """Tell whether the gang has started: somebody has a place, and every minimum is met."""
     if traits_of(gang.gang).counts_pod_sets:
-        return bool(gang.tally.ready) and all(leaf.count(READY) >= leaf.minimum for leaf in pod_sets(gang))
+        return bool(gang.tally.ready) and meets(gang, READY)
     return bool(gang.tally.ready) and gang.is_ready and gang.roles_are_ready() and gang.subgroups_are_ready()
 
 
 def is_new(gang: GangState) -> bool:
     """Tell whether the gang had less than its minimum when the session opened."""
     if traits_of(gang.gang).counts_pod_sets:
-        return any(sum(task.task.status in READY for task in leaf.tasks) < leaf.minimum for leaf in pod_sets(gang))
+        return not suffice(gang, (leaf for leaf in pod_sets(gang) if _ready_before(leaf) >= leaf.minimum))
     return sum(task.task.status in READY for task in gang.tasks) < gang.gang.min_member
 
 
+def _ready_before(leaf: PodSet) -> int:
+    return sum(task.task.status in READY for task in leaf.tasks)
+
+
 def minimum_of(gang: GangState) -> int:
-    """Return how many members the gang needs."""
-    if traits_of(gang.gang).counts_pod_sets and gang.gang.subgroups:
-        return sum(leaf.minimum for leaf in pod_sets(gang))
-    return gang.gang.min_member
+    """Return how many members start together at the least, as the group says; one that has started may need fewer."""
+    return gang.declared.min_member

@@ -28,14 +28,20 @@ def quarantine_condition(outcome: Outcome, snapshot: Snapshot) -> Condition | No
         return None
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
-            place = traits_of(gang.gang).queue_field
-            return _because(NO_QUEUE, f"{why(outcome, snapshot)}; create it, or write another one in {place}")
+            return _because(NO_QUEUE, _no_queue(gang.gang))
         if verdict.reason in ("Invalid", "SeveralSchedulers", *UNRESOLVED_TIERS):
             return _because(WRONG, verdict.message)
         if verdict.reason == SCHEDULER_FAULT:
             return _because(SCHEDULER_FAULT, verdict.message)
     is_short = _is_short(gang) and not is_admitted(gang)
     return _because(TOO_FEW, _too_few(outcome, snapshot)) if is_short else None
+
+
+def _no_queue(gang: Gang) -> str:
+    place = traits_of(gang).queue_field
+    if not gang.queue:
+        return f"it names no queue; write one in {place}"
+    return f"queue {gang.queue!r} does not exist; create it, or write another one in {place}"
 
 
 def _because(reason: str, message: str) -> Condition:

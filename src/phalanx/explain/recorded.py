@@ -7,7 +7,6 @@ group and of its pods are put together, because some schedulers write the reason
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from phalanx.explain.gang_status import minimum_of
 from phalanx.explain.reason_text import counted
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.gang import Condition, Gang
@@ -74,7 +73,7 @@ def _of_pods(pods: Sequence[Document]) -> list[str]:
 
 def _nothing_recorded(state: GangState) -> str:
     """Say what can be seen where no scheduler has recorded a reason."""
-    members, minimum = state.tasks, minimum_of(state)
+    members, minimum = state.tasks, state.gang.min_member
     if len(members) < minimum:
         verb = "is" if len(members) == 1 else "are"
         return f"{len(members)} of {counted(minimum, 'pod')} {verb} there; nothing starts before all are"

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.gang_status import has_minimum, is_new
+from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
+from phalanx.explain.oversize import oversize
 from phalanx.explain.reason_text import NO_GANGS, amount_text, counted, gates_text, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
@@ -36,17 +37,18 @@ def why(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     stale = stale_verdict(gang)
     if outcome.is_loose and gang.tally.ready and not has_minimum(gang):
-        return f"{_part(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(gang, snapshot)}"
+        return f"{_part(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(outcome, snapshot)}"
     if stale is None:
-        return _why_it_waits(gang, snapshot)
-    rest = "" if stale.numbers["is_evicted"] else _why_it_waits(gang, snapshot)
+        return _why_it_waits(outcome, snapshot)
+    rest = "" if stale.numbers["is_evicted"] else _why_it_waits(outcome, snapshot)
     return f"{stale.message}; {rest}" if rest else stale.message
 
 
-def _why_it_waits(gang: GangState, snapshot: Snapshot) -> str:
+def _why_it_waits(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     if is_finished(gang):
         return ""
-    if traits_of(gang.gang).counts_pod_sets:
+    if outcome.was_tried or traits_of(gang.gang).counts_pod_sets:
         return why_kai(gang, snapshot)
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
@@ -57,7 +59,7 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
-    ready, minimum = gang.tally.ready, gang.gang.min_member
+    ready, minimum = gang.tally.ready, minimum_of(gang)
     verb = "starts" if is_new(gang) else "runs"
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
@@ -202,7 +204,7 @@ def _short_parts(gang: GangState, *also: Status) -> Iterator[str]:
     for role, (have, needed) in short.items():
         if role in failed or not failed.intersection(short):
             yield f"{role or 'no role'}: {have} of {needed}"
-    for policy in gang.gang.subgroups:
+    for policy in gang.missing_policies(lambda part: _count(part.tasks, *also) >= (1 if also else part.min_member)):
         parts = [part for part in gang.subgroups.values() if part.policy is policy]
         whole = sum(_count(part.tasks, *also) >= (1 if also else part.min_member) for part in parts)
         if whole < policy.min_subgroups:
@@ -238,14 +240,21 @@ def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
 
 def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
     """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
-    found = [(task, _obstacle(task, task.error)) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
+    blocked = [(task, task.error) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
+    found = [(task, _too_large(task, snapshot) or _obstacle(task, error)) for task, error in blocked]
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        found += [(untried, _all_taken(gang, verdict)) for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
+        too_large = _too_large(untried, snapshot)
+        full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
+        found += [(untried, too_large or _all_taken(gang, verdict)) for verdict in full]
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
         kinds.setdefault((_asks(task), obstacle), task)
     return [(task, obstacle) for (_, obstacle), task in kinds.items()][:MOST_CAUSES]
+
+
+def _too_large(task: TaskState, snapshot: Snapshot) -> str:
+    return oversize(task.task.shape.request, snapshot)
 
 
 def _is_blocked(task: TaskState) -> bool:

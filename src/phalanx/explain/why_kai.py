@@ -5,13 +5,16 @@ victims. The minima that count are those of its leaves (see `counts_pod_sets` in
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
+from phalanx.explain.oversize import oversize
 from phalanx.explain.reason_text import counted, gates_text, general_obstacle, node_obstacles, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
-from phalanx.kai.podsets import ALIVE, PodSet, can_be_whole, is_evicted, is_whole, pod_sets
+from phalanx.kai.podsets import ALIVE, PodSet, can_be_met, can_be_whole, is_evicted, is_whole, pod_sets
 from phalanx.model.gang import STALE, TopologyConstraint
 from phalanx.model.task_status import READY, Status
 from phalanx.session.isolation import SCHEDULER_FAULT
@@ -28,7 +31,7 @@ SEARCHES = ("OverFairShare", "NoVictims", STALE)
 def why_kai(gang: GangState, snapshot: Snapshot) -> str:
     """Return the reason why a job, or a part of it, waits; empty when nothing of it does."""
     if has_minimum(gang):
-        return _why_not_more(gang)
+        return _why_not_more(gang, snapshot)
     return _left_out(gang) or _queue_problem(gang, snapshot) or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
 
 
@@ -44,13 +47,13 @@ def _left_out(gang: GangState) -> str:
     return ""
 
 
-def _why_not_more(gang: GangState) -> str:
+def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
     verb, ready, minimum = "starts" if is_new(gang) else "runs", gang.tally.ready, minimum_of(gang)
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
-    text = "; ".join(_causes(gang)) or "not tried in this session"
+    text = "; ".join(_causes(gang, snapshot)) or "not tried in this session"
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
 
 
@@ -62,7 +65,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return "; ".join(_pipelined(gang))
     if not len(snapshot.nodes):
         return "there are no nodes"
-    causes = list(_causes(gang)) or ["not tried in this session"]
+    causes = list(_causes(gang, snapshot)) or ["not tried in this session"]
     was_tried = any(task.status is Status.PENDING and (task.attempt or task.error) for task in gang.tasks)
     return "; ".join([_fitting(gang), *causes] if was_tried else causes)
 
@@ -73,10 +76,8 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
 def _queue_problem(gang: GangState, snapshot: Snapshot) -> str:
     """Say what is wrong with the queue; empty when jobs can be in it."""
     name = gang.gang.queue
-    if name not in snapshot.queues:
-        return f"queue {name!r} does not exist" if name else "it names no queue"
-    if snapshot.queues[name].bounds is None:
-        return f"queue {name!r} does not exist among KAI's queues"
+    if name not in snapshot.queues or any(verdict.reason == "QueueNotFound" for verdict in gang.verdicts):
+        return f"queue {name!r} does not exist; create a Queue of scheduling.run.ai" if name else "it names no queue"
     below = sorted(queue.name for queue in snapshot.queues.values() if queue.parent == name and queue.bounds is not None)
     if below:
         return f"queue {name!r} has queues below it and takes no jobs; use one of them, such as {below[0]!r}"
@@ -100,8 +101,8 @@ def _pod_problem(gang: GangState) -> str:
         return f"waiting for pods: {minimum_of(gang)} needed, none exists"
     if can_be_whole(gang) or any(map(is_evicted, gang.tasks)):
         return ""
-    short = [leaf for leaf in pod_sets(gang) if leaf.count(ALIVE) - gated_in(leaf) < leaf.minimum]
-    return f"waiting for pods: {'; '.join(map(_short_of_pods, short))}"
+    short = [leaf for leaf in pod_sets(gang) if not can_be_met(leaf)]
+    return f"waiting for pods: {'; '.join([*map(_short_of_pods, short), *islice(_strays(gang), MOST_CAUSES)])}"
 
 
 def _short_of_pods(leaf: PodSet) -> str:
@@ -111,17 +112,29 @@ def _short_of_pods(leaf: PodSet) -> str:
     return f"{who}{leaf.minimum} needed, {alive or 'none'} {'exists' if alive <= 1 else 'exist'}{held}"
 
 
+def _strays(gang: GangState) -> Iterator[str]:
+    """Name the pods that count for nothing because they are in no leaf of the sub-groups, with what they say."""
+    leaves = {leaf.name for leaf in pod_sets(gang)} if gang.tree is not None else set()
+    for task in gang.tasks if leaves else ():
+        said = task.task.labels.get(SUBGROUP, "")
+        if said in leaves or task.status is not Status.PENDING:
+            continue
+        named = f"names the sub-group {said!r}, which takes no pods" if said else f"has no label {SUBGROUP}"
+        yield f"pod {task.task.key} {named}; write one of {', '.join(sorted(leaves))}"
+
+
 # --- places --------------------------------------------------------------------------------------------------------------
 
 
-def _causes(gang: GangState) -> Iterator[str]:
-    places = list(_missing_places(gang))
+def _causes(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+    places = list(_missing_places(gang, snapshot))
     yield from places or _no_domain(gang)
     yield from _refusals(gang)
     yield from _pipelined(gang)
     gated = sum(map(gated_in, pod_sets(gang)))
     if gated:
         yield f"{_part(gated, gang)} held back by {gates_text(gang.tasks)}"
+    yield from islice(_strays(gang), MOST_CAUSES)
 
 
 def _fitting(gang: GangState) -> str:
@@ -138,11 +151,12 @@ def _placeable(leaf: PodSet) -> int:
     return sum(task.status in READY or nearly(task) for task in leaf.tasks)
 
 
-def _missing_places(gang: GangState) -> Iterator[str]:
+def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
     kinds: dict[str, TaskState] = {}
     for task in gang.tasks:
         if task.status is Status.PENDING and isinstance(task.error, FitError):
-            kinds.setdefault(f"no place for {_asks(task)} ({_obstacle(task, task.error)})", task)
+            obstacle = oversize(task.task.shape.request, snapshot) or _obstacle(task, task.error)
+            kinds.setdefault(f"no place for {_asks(task)} ({obstacle})", task)
     yield from list(kinds)[:MOST_CAUSES]
 
 

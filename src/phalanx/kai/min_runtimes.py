@@ -5,7 +5,7 @@ The plugin minruntime leaves this in the session; reclaim and preempt of the pro
 
 from collections.abc import Mapping, Sequence
 
-from phalanx.kai.podsets import pod_sets
+from phalanx.kai.podsets import PodSet, meets, pod_sets
 from phalanx.kai.stamps import last_start
 from phalanx.model.duration import seconds_of
 from phalanx.model.task_status import HOLDING
@@ -29,12 +29,12 @@ class MinRuntimes:
         return started is not None and self._session.now < started + self._seconds(preemptor, victim, purpose)
 
     def spares(self, preemptor: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
-        """Tell whether every leaf of a young job that is asked for tasks keeps its minimum; a task that moves starts anew."""
+        """Tell whether every leaf of a young job that is asked for tasks keeps enough of them; a task that moves starts anew."""
         asked = {id(task) for task in tasks}
         victims = {task.gang.key: task.gang for task in tasks}
         young = (victim for victim in victims.values() if self.protects(preemptor, victim, purpose))
-        touched = (leaf for victim in young for leaf in pod_sets(victim) if any(id(task) in asked for task in leaf.tasks))
-        return all(leaf.count(HOLDING) >= leaf.minimum for leaf in touched)
+        touched = ((victim, leaf) for victim in young for leaf in pod_sets(victim) if any(id(task) in asked for task in leaf.tasks))
+        return all(_keeps_enough(victim, leaf) for victim, leaf in touched)
 
     def _seconds(self, preemptor: GangState, victim: GangState, purpose: str) -> float:
         line = _lineage(self._session, victim.gang.queue)
@@ -48,6 +48,12 @@ class MinRuntimes:
             if text:
                 return seconds_of(text) or 0.0
         return self._defaults[purpose]
+
+
+def _keeps_enough(victim: GangState, leaf: PodSet) -> bool:
+    """Tell whether a leaf keeps its minimum, or leaves as a whole a job that is whole without it."""
+    held = leaf.count(HOLDING)
+    return held >= leaf.minimum or (not held and meets(victim, HOLDING))
 
 
 def _lineage(session: Session, name: str) -> list[str]:

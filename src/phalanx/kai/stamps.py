@@ -1,6 +1,6 @@
 """The times that KAI keeps on a group as annotations: when it last started, and since when it is below its minimum."""
 
-from phalanx.kai.podsets import USING, pod_sets
+from phalanx.kai.podsets import USING, meets
 from phalanx.model.moment import moment_of, moment_text
 from phalanx.model.task_status import Status
 from phalanx.session.decision import Decisions
@@ -33,7 +33,7 @@ def stamp_staleness(decisions: Decisions, gang: GangState, now: float) -> float 
 
 
 def is_stale(gang: GangState) -> bool:
-    """Tell whether a gang has started and some leaf has too few tasks; a gang that is finishing is not stale."""
+    """Tell whether a gang has started and too few leaves have their minimum; a gang that is finishing is not stale."""
     if gang.tally.counts[Status.SUCCEEDED] or not gang.tally.total(USING):
         return False
-    return any(leaf.count(USING) < leaf.minimum for leaf in pod_sets(gang))
+    return not meets(gang, USING)

@@ -139,6 +139,20 @@ class SharedGpus:
             shared[number] = open_later > 0
         return now, later, shared
 
+    def seems_free(self, shape: Shape) -> Mask:
+        """Mark the nodes with an idle device, or a shared one that has room now or once somebody has left it.
+
+        KAI's scores do not tell these apart; only when a task is placed there is it found to be pipelined.
+        """
+        share = shape.gpu_share
+        assert share is not None
+        free, _, _ = self.room(shape)
+        for number, node in self._nodes.items() if self._row is not None else ():
+            need = self.need(share, number)
+            shared = sum(device.free_later(need) for device in node.devices.values())
+            free[number] = self._session.ledger.idle[self._row, number] // DEVICE + shared >= share.devices
+        return free
+
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def changed(self, operation: Operation, undone: bool) -> None:

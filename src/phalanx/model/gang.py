@@ -45,10 +45,13 @@ class SubGroup:
     parent: str = ""
     min_member: int = 1
     min_subgroups: int = 0
+    """How many sub-groups of this name must have their minimum: those that a template makes, or the fixed one itself."""
     topology: TopologyConstraint | None = None
     selector: LabelSelector | None = None
     match_keys: tuple[str, ...] | None = None
     """Label keys of a template; None for a fixed sub-group."""
+    min_children: int | None = None
+    """How many of the sub-groups directly below it are needed; None for all."""
 
     def instance(self, labels: Labels) -> tuple[str, ...] | None:
         """Return the label values that name the sub-group a task belongs to, or None when the template does not match."""
@@ -105,6 +108,8 @@ class Gang:
     min_member: int = 1
     role_minima: Mapping[str, int] = field(default_factory=dict)
     subgroups: tuple[SubGroup, ...] = ()
+    min_children: int | None = None
+    """How many of the sub-groups on top are needed; None for all."""
     topology: TopologyConstraint | None = None
     priority: int = 0
     priority_class: str = ""

@@ -90,7 +90,7 @@ class UnschedulableGangs:
 
 
 def _asks(gang: Gang) -> tuple[object, ...]:
-    return gang.queue, gang.min_member, gang.priority, gang.phase, gang.role_minima, gang.subgroups
+    return gang.queue, gang.min_member, gang.priority, gang.phase, gang.role_minima, gang.subgroups, gang.min_children
 
 
 def _waits_in_vain(state: GangState) -> bool:

@@ -175,9 +175,14 @@ def close_session(session: Session) -> Decisions:
         for task in state.tasks:
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)
-        decisions.outcomes.append(Outcome(state, session.is_guarded, session.now, is_loose=not session.policy.holds_gangs))
-    decisions.outcomes.extend(Outcome(state, False, session.now) for state in session.left_out)
+        decisions.outcomes.append(_outcome(session, state, is_guarded=session.is_guarded))
+    decisions.outcomes.extend(_outcome(session, state, is_guarded=False) for state in session.left_out)
     return decisions
+
+
+def _outcome(session: Session, state: GangState, *, is_guarded: bool) -> Outcome:
+    policy = session.policy
+    return Outcome(state, is_guarded, session.now, is_loose=not policy.holds_gangs, was_tried=policy.tries_all_gangs)
 
 
 def _note_minima(session: Session) -> None:

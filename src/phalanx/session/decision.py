@@ -38,6 +38,8 @@ class Outcome:
     """When the session took place, in seconds since 1970."""
     is_loose: bool = False
     """The policy lets a part of a gang start without the rest."""
+    was_tried: bool = False
+    """There is no admission: the gang was tried if its queue and its pods are there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,10 @@ class Policy:
     """Each SchedulingShard of the cluster is a scheduler with its own nodes and gangs, by node pool."""
     node_pool: str | None = None
     """Which nodes and gangs the scheduler of a shard sees, by their label; empty for those without, None for all."""
+    tries_all_gangs: bool = False
+    """Every gang whose queue takes part is tried in each session, and there is no admission. Otherwise only admitted ones are."""
+    reads_kai_queues: bool = False
+    """Queues are KAI's: where Volcano has one of the same name, that one is not meant, and those without bounds do not exist."""
     counts_all_gangs: bool = False
     """Every gang takes part in every session, also those that need nothing: fair shares, victims and staleness are counted over all
     of them, so none may be left out and no session spared. Otherwise settled gangs are left out, which costs nothing.

@@ -6,6 +6,7 @@ Actions ask the session; the session asks the plugins (`questions.py`). Changes 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from phalanx.model.queue import Queue
 from phalanx.model.resources import Resources
 from phalanx.model.shape import Shape
 from phalanx.model.task import GangKey
@@ -69,12 +70,18 @@ class Session(Questions):
         self._node_view_keys: dict[Shape, Hashable] = {}
         self._local: dict[Shape, bool] = {}
         self.shard_parts = shard_parts(policy.flags, snapshot)
-        self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self.queues)
+        self.gangs, self.left_out = sort_out(map(self._make_gang, snapshot.active), self._queues_with_gangs())
         for state in self.gangs.values():
             locate_gang(state, snapshot.hypernodes)
         self._state: dict[type, object] = {}
         self._take_plugins(factories)
         self._ask(hooks.OPEN)
+
+    def _queues_with_gangs(self) -> Mapping[str, Queue]:
+        """Return the queues that gangs can be in."""
+        if not self.policy.reads_kai_queues:
+            return self.queues
+        return {name: queue for name, queue in self.queues.items() if queue.bounds is not None}
 
     def _make_gang(self, key: GangKey) -> GangState:
         numbers = self.snapshot.nodes.number_by_name

@@ -29,6 +29,8 @@ def shard_parts(flags: ProcessFlags, snapshot: Snapshot) -> list[Mask]:
 
 def seen_by(policy: Policy, snapshot: Snapshot) -> Snapshot:
     """Return the cluster as the scheduler with this policy sees it: its pool, its nodes, its tree of queues."""
+    if policy.reads_kai_queues and snapshot.namesakes:
+        snapshot = replace(snapshot, queues={**snapshot.queues, **snapshot.namesakes})
     if policy.node_pool is not None:
         snapshot = in_pools(snapshot, {policy.node_pool})
     if policy.options.get("restrictNodeScheduling") is True:

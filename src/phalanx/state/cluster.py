@@ -47,6 +47,7 @@ class ClusterState:
         self._tasks: dict[TaskKey, Task] = {}
         self._gangs: dict[GangKey, Gang] = {}
         self._queues: dict[str, Queue] = {}
+        self._namesakes: dict[str, Queue] = {}
         self._hypernodes: dict[str, HyperNode] = {}
         self._priorities: dict[str, int] = {}
         self._default_priority: dict[str, int] = {}
@@ -173,14 +174,18 @@ class ClusterState:
         """Return a queue."""
         return self._queues.get(name)
 
-    def put_queue(self, queue: Queue) -> None:
-        """Add a queue or replace the one of that name."""
+    def put_queue(self, queue: Queue, *, namesake: Queue | None = None) -> None:
+        """Add a queue or replace the one of that name; `namesake` is KAI's where the queue is Volcano's."""
         self._queues[queue.name] = queue
+        self._namesakes.pop(queue.name, None)
+        if namesake is not None:
+            self._namesakes[queue.name] = namesake
         self._books.add_rows_for(queue.capability or {}, queue.deserved, queue.guarantee)
 
     def drop_queue(self, name: str) -> None:
         """Take a queue away."""
         self._queues.pop(name, None)
+        self._namesakes.pop(name, None)
 
     def put_hypernode(self, hypernode: HyperNode) -> None:
         """Add a HyperNode or replace the one of that name."""
@@ -277,7 +282,8 @@ class ClusterState:
         return Snapshot(
             now=now, space=books.space, nodes=books.table, used=books.used.copy(), releasing=books.releasing.copy(),
             scored=books.scored.copy(), pods=books.pods.copy(), gangs=dict(self._gangs), members=dict(self._members),
-            on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), totals=self._queue_totals.totals(),
+            on_node=dict(self._on_node), queues=dict(sorted(self._queues.items())), namesakes=dict(self._namesakes),
+            totals=self._queue_totals.totals(),
             active=tuple(sorted(self._active)), hypernodes=self._tree, surroundings=self.surroundings,
             affine=dict(self._affine), bind_requests=dict(self._binds.by_key),
             lost_requests=self._binds.lost(self._tasks, self._nodes), refused=dict(self._refused),

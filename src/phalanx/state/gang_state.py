@@ -9,8 +9,10 @@ The invariant: every count equals what counting the tasks would give. It holds b
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from phalanx.model.gang import Gang, Quorum, SubGroup, TopologyConstraint
+from phalanx.model.subgroup_tree import SubGroupTree
 from phalanx.model.task import LONGEST_NAME, Task, TaskKey
 from phalanx.model.task_status import HOLDING, READY, VALID, Status
 from phalanx.state.quorum import as_members_say
@@ -140,7 +142,7 @@ class GangState:
 
     __slots__ = (
         "_by_key", "allocated_hypernode", "allowed_tier", "counts_unplaced", "declared", "error", "gang", "phase", "role_tallies",
-        "subgroups", "tally", "tasks", "topology", "verdicts",
+        "subgroups", "tally", "tasks", "topology", "tree", "verdicts",
     )  # fmt: skip
 
     def __init__(self, gang: Gang, tasks: Iterable[tuple[Task, int]], *, counts_unplaced: bool = False) -> None:
@@ -161,6 +163,7 @@ class GangState:
         self.tally = Tally()
         self.role_tallies: dict[str, Tally] = {role: Tally() for role in gang.role_minima}
         self.subgroups: dict[str, SubGroupState] = {}
+        self.tree = SubGroupTree.of(gang.subgroups, gang.min_children) if gang.subgroups else None
         self.tasks: list[TaskState] = []
         self._by_key: dict[TaskKey, TaskState] | None = None
         self.error = ""
@@ -310,13 +313,21 @@ class GangState:
         return self._templates_have(lambda subgroup: subgroup.is_pipelined)
 
     def _templates_have(self, test: Callable[[SubGroupState], bool]) -> bool:
-        for policy in self.gang.subgroups:
-            if policy.min_subgroups <= 0:
-                continue
-            count = sum(1 for subgroup in self.subgroups.values() if subgroup.policy is policy and test(subgroup))
-            if count < policy.min_subgroups:
-                return False
-        return True
+        return self.tree is None or self.tree.is_met(lambda policy: self._template_has(policy, test))
+
+    def missing_policies(self, test: Callable[[SubGroupState], bool]) -> list[SubGroup]:
+        """Return the policies of which the gang needs more sub-groups that pass a test; where it can choose, those begun first."""
+        if self.tree is None:
+            return []
+        has, has_begun = partial(self._template_has, test=test), partial(self._template_has, test=_has_begun)
+        return self.tree.missing(has, has_begun, lambda policy: 0)  # as the group object lists them
+
+    def _template_has(self, policy: SubGroup, test: Callable[[SubGroupState], bool]) -> bool:
+        """Tell whether enough sub-groups of a template, or the one of a fixed sub-group, pass a test."""
+        if policy.min_subgroups <= 0:
+            return True
+        count = sum(1 for subgroup in self.subgroups.values() if subgroup.policy is policy and test(subgroup))
+        return count >= policy.min_subgroups
 
     def shortfall(self, role: str) -> int:
         """Return how many more tasks of this role must be placed, at the least, before the gang can be ready.
@@ -352,6 +363,10 @@ class GangState:
             for role in failed_roles
             if role in self.role_tallies
         )
+
+
+def _has_begun(subgroup: SubGroupState) -> bool:
+    return subgroup.tally.total(HOLDING) > 0
 
 
 def _placed_or_pipelined(tally: Tally) -> int:

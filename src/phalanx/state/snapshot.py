@@ -110,6 +110,8 @@ class Snapshot:
     """Reservation pods: tasks that hold a shared device for those who share it."""
     calm: frozenset[GangKey] = frozenset()
     """Gangs that may take free room in this session but evict nobody."""
+    namesakes: Mapping[str, Queue] = field(default_factory=dict)
+    """KAI's queues that have the name of one of Volcano's in `queues`; they replace it for whoever decides by KAI's rules."""
     full_tree: Mapping[str, Queue] | None = None
     """The queues as their objects say, where `queues` is what one scheduler makes of them."""
 

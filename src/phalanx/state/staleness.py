@@ -143,12 +143,13 @@ def _lacks(gang: GangState) -> Iterator[Lack]:
         if have < minimum:
             part = role_part(role)
             yield Lack(part, part, [task for task in gang.tasks if task.task.role == role], have, minimum)
+    needed = gang.missing_policies(lambda part: part.is_pipelined)
     for policy in gang.gang.subgroups:
-        yield from _lacks_of(gang, policy)
+        yield from _lacks_of(gang, policy, policy.min_subgroups if policy in needed else 0)
 
 
-def _lacks_of(gang: GangState, policy: SubGroup) -> Iterator[Lack]:
-    """Yield the sub-groups of one policy that are short.
+def _lacks_of(gang: GangState, policy: SubGroup, needed: int) -> Iterator[Lack]:
+    """Yield the sub-groups of one policy that are short, where so many of them are needed.
 
     If others could make up for some of them, or if they are not there at all, nobody can tell which loss was one too many: then the
     number of sub-groups is what is short.
@@ -156,7 +157,7 @@ def _lacks_of(gang: GangState, policy: SubGroup) -> Iterator[Lack]:
     # Sub-groups come into being with their first pod: one of which nothing is left is not in the list, only the number is short.
     parts = [part for part in gang.subgroups.values() if part.policy is policy]
     short = [part for part in parts if not part.is_pipelined]
-    missing = policy.min_subgroups - (len(parts) - len(short))
+    missing = needed - (len(parts) - len(short))
     if missing <= 0:
         short = [part for part in short if part.tally.total(HOLDING)]
     if missing <= 0 or missing == len(short):
@@ -166,7 +167,7 @@ def _lacks_of(gang: GangState, policy: SubGroup) -> Iterator[Lack]:
     else:
         tasks = [task for part in parts for task in part.tasks]
         title = subgroups_part(policy)
-        yield Lack(title, title, tasks, len(parts) - len(short), policy.min_subgroups, counts_tasks=False)
+        yield Lack(title, title, tasks, len(parts) - len(short), needed, counts_tasks=False)
 
 
 def _title(part: SubGroupState) -> str:

@@ -8,13 +8,14 @@ from phalanx.actions.kai.job_order import JobLine, waiting_jobs
 from phalanx.actions.kai.placement import Placer, note_no_places
 from phalanx.actions.placeholders import nominate_places_of_placeholders
 from phalanx.kai.fair_shares import FairShares
-from phalanx.kai.podsets import next_tasks
+from phalanx.kai.podsets import leaf_name, next_tasks
 from phalanx.kai.stamps import stamp_start
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.session.arguments import Arguments
 from phalanx.session.session import Session
 from phalanx.session.trace_searches import JobLeft, JobTried
-from phalanx.state.gang_state import GangState
+from phalanx.state.gang_state import GangState, TaskState
+from phalanx.state.verdict import YES
 
 
 class KaiAllocateAction:
@@ -37,17 +38,29 @@ class KaiAllocateAction:
                 line.push(gang)
 
     def _try(self, session: Session, placer: Placer, gang: GangState) -> bool:
-        tasks = next_tasks(session, gang)
-        shares = session.read_state(FairShares)
-        if not tasks:
-            return False
-        session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(tasks))
-        if shares is not None:
-            verdict = shares.capacity(gang, tasks)
-            if not verdict.ok:
-                gang.verdicts.append(verdict)
-                session.trace.note(JobLeft, gang.key, self.name, verdict.message)
+        """Place what the job needs next; where it can do without the sub-groups that found no place, it goes on with others."""
+        without: set[str] = set()
+        while tasks := next_tasks(session, gang, without=without):
+            session.trace.note(JobTried, gang.key, gang.gang.queue, self.name, len(tasks))
+            if not self._has_quota(session, gang, tasks):
                 return False
+            if self._place(session, placer, gang, tasks):
+                return True
+            blocked = {leaf_name(task) for task in tasks if task.error is not None}
+            if blocked <= without:
+                return False
+            without |= blocked
+        return False
+
+    def _has_quota(self, session: Session, gang: GangState, tasks: list[TaskState]) -> bool:
+        shares = session.read_state(FairShares)
+        verdict = shares.capacity(gang, tasks) if shares is not None else YES
+        if not verdict.ok:
+            gang.verdicts.append(verdict)
+            session.trace.note(JobLeft, gang.key, self.name, verdict.message)
+        return verdict.ok
+
+    def _place(self, session: Session, placer: Placer, gang: GangState, tasks: list[TaskState]) -> bool:
         is_new = not gang.tally.total(HOLDING)
         with session.statement() as statement:
             if placer.place(gang, tasks, statement):

@@ -59,7 +59,15 @@ class FailedJobs:
 
     def _signature(self, gang: GangState) -> Hashable:
         noun, tasks = gang.gang, next_tasks(self._session, gang)
-        structure = (noun.queue, noun.priority, is_preemptible(gang), noun.min_member, noun.subgroups, noun.topology)
+        structure = (
+            noun.queue,
+            noun.priority,
+            is_preemptible(gang),
+            noun.min_member,
+            noun.subgroups,
+            noun.min_children,
+            noun.topology,
+        )
         return structure, tuple(map(self._kind, tasks)), self._avoided(gang), self._place_among_victims(gang), self._position(gang)
 
     def _kind(self, task: TaskState) -> Hashable:

@@ -74,6 +74,7 @@ class Solver:
         """
         tasks = next_tasks(self._session, self._gang)
         recorded: list[JobVictims] = []
+        self._nodes = self._open_nodes(tasks)
         for count in range(1, len(tasks) + 1):
             found = self._search(tasks[:count], recorded, make_line(), judge)
             if found is None:
@@ -83,7 +84,9 @@ class Solver:
             if count == len(tasks) and is_whole(self._gang):
                 return statement
             # Only victims are kept. Places are found anew with one task more: the best ones for few tasks may be wrong for all.
+            left = displaced(recorded)
             statement.discard()
+            _add_nodes(self._nodes, left)
         return None
 
     def _search(
@@ -156,9 +159,10 @@ class Solver:
             mark = statement.checkpoint()
             chosen = self._on_node(potential, node)
             self._evict(statement, chosen)
-            units = [*recorded, *chosen]
+            units, offered = [*recorded, *chosen], self._nodes.copy()
+            _add_nodes(offered, chosen)
             self._note(partial(ScenarioTried, count=len(tasks)), units)
-            reason = judge(units, tasks) if self._place_everybody(tasks, units, statement) else NO_PLACE
+            reason = judge(units, tasks) if self._place_everybody(tasks, units, statement, offered) else NO_PLACE
             if not reason:
                 return statement
             self._note(partial(ScenarioRefused, reason=reason), units)
@@ -176,9 +180,8 @@ class Solver:
             for task in unit:
                 statement.evict(task, action=self._action, preemptor=self._gang.key, reason=self._message(task))
 
-    def _place_everybody(self, tasks: list[TaskState], units: list[JobVictims], statement: Statement) -> bool:
+    def _place_everybody(self, tasks: list[TaskState], units: list[JobVictims], statement: Statement, nodes: Mask) -> bool:
         """Place the job and the victims' jobs in the usual order; tell whether the job got its places."""
-        nodes = self._nodes(tasks, units)
         jobs = {unit[0].gang.key: unit[0].gang for unit in units}
         line = JobLine(self._session, [self._gang, *jobs.values()], others=self._waiting, chunks=self._chunks(tasks))
         has_place = False
@@ -209,15 +212,19 @@ class Solver:
         shares = self._session.read_state(FairShares)
         return shares is None or shares.capacity(gang, tasks).ok
 
-    def _nodes(self, tasks: list[TaskState], units: list[JobVictims]) -> Mask:
-        """Return the nodes to place on: those with GPUs that are free or will be, and those of the victims.
+    def _open_nodes(self, tasks: list[TaskState]) -> Mask:
+        """Return the nodes to place on besides those of victims: those with GPUs that are free or become free by themselves.
 
-        A job without GPUs may go to any node.
+        Tasks without GPUs may go to any node. The node of a victim that stayed where it was when fewer tasks were placed is not
+        among them, as in KAI: with one task more it may have to move.
         """
         row = self._session.snapshot.space.row_by_name.get(GPU)
-        if row is None or not any(uses_gpu(task.task.shape) for task in tasks):
+        if row is None or not all(uses_gpu(task.task.shape) for task in tasks):
             return np.ones(len(self._session.snapshot.nodes), dtype=np.bool_)
         mask: Mask = self._session.ledger.future[row] > 0
         mask[self._session.book(SharedGpus).open_nodes()] = True
-        mask[[task.node for unit in units for task in unit if task.node >= 0]] = True
         return mask
+
+
+def _add_nodes(mask: Mask, units: list[JobVictims]) -> None:
+    mask[[task.node for unit in units for task in unit if task.node >= 0]] = True

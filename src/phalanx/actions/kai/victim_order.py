@@ -15,7 +15,7 @@ from typing import Any
 
 from phalanx.kai.amounts import ZERO, Figures, plus
 from phalanx.kai.fair_shares import FairShares
-from phalanx.kai.podsets import ACTIVE, PodSet, leaves_in_order, pod_sets
+from phalanx.kai.podsets import ACTIVE, PodSet, leaves_in_order, pod_sets, size_class, spare_leaves, suffice
 from phalanx.kai.queue_order import Contender, gives_first
 from phalanx.kai.shares import QueueShare
 from phalanx.model.task_status import HOLDING
@@ -88,10 +88,7 @@ class _Reversed:
 
 def _size_class(gang: GangState, gone: frozenset[int] | set[int]) -> int:
     """Return 0 for a job below its minimum, 1 exactly at it, 2 above: the more it has to spare, the sooner it gives."""
-    counts = [(_left(leaf, gone), leaf.minimum) for leaf in pod_sets(gang)]
-    if any(have < need for have, need in counts):
-        return 0
-    return 1 if all(have == need for have, need in counts) else 2
+    return size_class(gang, lambda leaf: _left(leaf, gone))
 
 
 def _left(leaf: PodSet, gone: frozenset[int] | set[int]) -> int:
@@ -161,13 +158,22 @@ class VictimLine:
         return gang.key not in self._started and self._may_give(gang) and bool(holders(gang))
 
     def _unit(self, gang: GangState) -> JobVictims:
-        """Take one extra task of a leaf above its minimum, or all that is left."""
+        """Take one extra task of a leaf above its minimum, then a sub-group that the gang can do without, then all that is left."""
         left = {leaf.name: self._left_in(leaf) for leaf in pod_sets(gang)}
         smaller = [PodSet(leaf.name, leaf.minimum, left[leaf.name], leaf.policy) for leaf in pod_sets(gang)]
         for leaf in reversed(leaves_in_order(smaller)):
             if len(left[leaf.name]) > leaf.minimum and not gang.gang.goes_whole:
                 return [self._session.sorted_tasks(left[leaf.name])[-1]]
-        return [task for tasks in left.values() for task in self._session.sorted_tasks(tasks)]
+        spare = self._spare(gang, smaller)
+        return [task for leaf in spare or smaller for task in self._session.sorted_tasks(left[leaf.name])]
+
+    def _spare(self, gang: GangState, leaves: list[PodSet]) -> list[PodSet]:
+        """Return leaves that go together and that the gang can do without, broken ones first; empty when there are none."""
+        full = [leaf for leaf in leaves if len(leaf.tasks) >= leaf.minimum]
+        if gang.gang.goes_whole or not suffice(gang, full):
+            return []
+        broken, spare = [leaf for leaf in leaves if leaf.tasks and leaf not in full], spare_leaves(gang, full)
+        return broken or [leaf for leaf in leaves if leaf.tasks and leaf.name in spare]
 
     def _left_in(self, leaf: PodSet) -> list[TaskState]:
         return [task for task in leaf.tasks if task.status in HOLDING and id(task) not in self._gone]

@@ -10,7 +10,7 @@ from phalanx.controllers.grouper.grouping import GroupConstraint, GroupPart
 from phalanx.controllers.grouper.settings import GrouperSettings
 from phalanx.controllers.objects import annotations_of, labels_of, meta_of
 from phalanx.dialects.group_references import COSCHEDULING_GROUP, GROUP, KAI_GROUP, SIGS_GROUP
-from phalanx.dialects.kai import SUBGROUP
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import POD, Document, Kind, kind_of
@@ -37,16 +37,18 @@ class GroupDialect:
 
 def _kai_spec(group: WantedGroup) -> Fields:
     grouping = group.grouping
+    parents = {part.parent for part in grouping.parts}
     return {
         "minMember": grouping.minimum, "queue": group.queue, "priorityClassName": group.priority_class.text,
         "preemptibility": group.preemptibility.text or None,
         "topologyConstraint": None if grouping.constraint is None else _constraint_fields(grouping.constraint),
-        "subGroups": [_part_fields(part) for part in grouping.parts] or None,
+        "subGroups": [_part_fields(part, has_pods=part.name not in parents) for part in grouping.parts] or None,
     }  # fmt: skip
 
 
-def _part_fields(part: GroupPart) -> Fields:
-    fields: Fields = {"name": part.name, "minMember": part.minimum}
+def _part_fields(part: GroupPart, *, has_pods: bool) -> Fields:
+    """Return a sub-group; one that holds others counts no pods, and without a number it needs all of them."""
+    fields: Fields = {"name": part.name, **({"minMember": part.minimum} if has_pods else {})}
     if part.parent:
         fields["parent"] = part.parent
     if part.constraint is not None:

@@ -4,7 +4,7 @@ from msgspec import field
 
 from phalanx.controllers.grouper.owners import read
 from phalanx.dialects.group_references import REFERENCE_FIELDS, references_of
-from phalanx.dialects.kai import SUBGROUP
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.dialects.pods import ROLE
 from phalanx.dialects.schema import Meta, PodSpec, Read
 from phalanx.model.kinds import Document, split_key

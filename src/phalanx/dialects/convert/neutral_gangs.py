@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.kai import SUBGROUP
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.dialects.koordinator import GROUPS, LONGEST_HOLD_SECONDS
 from phalanx.dialects.yunikorn import comes_first
 from phalanx.model.gang import Gang, SubGroup, TopologyConstraint
@@ -24,7 +24,7 @@ GANG_GROUP_NAME = "phalanx.dev/bundle"
 QUOTA = "quota.scheduling.koordinator.sh/name"
 CARRIED = {
     "volcano": {"minMember", "minTaskMember", "queue", "priorityClassName", "minResources", "networkTopology", "subGroupPolicy"},
-    "kai": {"minMember", "queue", "priorityClassName", "preemptibility", "topologyConstraint", "subGroups"},
+    "kai": {"minMember", "minSubGroup", "queue", "priorityClassName", "preemptibility", "topologyConstraint", "subGroups"},
     "coscheduling": {"minMember", "minResources", "scheduleTimeoutSeconds"},
     "koordinator": {"minMember", "minResources", "scheduleTimeoutSeconds"},
     "native": {"schedulingPolicy", "schedulingConstraints", "priorityClassName", "disruptionMode"},
@@ -61,6 +61,8 @@ class NeutralGang:
     min_member: int = 1
     roles: Mapping[str, int] = field(default_factory=dict)
     subgroups: tuple[SubGroup, ...] = ()
+    min_children: int | None = None
+    """How many of the sub-groups on top are needed; None for all."""
     topology: TopologyConstraint | None = None
     priority_class: str = ""
     min_resources: Resources | None = None
@@ -182,7 +184,8 @@ def _group(gang: Gang, members: list[tuple[Task, Document]]) -> NeutralGang:
     classes = {task.priority_class for task, _ in members} if gang.follows_pods else set()
     return NeutralGang(
         namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,
-        min_member=minimum, roles=roles, subgroups=subgroups, topology=gang.topology,
+        min_member=minimum, roles=roles, subgroups=subgroups, min_children=gang.min_children,
+        topology=gang.topology,
         priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.written_minimum,
         timeout_seconds=_timeout(gang), is_preemptable=gang.is_preemptable, goes_whole=gang.goes_whole,
         annotations=gang.annotations, has_object=gang.has_object,
@@ -199,7 +202,7 @@ def _timeout(gang: Gang) -> float | None:
 
 def _parts(gang: Gang) -> tuple[dict[str, int], tuple[SubGroup, ...]]:
     """Return the roles of a gang, and the sub-groups that are more than that."""
-    if gang.subgroups and all(map(_is_role, gang.subgroups)):
+    if gang.subgroups and gang.min_children is None and all(map(_is_role, gang.subgroups)):
         return {part.name: part.min_member for part in gang.subgroups}, ()
     return dict(gang.role_minima) if gang.roles_count else {}, gang.subgroups
 

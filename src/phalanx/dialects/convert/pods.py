@@ -4,15 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from phalanx.dialects import gates, kai, koordinator, kueue, native, yunikorn
+from phalanx.dialects import gates, koordinator, kueue, native, yunikorn
 from phalanx.dialects.cluster import describe
 from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, Lost, NeutralGang
 from phalanx.dialects.group_references import with_group_name
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.dialects.pods import ROLE, TASK_GROUP
 from phalanx.model.kinds import Document
 
 MODELLED = frozenset({
-    ROLE, TASK_GROUP, kai.SUBGROUP, yunikorn.TASK_GROUPS, yunikorn.QUEUE, kueue.QUEUE, kueue.TOTAL_COUNT, QUOTA, GANG_GROUP_NAME,
+    ROLE, TASK_GROUP, SUBGROUP, yunikorn.TASK_GROUPS, yunikorn.QUEUE, kueue.QUEUE, kueue.TOTAL_COUNT, QUOTA, GANG_GROUP_NAME,
     gates.GATE, gates.MIN_MEMBER, gates.PLAN, "volcano.sh/queue-name", native.QUEUE, "kai.scheduler/queue", "volcano.sh/task-index",
     koordinator.MIN_AVAILABLE, koordinator.SIGS_MIN_AVAILABLE, kueue.MANAGED, "kueue.x-k8s.io/role-hash",
     koordinator.WAITING_TIME, kueue.REQUIRED_TOPOLOGY, kueue.PREFERRED_TOPOLOGY,

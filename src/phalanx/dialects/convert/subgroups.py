@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phalanx.dialects.convert.neutral_gangs import GangPod, NeutralGang
-from phalanx.dialects.kai import SUBGROUP
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.model.gang import SubGroup, TopologyConstraint
 from phalanx.model.selectors import LabelSelector
 
@@ -94,7 +94,10 @@ def kai_parts(group: NeutralGang) -> KaiParts:
 
 def _add_named(found: KaiParts, group: NeutralGang, part: SubGroup) -> None:
     parent = {"parent": part.parent} if part.parent else {}
-    found.entries.append({"name": part.name, "minMember": part.min_member, **parent, **kai_topology(part.topology)})
+    has_pods = all(other.parent != part.name for other in group.subgroups)
+    minimum = {"minMember": part.min_member} if has_pods else {}
+    some = {} if part.min_children is None else {"minSubGroup": part.min_children}
+    found.entries.append({"name": part.name, **minimum, **some, **parent, **kai_topology(part.topology)})
     found.part_by_pod |= {_name(member): part.name for member in group.members if _labels(member).get(SUBGROUP) == part.name}
 
 
@@ -107,12 +110,21 @@ def _add_written_out(found: KaiParts, group: NeutralGang, part: SubGroup) -> Non
             name = "-".join((part.name, *values)).lower()
             found.part_by_pod[_name(member)] = name
             names[name] = None
-    found.entries += [{"name": name, "minMember": max(part.min_member, 1)} for name in names]
-    if part.min_subgroups != len(names):
-        text = f"{part.min_subgroups} of the {len(names)} sub-groups are needed; KAI needs every one"
+    parent = _parent(found, part, len(names))
+    found.entries += [{"name": name, "minMember": max(part.min_member, 1), **parent} for name in names]
+    if part.min_subgroups > len(names):
+        text = f"{part.min_subgroups} sub-groups are needed and pods name {len(names)}; KAI needs those that are there"
         found.lost.append((f"{place}.minSubGroups", text))
     if part.topology is not None:
         found.lost.append((f"{place}.networkTopology", "KAI counts levels of node labels, not tiers of HyperNodes"))
+
+
+def _parent(found: KaiParts, part: SubGroup, count: int) -> dict[str, str]:
+    """Add a sub-group that needs only some of those that a template makes, if not all are needed; return how they name it."""
+    if part.min_subgroups >= count:
+        return {}
+    found.entries.append({"name": part.name.lower(), "minSubGroup": part.min_subgroups})
+    return {"parent": part.name.lower()}
 
 
 def _labels(member: GangPod) -> Mapping[str, str]:

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from phalanx.dialects import gates, kai, koordinator, kueue, native, schema, yunikorn
+from phalanx.dialects import gates, koordinator, kueue, native, schema, yunikorn
 from phalanx.dialects import group_references as references
 from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang, fields_besides
 from phalanx.dialects.convert.pods import PodPatch, bare, dialect_of, kept
 from phalanx.dialects.convert.subgroups import kai_parts, kai_topology, volcano_parts, volcano_topology
+from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import GROUP_BY_DIALECT
@@ -116,12 +117,16 @@ class VolcanoWriter(GroupWriter):
 
     def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
         labels = member.document["metadata"].get("labels") or {}
-        own = {kai.SUBGROUP: labels[kai.SUBGROUP]} if group.subgroups and kai.SUBGROUP in labels else {}
+        own = {SUBGROUP: labels[SUBGROUP]} if group.subgroups and SUBGROUP in labels else {}
         return PodPatch(own, {references.GROUP: group.name, **({ROLE: member.role} if member.role else {})})
 
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
+        if group.min_children is not None:
+            yield group.lost("minSubGroup", "Volcano counts the sub-groups of each policy; here every one is needed")
         for part in group.subgroups:
             place = f"subGroups[{part.name}]"
+            if part.min_children is not None:
+                yield group.lost(f"{place}.minSubGroup", "Volcano counts the sub-groups of each policy; here every one is needed")
             if part.parent:
                 yield group.lost(f"{place}.parent", "sub-groups of Volcano's are not inside each other")
             if part.topology is not None and not volcano_topology(part.topology):
@@ -138,7 +143,8 @@ class KaiWriter(GroupWriter):
     def objects(self, group: NeutralGang) -> Objects:
         parts = kai_parts(group)
         minimum = sum(group.roles.values()) or max(group.min_member, 1)
-        spec: dict[str, Any] = {"minMember": minimum, "queue": group.queue}
+        some = {"minMember": minimum} if group.min_children is None else {"minSubGroup": group.min_children}
+        spec: dict[str, Any] = {**some, "queue": group.queue}
         spec |= {"priorityClassName": group.priority_class} if group.priority_class else {}
         values = {True: "preemptible", False: "non-preemptible"}
         spec |= {} if group.is_preemptable is None else {"preemptibility": values[group.is_preemptable]}
@@ -147,7 +153,7 @@ class KaiWriter(GroupWriter):
 
     def pod_patch(self, group: NeutralGang, member: GangPod) -> PodPatch:
         part = kai_parts(group).part_of(member)
-        return PodPatch({kai.SUBGROUP: part} if part else {}, {references.KAI_GROUP: group.name})
+        return PodPatch({SUBGROUP: part} if part else {}, {references.KAI_GROUP: group.name})
 
     def unsupported(self, group: NeutralGang) -> Iterator[Lost]:
         yield from _lost_minimum(group)

@@ -44,9 +44,12 @@ class KaiSubGroup(Fields):
     rules: ClassVar[tuple[CelRule, ...]] = (
         CelRule("no-own-parent", "!has(self.parent) || self.parent != self.name",
                 "a sub-group is not its own parent; name another one, or leave parent out", ".parent"),
+        CelRule("pods-or-sub-groups", "!has(self.minSubGroup) || !has(self.minMember) || self.minMember == 0",
+                "minMember counts pods and minSubGroup counts sub-groups; write one of them", ".minSubGroup"),
     )  # fmt: skip
     name: Annotated[str, Meta(min_length=1, max_length=253)]
-    min_member: Count | None = None
+    min_member: Annotated[Count, Meta(description="Pods that it needs; for a sub-group without others below it.")] | None = None
+    min_sub_group: Annotated[Count, Meta(description="Sub-groups below it that it needs; all by default.")] | None = None
     parent: Text | None = None
     topology_constraint: KaiTopologyConstraint | None = None
 
@@ -68,7 +71,12 @@ SubGroups = Annotated[
 class KaiPodGroupSpec(Fields):
     """What a gang asks for."""
 
-    min_member: Annotated[Positive, Meta(description="Members that start together or not at all.")] | None = None
+    rules: ClassVar[tuple[CelRule, ...]] = (
+        CelRule("members-or-sub-groups", "!has(self.minSubGroup) || !has(self.minMember) || self.minMember == 0",
+                "minMember counts pods and minSubGroup counts sub-groups; write one of them", ".minSubGroup"),
+    )  # fmt: skip
+    min_member: Annotated[Count, Meta(description="Members that start together or not at all.")] | None = None
+    min_sub_group: Annotated[Positive, Meta(description="Sub-groups without a parent that it needs; all by default.")] | None = None
     queue: Annotated[str, Meta(description="The queue that pays for it; a leaf.")] | None = None
     priority_class_name: str | None = None
     preemptibility: Literal["preemptible", "non-preemptible"] | None = None

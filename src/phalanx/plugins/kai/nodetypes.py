@@ -49,7 +49,7 @@ class NodeTypesPlugin(PlainPlugin):
             return [*workers, Layer(refused[nodes], "node(s) cannot give MIG devices to the pod", is_final=True)]
         if wants_gpu:
             mixed = column.where(lambda value: value == "mixed")[nodes]
-            return [*workers, Layer(mixed, "node(s) give only MIG devices", is_final=True)]
+            return [*workers, Layer(mixed, "node(s) give only MIG devices", is_final=True), *_undivided(session, shape, nodes)]
         return workers
 
     def _legacy_nodes(self, session: Session) -> Mask:
@@ -59,6 +59,14 @@ class NodeTypesPlugin(PlainPlugin):
             if any(map(is_legacy_mig, tasks.values())) and name in session.snapshot.nodes.number_by_name:
                 mask[session.snapshot.nodes.number_by_name[name]] = True
         return mask
+
+
+def _undivided(session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:
+    """Keep parts of GPUs from nodes whose GPUs are divided already: what looks like a whole GPU there is a MIG device."""
+    if shape.gpu_share is None:
+        return []
+    single = session.snapshot.nodes.label(STRATEGY).where(lambda value: value == "single")[nodes]
+    return [Layer(single, "node(s) give only whole MIG devices", is_final=True)]
 
 
 def _workers(session: Session, shape: Shape, nodes: Index | slice) -> list[Layer]:

@@ -1,6 +1,6 @@
 """The order of jobs and of the tasks of a job."""
 
-from phalanx.kai.podsets import pod_sets
+from phalanx.kai.podsets import size_class
 from phalanx.session.arguments import PlainPlugin
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
@@ -26,10 +26,7 @@ class ElasticPlugin(PlainPlugin):
 
     def gang_order(self, session: Session, gang: GangState) -> int:
         """Below the minimum, exactly at it, above it."""
-        leaves = pod_sets(gang)
-        if any(leaf.active < leaf.minimum for leaf in leaves):
-            return 0
-        return 1 if all(leaf.active == leaf.minimum for leaf in leaves) else 2
+        return size_class(gang, lambda leaf: leaf.active)
 
 
 class KubeflowPlugin(PlainPlugin):

@@ -22,10 +22,10 @@ class NodeAvailabilityPlugin(PlainPlugin):
     name = "nodeavailability"
 
     def placement_scores(self, session: Session, task: TaskState, offered: Mask) -> Scores:
-        """Score nodes where the task fits on idle room."""
+        """Score nodes where the task fits on idle room; room on a shared device counts even if somebody is still leaving it."""
         now = fits(session.ledger.idle, session.request_of(task.task.shape))
         if task.task.shape.gpu_share is not None:
-            now &= session.book(SharedGpus).room(task.task.shape)[0]
+            now &= session.book(SharedGpus).seems_free(task.task.shape)
         return np.where(now, IDLE, 0.0)
 
 
