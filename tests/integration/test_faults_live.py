@@ -36,7 +36,7 @@ PODS = "/api/v1/pods"
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"faults-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     plane.add_nodes(len(NODES), Machines(cpu=str(CPUS), per_rack=len(NODES)), first=FIRST)
     for word, value in (("low", 1), ("high", 1000)):
         api.make(CLASSES, {"metadata": {"name": f"{name}-{word}"}, "value": value})

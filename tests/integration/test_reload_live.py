@@ -26,7 +26,7 @@ BROKEN = SHORT.replace("name: drf", "name: dfr")
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"reload-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     plane.add_nodes(1, Machines(cpu="4", per_rack=1), first=FIRST)
     yield api
     for place in (f"nodes/node-{FIRST}", f"namespaces/{name}"):

@@ -27,7 +27,7 @@ LEASE_SECONDS = 4
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"takeover-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     plane.add_nodes(len(NODES), Machines(cpu="60", per_rack=len(NODES)), first=FIRST)
     yield api
     for place in (*NODES, f"/api/v1/namespaces/{name}"):
