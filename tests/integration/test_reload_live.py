@@ -73,6 +73,6 @@ def test_the_last_good_configuration_stays_in_force(plane: ControlPlane, api: Ap
     assert eventually(lambda: has_metric(scheduler, "refused"))
     assert eventually(lambda: "dfr" in "".join(told(api, "ConfigurationRefused")))
     assert actions(scheduler) == "allocate, backfill"
-    gang = Ranks(api.namespace, "train", 2, api.namespace, node_labels=ROOM)
-    plane.create([gang.group(), *gang.pods()])
+    gang = Ranks(api.namespace, "train", 2, api.namespace, node_labels=ROOM, owner="StatefulSet")
+    gang.submit(plane)
     assert eventually(lambda: api.bound() == gang.size)

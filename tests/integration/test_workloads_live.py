@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from benchmarks import job_pods
 
 from phalanx.dev.kwok_nodes import RACK, Machines
 from phalanx.dev.plane import ControlPlane
@@ -36,18 +37,23 @@ KINDS: dict[Owner, str] = {
 
 
 @pytest.fixture(scope="module")
-def api(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """Two nodes with room for two pods each, and a scheduler."""
+def api(plane: ControlPlane) -> Iterator[Api]:
+    """A namespace, and two nodes with room for two pods each."""
     name = f"workloads-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
     plane.create_namespace(name)
     plane.add_nodes(len(NODES), Machines(cpu="2", per_rack=1), first=FIRST)
     for node in NODES:
         plane.kubectl("label", "node", node, f"{RACK}={ROOM[RACK]}", "--overwrite")
-    with scheduling(plane, tmp_path_factory.mktemp("run"), f"--scheduler-name={name}"):
-        yield api
+    yield api
     for place in (*(f"nodes/{node}" for node in NODES), f"namespaces/{name}"):
         api.remove(f"/api/v1/{place}")
+
+
+@pytest.fixture(scope="module")
+def scheduler(plane: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with scheduling(plane, tmp_path_factory.mktemp("run"), f"--scheduler-name={api.namespace}"):
+        yield
 
 
 def members(api: Api, gang: Ranks) -> list[dict[str, Any]]:
@@ -77,6 +83,7 @@ def phases(api: Api, gang: Ranks) -> list[str]:
     return [pod["status"]["phase"] for pod in members(api, gang)]
 
 
+@pytest.mark.usefixtures("scheduler")
 @pytest.mark.parametrize("owner", OWNERS)
 def test_a_gang_waits_whole_and_starts_whole_whoever_makes_its_pods(plane: ControlPlane, api: Api, owner: Owner) -> None:
     name = f"{owner.lower().replace(' ', '-')}-{secrets.token_hex(2)}"
@@ -99,3 +106,25 @@ def check_what_controllers_wrote(pods: list[dict[str, Any]], owner: Owner) -> No
         assert (INDEX in meta["annotations"]) == (owner == "indexed Job")
         assert (spec["serviceAccountName"], len(spec["volumes"])) == ("default", 1)
     assert len({pod["spec"]["volumes"][0]["name"] for pod in pods}) == SIZE
+
+
+def written(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return what the Job controller writes on a pod, without names that are made by chance and without its finalizer."""
+    meta, spec = pod["metadata"], pod["spec"]
+    environment = [container["env"][-1]["valueFrom"]["fieldRef"]["fieldPath"] for container in spec["containers"]]
+    labels = {key: value for key, value in meta["labels"].items() if key not in ("gang", ZONE)}
+    return {
+        "labels": labels, "index": meta["annotations"][INDEX], "owners": meta["ownerReferences"], "prefix": meta["generateName"],
+        "environment": environment, "hostname": spec["hostname"], "restarts": spec["restartPolicy"],
+        "volumes": len(spec["volumes"]),
+    }  # fmt: skip
+
+
+def test_pods_of_benchmarks_are_those_that_a_job_would_make(plane: ControlPlane, api: Api) -> None:
+    gang = Ranks(api.namespace, f"model-{secrets.token_hex(2)}", 1, "nobody", owner="indexed Job")
+    with submitted(plane, api, gang):
+        assert eventually(lambda: len(members(api, gang)) == 1)
+        (real,), owner = members(api, gang), api.read(f"batch/v1:jobs/{gang.name}").body
+        (pod,) = gang.pods()
+        made = api.make("pods", job_pods.of_job(pod, owner, 0), dryRun="All")
+        assert (made.code, written(made.body)) == (201, written(real))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from phalanx.model.kinds import Document
-from tests.support.store_contract import Api
+from tests.support.store_contract import Api, eventually
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 Owner = Literal["nobody", "Job", "indexed Job", "StatefulSet", "Deployment"]
@@ -13,6 +13,7 @@ OWNERS: tuple[Owner, ...] = get_args(Owner)
 """Who makes the pods of a gang; nobody where they are created by themselves."""
 PATIENCE = 10_000
 """A Job counts pods that had to go as failed, and gives up after six by default."""
+WORKLOADS = ("batch/v1:jobs", "apps/v1:statefulsets", "apps/v1:deployments")
 
 
 class Plane(Protocol):
@@ -93,3 +94,11 @@ class Ranks:
     def _replicas(self) -> dict[str, Any]:
         at_once = {"podManagementPolicy": "Parallel"} if self.owner == "StatefulSet" else {}
         return {"replicas": self.size, "selector": {"matchLabels": {"gang": self.name}}, "template": self._template(), **at_once}
+
+
+def clear(api: Api) -> None:
+    """Remove all pods of a namespace, and first the workloads that would make them anew."""
+    for workloads in WORKLOADS:
+        api.remove(workloads, {"propagationPolicy": "Background"})
+    api.remove("pods", gracePeriodSeconds=0)
+    assert eventually(lambda: not api.read("pods").body["items"])
