@@ -122,7 +122,7 @@ def test_pods_of_all_shards_say_why_they_wait_and_are_not_patched_again() -> Non
             item["metadata"]["name"]: [condition["reason"] for condition in item["status"]["conditions"]]
             for item in scene.store.items(POD)
         }
-        assert conditions == dict.fromkeys(("here-0", "here-1", "there-0", "there-1"), ["Unschedulable"])
+        assert conditions == {name: ["Unschedulable"] for name in ("here-0", "here-1", "there-0", "there-1")}
         before = scene.patched()
         for _ in range(5):
             await scene.session()
