@@ -4,6 +4,7 @@
     python benchmarks/footprint.py --nodes 500 --pods 5000 --write benchmarks/RESULTS-FOOTPRINT.md
 
 Pods are created on their nodes, in Volcano PodGroups of 50; nobody plays kubelet, so nothing changes once everything is there.
+They are those of indexed Jobs, with an index, an owner and a token volume; with `--bare` they have none of that.
 """
 
 import argparse
@@ -19,7 +20,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from live import each
+from job_pods import bare, job, of_job
+from live import WITHOUT_KUBELETS, each
 
 from phalanx.dev.go_build import build
 from phalanx.dev.kwok_nodes import Machines
@@ -69,11 +71,18 @@ def documents(nodes: int, pods: int) -> tuple[list[Document], list[Document]]:
     return groups, made
 
 
-async def fill(plane: ControlPlane, nodes: int, pods: int) -> None:
+async def fill(plane: ControlPlane, nodes: int, pods: int, *, is_bare: bool) -> None:
     """Create everything."""
     groups, made = documents(nodes, pods)
     async with Client(plane.server, credentials=FixedCredentials(bearer(plane.token), plane.tls)) as client:
+        made = [bare(pod) for pod in made] if is_bare else await with_owners(client, made)
         await each(lambda item=item: client.create(item) for item in (*groups, *made))  # type: ignore[misc]
+
+
+async def with_owners(client: Client, pods: list[Document]) -> list[Document]:
+    """Create the Job of each gang and return the pods as it would write them."""
+    jobs = [await client.create(job(pod, name=f"gang-{gang}", size=PER_GANG)) for gang, pod in enumerate(pods[::PER_GANG])]
+    return [of_job(pod, jobs[number // PER_GANG], number % PER_GANG) for number, pod in enumerate(pods)]
 
 
 def is_ready() -> bool:
@@ -131,14 +140,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
+    parser.add_argument("--bare", action="store_true", help="pods without owner and token")
     parser.add_argument("--write", type=Path, help="write the result to this file as well")
     asked = parser.parse_args()
     build()
     with tempfile.TemporaryDirectory() as folder:
         machines = Machines(cpu="96", memory="1024Gi", gpus=0)
-        with ControlPlane(Path(folder), nodes=asked.nodes, machines=machines, parts=()) as plane:
+        with ControlPlane(Path(folder), nodes=asked.nodes, machines=machines, parts=(), flags=WITHOUT_KUBELETS) as plane:
             print(f"creating {asked.pods:,} pods on {asked.nodes:,} nodes", file=sys.stderr, flush=True)
-            asyncio.run(fill(plane, asked.nodes, asked.pods))
+            asyncio.run(fill(plane, asked.nodes, asked.pods, is_bare=asked.bare))
             found = measure(plane)
     text = (
         f"{asked.nodes:,} nodes, {asked.pods:,} pods in {asked.pods // PER_GANG:,} gangs:\n\n"

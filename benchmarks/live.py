@@ -6,6 +6,9 @@
 The contenders: `raw` binds every pod to the next node over 32 connections and decides nothing, which is what the API server can
 take; `phalanx` is `phalanx run` as a user starts it; `native` is kube-scheduler with Kubernetes' own gangs. Pods and groups are
 the same for all, and there before the clock starts. Nobody plays kubelet. Each round begins with an empty cluster.
+
+The pods are those of indexed Jobs: each has an index, an owner and a token volume of its own name. With `--bare` every contender
+also runs with pods that have none of that.
 """
 
 import argparse
@@ -19,26 +22,28 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
+from job_pods import JOB, bare, job, of_job
+
 import phalanx as package
 from phalanx.dev.go_build import build
 from phalanx.dev.kwok_nodes import Machines
-from phalanx.dev.layout import SCHEDULER
+from phalanx.dev.layout import CONTROLLERS, SCHEDULER
 from phalanx.dev.plane import ControlPlane
 from phalanx.dev.processes import launch
-from phalanx.errors import Missing
-from phalanx.model.kinds import GROUP_BY_DIALECT, NODE, POD, Document
+from phalanx.model.kinds import GROUP_BY_DIALECT, POD, Document, Kind
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.credentials import FixedCredentials, bearer
 
 CONNECTIONS = 32
 PATIENCE_SECONDS, BETWEEN_LOOKS_SECONDS = 300.0, 0.1
 GROUP = GROUP_BY_DIALECT["native"]
+WITHOUT_KUBELETS = {CONTROLLERS: ("--node-monitor-grace-period=24h",)}
+"""Nobody renews the leases of nodes here; they are to be taken for alive all the same."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Race:
     gangs: int
     pods: int
     rounds: int
+    is_bare: bool = False
+    """Pods without what Jobs and admission write."""
 
     @property
     def total(self) -> int:
@@ -61,8 +68,8 @@ async def each(jobs: Iterable[Callable[[], Awaitable[object]]]) -> None:
     left = iter(jobs)
 
     async def work() -> None:
-        for job in left:
-            await job()
+        for action in left:
+            await action()
 
     await asyncio.gather(*(work() for _ in range(CONNECTIONS)))
 
@@ -92,11 +99,19 @@ def documents(race: Race, namespace: str, scheduler: str) -> tuple[list[Document
     return groups, pods
 
 
+async def with_owners(client: Client, race: Race, pods: list[Document]) -> list[Document]:
+    """Create the Job of each gang and return the pods as it would write them, in the same order."""
+    if race.is_bare:
+        return [bare(pod) for pod in pods]
+    jobs = [await client.create(job(pod, name=f"gang-{gang}", size=race.pods)) for gang, pod in enumerate(pods[: race.gangs])]
+    return [of_job(pod, jobs[number % race.gangs], number // race.gangs) for number, pod in enumerate(pods)]
+
+
 async def prepare(client: Client, race: Race, namespace: str, scheduler: str) -> list[Document]:
     """Create everything and return the pods."""
-    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     groups, pods = documents(race, namespace, scheduler)
     await each(lambda item=item: client.create(item) for item in groups)  # type: ignore[misc]
+    pods = await with_owners(client, race, pods)
     made: list[Document] = []
 
     async def create(pod: Document) -> None:
@@ -184,30 +199,40 @@ async def check(client: Client, race: Race, namespace: str) -> None:
 
 
 async def clear(client: Client, namespace: str) -> None:
-    """Take the pods and groups away; nobody else lifts the protection of groups here."""
-    pods, groups = (await client.list(POD, namespace)).items, (await client.list(GROUP, namespace)).items
-    await each(lambda pod=pod: client.delete(POD, namespace, pod["metadata"]["name"], grace=0) for pod in pods)  # type: ignore[misc]
-    for name in (group["metadata"]["name"] for group in groups):
-        await client.delete(GROUP, namespace, name)
-        with suppress(Missing):
-            await client.patch(GROUP, namespace, name, {"metadata": {"finalizers": None}})
+    """Take the pods away, then their groups and Jobs, and wait until controllers have lifted the protection of groups."""
+    for kind in (POD, GROUP, JOB):
+        await delete_all(client, kind, namespace)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await client.list(GROUP, namespace)).items:
+            await asyncio.sleep(BETWEEN_LOOKS_SECONDS)
 
 
-async def run(plane: ControlPlane, race: Race, names: list[str]) -> dict[str, list[float]]:
-    """Let every contender run in every round."""
-    found: dict[str, list[float]] = {name: [] for name in names}
+async def delete_all(client: Client, kind: Kind, namespace: str) -> None:
+    """Delete all objects of a kind; nobody would end pods that have a node and time to leave."""
+    names = [item["metadata"]["name"] for item in (await client.list(kind, namespace)).items]
+    await each(lambda name=name: client.delete(kind, namespace, name, grace=0) for name in names)  # type: ignore[misc]
+
+
+async def run(plane: ControlPlane, races: list[Race], names: list[str]) -> dict[str, list[float]]:
+    """Let every contender run in every round, with each kind of pods."""
+    found: dict[str, list[float]] = {}
     async with Client(plane.server, credentials=FixedCredentials(bearer(plane.token), plane.tls)) as client:
-        for node in (await client.list(NODE)).items:
-            await client.patch(NODE, "", node["metadata"]["name"], {"spec": {"taints": None}})
-        for number in range(race.rounds):
-            for name in names:
-                namespace = f"{name}-{number}"
-                seconds = await CONTENDERS[name](client, plane, race, namespace)
-                await check(client, race, namespace)
-                await clear(client, namespace)
-                found[name].append(seconds)
-                print(f"round {number + 1}: {name:8} {seconds:6.2f} s", file=sys.stderr, flush=True)
+        for number in range(races[0].rounds):
+            for name, race in ((name, race) for name in names for race in races):
+                label = f"{name}, bare pods" if race.is_bare else name
+                seconds = await attempt(client, plane, race, name, f"{name}-{'bare-' * race.is_bare}{number}")
+                found.setdefault(label, []).append(seconds)
+                print(f"round {number + 1}: {label:18} {seconds:6.2f} s", file=sys.stderr, flush=True)
     return found
+
+
+async def attempt(client: Client, plane: ControlPlane, race: Race, name: str, namespace: str) -> float:
+    """Let one contender run in a namespace of its own, and leave an empty cluster."""
+    await asyncio.to_thread(plane.create_namespace, namespace)
+    seconds = await CONTENDERS[name](client, plane, race, namespace)
+    await check(client, race, namespace)
+    await clear(client, namespace)
+    return seconds
 
 
 def table(race: Race, found: dict[str, list[float]]) -> str:
@@ -235,16 +260,18 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--only", default=",".join(CONTENDERS), help="contenders, separated by commas")
+    parser.add_argument("--bare", action="store_true", help="run everybody also with pods without owner and token")
     parser.add_argument("--write", type=Path, help="write the table to this file as well")
     asked = parser.parse_args()
     build()
     compileall.compile_dir(Path(package.__file__).parent, quiet=1)  # as pip does when it installs
     race = Race(asked.nodes, asked.gangs, asked.pods, asked.rounds)
+    races = [race, replace(race, is_bare=True)] if asked.bare else [race]
     names = [name for name in asked.only.split(",") if name in CONTENDERS]
     with tempfile.TemporaryDirectory() as folder:
         machines = Machines(cpu="32", memory="256Gi", gpus=0)
-        with ControlPlane(Path(folder), nodes=race.nodes, machines=machines, parts=()) as plane:
-            found = asyncio.run(run(plane, race, names))
+        with ControlPlane(Path(folder), nodes=race.nodes, machines=machines, parts=(), flags=WITHOUT_KUBELETS) as plane:
+            found = asyncio.run(run(plane, races, names))
     text = table(race, found)
     print(text, end="")
     if asked.write:

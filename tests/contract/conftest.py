@@ -13,7 +13,7 @@ import pytest
 from phalanx.dev.plane import ControlPlane
 from phalanx.store.memory import MemoryStore
 from tests.support.http_api import Connection, connection_to, served
-from tests.support.store_contract import Api
+from tests.support.store_contract import Api, eventually
 
 SERVER = "PHALANX_CONTRACT_SERVER"
 
@@ -38,10 +38,12 @@ def _kubeconfig(plane: ControlPlane) -> str:
 
 
 @pytest.fixture
-def api(connection: Connection) -> Iterator[Api]:
-    """A namespace of its own for each test."""
+def api(connection: Connection, request: pytest.FixtureRequest) -> Iterator[Api]:
+    """A namespace of its own for each test, in which pods can be created."""
     name = f"contract-{secrets.token_hex(4)}"
     api = Api(connection, name)
     assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    if request.node.callspec.params["connection"] == "real":
+        assert eventually(lambda: api.read("serviceaccounts/default").code == 200)
     yield api
     api.remove(f"/api/v1/namespaces/{name}")

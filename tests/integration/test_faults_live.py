@@ -15,7 +15,7 @@ from phalanx.dev.replicas import Replica
 from phalanx.model.kinds import Document
 from tests.support.fault_proxy import Proxy
 from tests.support.http_api import connection_to
-from tests.support.live_gangs import Ranks
+from tests.support.live_gangs import Ranks, clear
 from tests.support.store_contract import Api, eventually, pod
 
 pytestmark = pytest.mark.xdist_group("controlplane")
@@ -36,7 +36,7 @@ PODS = "/api/v1/pods"
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"faults-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     plane.add_nodes(len(NODES), Machines(cpu=str(CPUS), per_rack=len(NODES)), first=FIRST)
     for word, value in (("low", 1), ("high", 1000)):
         api.make(CLASSES, {"metadata": {"name": f"{name}-{word}"}, "value": value})
@@ -51,8 +51,7 @@ def empty(api: Api) -> Iterator[None]:
     yield
     for node in NODES:
         api.patch(node, {"spec": {"unschedulable": None}})
-    api.remove("pods", gracePeriodSeconds=0)
-    assert eventually(lambda: not api.read("pods").body["items"])
+    clear(api)
 
 
 @pytest.fixture
@@ -125,7 +124,7 @@ def test_a_gang_starts_whose_group_was_not_discovered_for_a_moment(plane: Contro
 
 
 def test_a_group_that_did_not_answer_at_the_start_is_found_soon(plane: ControlPlane, api: Api, tmp_path: Path) -> None:
-    gang = ranks(api, "early", 3)
+    gang = ranks(api, "early", 3, owner="Job")
     gang.submit(plane)
     arguments = ["--scheduler-name", api.namespace, "--no-leader-elect", "--kubeconfig"]
     with Proxy(api.connection) as proxy:
@@ -143,7 +142,7 @@ def test_a_leader_that_slept_beyond_its_lease_sends_nothing_of_what_waits(plane:
     assert eventually(lambda: api.leader() == "sleeper")
     beside("other")
     slow.delay(1.0, "/binding$", method="POST")
-    gang = ranks(api, "slow", 120)
+    gang = ranks(api, "slow", 120, owner="indexed Job")
     gang.submit(plane)
     assert eventually(lambda: slow.count("/binding$") >= 32)
     with sleeper.asleep():
@@ -217,7 +216,7 @@ def test_a_leader_whose_sessions_fail_says_so_and_lets_another_one_lead(
     assert eventually(lambda: api.leader() == "first")
     beside("second")
     fault.touch()
-    gang = ranks(api, "rescued", 4)
+    gang = ranks(api, "rescued", 4, owner="Deployment")
     gang.submit(plane)
     assert eventually(lambda: first.ask("/livez")[0] == 500, seconds=SOON_SECONDS)
     assert "KeyError: 'nobody foresaw this'" in first.ask("/livez?verbose")[1]

@@ -112,3 +112,22 @@ def test_pods_of_every_kind_get_their_groups_and_run_and_kinds_that_go_away_are_
     await_plain_pod(site, "last")
     lines = [line for line in log.read_text()[before:].splitlines() if "(re)initializing" not in line]
     assert [line for line in lines if any(name in line for name in NAMES)] == []
+
+
+def indexed_job(name: str, size: int) -> Document:
+    """Return a Job that starts whole or not at all, as somebody writes it who knows of no groups."""
+    main = {"name": "main", "image": "train:1", "resources": {"requests": {"cpu": "1"}}}
+    spec = {"schedulerName": "kai-scheduler", "restartPolicy": "Never", "containers": [main]}
+    return {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "annotations": {"phalanx.dev/min-member": str(size)}},
+        "spec": {"parallelism": size, "completions": size, "completionMode": "Indexed", "template": {"spec": spec}},
+    }  # fmt: skip
+
+
+def test_the_pods_that_the_job_controller_makes_are_one_gang(plane: ControlPlane, site: Site, tmp_path: Path) -> None:
+    with scheduling(plane, tmp_path, "--profile=kai", "--scheduler-name=kai-scheduler"):
+        site.make([indexed_job("real", 3)])
+        site.await_phases("real-", {"Running": 3})
+    (group,) = [item for item in site.api().read(GROUPS).body["items"] if "-real-" in item["metadata"]["name"]]
+    assert group["spec"]["minMember"] == 3
+    assert {pod["metadata"]["annotations"]["pod-group-name"] for pod in site.pods("real-")} == {group["metadata"]["name"]}

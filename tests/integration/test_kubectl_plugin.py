@@ -47,7 +47,7 @@ def api(plane: ControlPlane) -> Iterator[Api]:
     """A namespace with a gang of three of which two pods are there, and an account that may look at it."""
     name = f"plugin-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     spec = {"schedulingPolicy": {"gang": {"minCount": 3}}}
     group = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "train"}, "spec": spec}
     assert api.make("scheduling.k8s.io/v1alpha2:podgroups", group).code == 201

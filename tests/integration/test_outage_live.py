@@ -16,7 +16,7 @@ from phalanx.dialects.bind_requests import FAILED_BINDS
 from phalanx.live.outbox import CONNECTIONS
 from tests.support.bind_audit import BindAudit
 from tests.support.http_api import connection_to
-from tests.support.live_gangs import Ranks
+from tests.support.live_gangs import Ranks, clear
 from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
@@ -35,7 +35,7 @@ CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"outage-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     plane.add_nodes(len(NODES), Machines(cpu="60", per_rack=len(NODES)), first=FIRST)
     yield api
     for place in (*NODES, f"/api/v1/namespaces/{name}"):
@@ -56,8 +56,7 @@ def scheduler(plane: ControlPlane, api: Api) -> Iterator[Replica]:
 def empty(api: Api) -> Iterator[None]:
     """Leave all room to the next test."""
     yield
-    api.remove("pods", gracePeriodSeconds=0)
-    assert eventually(lambda: not api.read("pods").body["items"])
+    clear(api)
 
 
 def ranks(api: Api, name: str, size: int, **more: Any) -> Ranks:
@@ -72,7 +71,8 @@ def scheduled(scheduler: Replica) -> float:
 
 def test_a_scheduler_finishes_its_work_after_an_outage(plane: ControlPlane, api: Api, scheduler: Replica) -> None:
     number = scheduler.process.number.read_text()
-    old, big, new = ranks(api, "old", 40), ranks(api, "big", BIG), ranks(api, "new", 40)
+    old, new = ranks(api, "old", 40), ranks(api, "new", 40, owner="Deployment")
+    big = ranks(api, "big", BIG, owner="indexed Job")
     old.submit(plane)
     assert eventually(lambda: old.bound(api) == old.size)
     with BindAudit(api, at=old.size + 20, then=lambda: plane.stop(SERVER, is_kill=True)) as audit:

@@ -27,7 +27,7 @@ GROUP = {
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"plane-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     yield api
     api.remove(f"/api/v1/namespaces/{name}")
 
@@ -68,7 +68,33 @@ def test_a_node_is_ready_and_offers_what_it_was_made_with(plane: ControlPlane, n
     found = json.loads(plane.kubectl("get", "node", node, "-o", "json"))
     assert found["status"]["allocatable"] == {"cpu": "4", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "2"}
     assert [condition["status"] for condition in found["status"]["conditions"] if condition["type"] == "Ready"] == ["True"]
-    assert eventually(lambda: not json.loads(plane.kubectl("get", "node", node, "-o", "json"))["spec"].get("taints"))
+    assert "taints" not in found["spec"]
+
+
+def test_a_node_that_is_not_ready_is_closed_to_pods(plane: ControlPlane, api: Api) -> None:
+    name = f"/api/v1/nodes/{api.namespace}"
+    made = api.make("/api/v1/nodes", {"metadata": {"name": api.namespace}})
+    assert [taint["key"] for taint in made.body["spec"]["taints"]] == ["node.kubernetes.io/not-ready"]
+    api.patch(f"{name}/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    plane.wait_for_nodes([api.namespace])
+    api.remove(name)
+
+
+def test_a_pod_gets_an_account_a_token_and_tolerations(api: Api) -> None:
+    spec = api.pod("a")["spec"]
+    assert spec["serviceAccountName"] == "default"
+    assert [volume["name"].rpartition("-")[0] for volume in spec["volumes"]] == ["kube-api-access"]
+    keys = {toleration["key"]: toleration["tolerationSeconds"] for toleration in spec["tolerations"]}
+    assert keys == {"node.kubernetes.io/not-ready": 300, "node.kubernetes.io/unreachable": 300}
+
+
+def test_accounts_have_the_certificate_of_the_server(api: Api) -> None:
+    assert eventually(lambda: "ca.crt" in api.read("configmaps/kube-root-ca.crt").body.get("data", {}))
+
+
+def test_controllers_use_accounts_of_their_own(plane: ControlPlane) -> None:
+    accounts = plane.kubectl("get", "serviceaccounts", "-n", "kube-system", "-o=name").split()
+    assert {f"serviceaccount/{name}" for name in ("job-controller", "statefulset-controller", "node-controller")} <= set(accounts)
 
 
 def test_a_pod_runs_until_it_is_deleted(api: Api, node: str) -> None:

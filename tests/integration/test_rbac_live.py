@@ -48,8 +48,8 @@ def chart() -> list[dict[str, Any]]:
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"rbac-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    for namespace in (name, SYSTEM):
-        api.make("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    plane.create_namespace(name)
+    api.make("/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
     plane.add_nodes(4, Machines(cpu="60", per_rack=4), first=FIRST)
     yield api
     for place in (*(f"nodes/node-{number}" for number in range(FIRST, FIRST + 4)), f"namespaces/{name}"):

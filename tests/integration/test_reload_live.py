@@ -26,7 +26,7 @@ BROKEN = SHORT.replace("name: drf", "name: dfr")
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"reload-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     plane.add_nodes(1, Machines(cpu="4", per_rack=1), first=FIRST)
     yield api
     for place in (f"nodes/node-{FIRST}", f"namespaces/{name}"):
@@ -73,6 +73,6 @@ def test_the_last_good_configuration_stays_in_force(plane: ControlPlane, api: Ap
     assert eventually(lambda: has_metric(scheduler, "refused"))
     assert eventually(lambda: "dfr" in "".join(told(api, "ConfigurationRefused")))
     assert actions(scheduler) == "allocate, backfill"
-    gang = Ranks(api.namespace, "train", 2, api.namespace, node_labels=ROOM)
-    plane.create([gang.group(), *gang.pods()])
+    gang = Ranks(api.namespace, "train", 2, api.namespace, node_labels=ROOM, owner="StatefulSet")
+    gang.submit(plane)
     assert eventually(lambda: api.bound() == gang.size)

@@ -12,7 +12,7 @@ from phalanx.dev.plane import ControlPlane
 from phalanx.dev.replicas import Replica
 from tests.support.bind_audit import BindAudit
 from tests.support.http_api import connection_to
-from tests.support.live_gangs import Ranks
+from tests.support.live_gangs import Ranks, clear
 from tests.support.store_contract import Api, eventually
 
 pytestmark = pytest.mark.xdist_group("controlplane")
@@ -27,7 +27,7 @@ LEASE_SECONDS = 4
 def api(plane: ControlPlane) -> Iterator[Api]:
     name = f"takeover-{secrets.token_hex(4)}"
     api = Api(connection_to(str(plane.kubeconfig)), name)
-    assert api.make("/api/v1/namespaces", {"metadata": {"name": name}}).code == 201
+    plane.create_namespace(name)
     plane.add_nodes(len(NODES), Machines(cpu="60", per_rack=len(NODES)), first=FIRST)
     yield api
     for place in (*NODES, f"/api/v1/namespaces/{name}"):
@@ -62,7 +62,7 @@ def pair(api: Api, replicas: list[Replica]) -> Iterator[Pair]:
         replica.wait()
     assert eventually(lambda: api.leader() in [replica.name for replica in replicas if replica.process.is_running()])
     yield Pair(*sorted(replicas, key=lambda replica: replica.name != api.leader()))
-    api.remove("pods", gracePeriodSeconds=0)
+    clear(api)
 
 
 def cordon(api: Api, *, is_closed: bool = True) -> None:
@@ -71,10 +71,10 @@ def cordon(api: Api, *, is_closed: bool = True) -> None:
 
 
 def test_the_standby_finishes_a_gang_whose_leader_was_killed(plane: ControlPlane, api: Api, pair: Pair) -> None:
-    gang = Ranks(api.namespace, "finished", SIZE, api.namespace, node_labels=ROOM)
+    gang = Ranks(api.namespace, "finished", SIZE, api.namespace, node_labels=ROOM, owner="indexed Job")
     plane.create([gang.group()])
     with BindAudit(api, at=20, then=pair.leader.kill) as audit:
-        plane.create(gang.pods())
+        plane.create(gang.members())
         assert eventually(lambda: not pair.leader.process.is_running())
         assert 20 <= api.bound() <= SIZE - 20
         assert api.leader() == pair.leader.name
@@ -85,10 +85,10 @@ def test_the_standby_finishes_a_gang_whose_leader_was_killed(plane: ControlPlane
 
 def test_a_gang_that_lost_its_room_with_its_leader_is_taken_back(plane: ControlPlane, api: Api, pair: Pair) -> None:
     annotations = {"phalanx.dev/staleness-grace": "1s"}
-    gang = Ranks(api.namespace, "healed", SIZE, api.namespace, node_labels=ROOM, annotations=annotations)
+    gang = Ranks(api.namespace, "healed", SIZE, api.namespace, node_labels=ROOM, annotations=annotations, owner="StatefulSet")
     plane.create([gang.group()])
     with BindAudit(api, at=20, then=pair.leader.kill) as audit:
-        plane.create(gang.pods())
+        plane.create(gang.members())
         assert eventually(lambda: not pair.leader.process.is_running())
         cordon(api)
         assert (api.leader(), 20 <= api.bound() <= SIZE - 20) == (pair.leader.name, True)

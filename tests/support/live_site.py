@@ -53,6 +53,14 @@ class Plane(Protocol):
         """Run kubectl with some input and return what it prints."""
         ...
 
+    def create_namespace(self, name: str) -> None:
+        """Make a namespace and wait until pods can be created in it."""
+        ...
+
+    def wait_for_nodes(self, names: Iterable[str]) -> None:
+        """Wait until pods may use nodes."""
+        ...
+
 
 def example(name: str, *files: str) -> list[Document]:
     """Return the objects of some files of an example."""
@@ -88,7 +96,7 @@ class Site:
         """Return what a namespace of the manifests is called here, and make it if it is not there."""
         found = f"{name}-{self._mark}"
         if found not in self._namespaces:
-            self._plane.kubectl("create", "namespace", found)
+            self._plane.create_namespace(found)
             self._namespaces.append(found)
         return found
 
@@ -128,11 +136,10 @@ class Site:
     def make(self, documents: Iterable[Document], verb: str = "create") -> None:
         """Create objects in their order, or apply them, by kubectl; nodes are ready when this returns."""
         found = [self.here(document) for document in documents]
-        nodes = [f"node/{item['metadata']['name']}" for item in found if item["kind"] == "Node"]
+        nodes = [item["metadata"]["name"] for item in found if item["kind"] == "Node"]
         self._others += [_address(item) for item in found if item["kind"] in WITHOUT_NAMESPACE]
         self._plane.kubectl(verb, "-f", "-", text=yaml.safe_dump_all(found))
-        if nodes:
-            self._plane.kubectl("wait", "--for=condition=Ready", *nodes, "--timeout=30s")
+        self._plane.wait_for_nodes(nodes)
 
     def kubectl(self, *arguments: str, namespace: str = "default", text: str = "") -> str:
         """Run kubectl in a namespace."""

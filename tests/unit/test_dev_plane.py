@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from phalanx.cli import main
 from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.layout import ETCD, SERVER, Layout
-from phalanx.dev.plane import ControlPlane
+from phalanx.dev.plane import NEEDED, ControlPlane
 from phalanx.dev.processes import Process
 from phalanx.dev.programs import PROGRAMS, path_of
 from phalanx.errors import ConfigError
@@ -66,6 +66,11 @@ def test_every_program_listens_on_this_machine_alone(tmp_path: Path) -> None:
     assert all("127.0.0.1" in flag for flag in layout.command(ETCD) if "-urls=" in flag)
 
 
+def test_no_admission_plugin_of_a_real_server_is_left_out(tmp_path: Path) -> None:
+    flags = Layout(tmp_path).command(SERVER)
+    assert [flag for flag in flags if "admission-plugins" in flag] == ["--enable-admission-plugins=NodeRestriction"]
+
+
 def test_without_binaries_the_command_says_what_to_run(empty_cache: Path) -> None:
     result = run("dev", "cluster", "up")
     assert result.exit_code == 1
@@ -73,7 +78,7 @@ def test_without_binaries_the_command_says_what_to_run(empty_cache: Path) -> Non
 
 
 def test_a_second_control_plane_in_a_folder_is_refused(empty_cache: Path, tmp_path: Path) -> None:
-    for name in ("etcd", "kube-apiserver", "kubectl"):
+    for name in (*NEEDED, "kubectl"):
         path_of(name).parent.mkdir(parents=True, exist_ok=True)
         path_of(name).touch()
     other = Process(ETCD, tmp_path)

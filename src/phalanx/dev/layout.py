@@ -19,8 +19,8 @@ GATES = "GenericWorkload=true,GangScheduling=true"
 FIELD_GATES = "TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 """Without these the API server drops topology, disruption mode and priority from such PodGroups, and says nothing."""
 NATIVE_GROUPS = "scheduling.k8s.io/v1alpha2=true"
-NOT_ADMITTED_BY = "ServiceAccount,TaintNodesByCondition"
-"""Pods need no account, and nodes are ready as soon as they are there, even where no controller would lift the taint."""
+ALSO_ADMITTED_BY = "NodeRestriction"
+"""The admission plugin that kubeadm adds; those that a server has by default are all on."""
 LEASE_SECONDS, DEAD_SECONDS = 400, 500
 """How long a node's lease holds, and when controllers take a node without one for dead. Kubelets and controllers use 40 and 50:
 with thousands of nodes on one machine, renewals would be most of its work."""
@@ -104,9 +104,9 @@ class Layout:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",
-            "--authorization-mode=RBAC",
+            "--authorization-mode=Node,RBAC",
             "--endpoint-reconciler-type=none",
-            f"--disable-admission-plugins={NOT_ADMITTED_BY}",
+            f"--enable-admission-plugins={ALSO_ADMITTED_BY}",
             f"--feature-gates={GATES},{FIELD_GATES}",
             f"--runtime-config={NATIVE_GROUPS}",
         ]
@@ -116,6 +116,7 @@ class Layout:
             f"--kubeconfig={self.kubeconfig}",
             f"--root-ca-file={self.certificate}",
             f"--service-account-private-key-file={self.certificate.with_suffix('.key')}",
+            "--use-service-account-credentials=true",
             "--leader-elect=false",
             "--secure-port=0",
             f"--kube-api-qps={RATE}",

@@ -1,4 +1,4 @@
-"""A control plane that runs on this machine: etcd, the API server, and those of the other programs that are asked for.
+"""A control plane that runs on this machine: etcd, the API server, its controllers, and what else is asked for.
 
     with ControlPlane(folder, nodes=8) as plane:
         plane.kubectl("get", "nodes")
@@ -7,6 +7,9 @@
 
 Tests use it so, and its programs end with theirs, even if that is killed. `phalanx dev cluster` calls `up` alone and leaves it
 running between two commands.
+
+Admission is that of a real server. So a pod needs the account `default` of its namespace, and a new node has a taint until it is
+ready: controllers make the one and lift the other a moment later. `create_namespace` and `add_nodes` wait for that.
 """
 
 import asyncio
@@ -25,7 +28,7 @@ from typing import IO, Any, Self
 
 from phalanx.dev.kwok_nodes import Machines
 from phalanx.dev.layout import CONTROLLERS, ETCD, KWOK, SCHEDULER, SERVER, Layout
-from phalanx.dev.processes import Process
+from phalanx.dev.processes import STEP_SECONDS, Process
 from phalanx.dev.programs import folder as programs_folder
 from phalanx.dev.programs import path_of, require
 from phalanx.errors import ConfigError, PhalanxError
@@ -39,11 +42,15 @@ from phalanx.store.kube.credentials import FixedCredentials, bearer
 
 ORDER = (ETCD, SERVER, CONTROLLERS, KWOK, SCHEDULER)
 """In which programs start; they stop in the other direction."""
-USUAL = (CONTROLLERS, KWOK)
+NEEDED = frozenset({ETCD, SERVER, CONTROLLERS})
+"""Without controllers nobody could create a pod, and no node would ever be open to one."""
+USUAL = (KWOK,)
 START_SECONDS = 90.0
 ASK_SECONDS = 5.0
 AT_ONCE = 32
 """Requests at the same time while nodes are made."""
+NOT_READY = "node.kubernetes.io/not-ready"
+"""Admission writes this taint on every new node."""
 _JOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "trial"}}
 PLAIN = ("/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", {**_JOB, "spec": {"tasks": [{"replicas": 1}]}})
 """A job that says nothing of its scheduler; a policy does."""
@@ -69,7 +76,7 @@ class ControlPlane:
         parts: Iterable[str] = USUAL,
         flags: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Keep everything in a folder; `parts` are the programs besides etcd and the API server, `flags` more flags for some."""
+        """Keep everything in a folder; `parts` are the programs besides those that it needs, `flags` more flags for some."""
         self.folder, self._nodes, self._machines = folder, nodes, machines or Machines()
         self._parts, self._flags = frozenset(parts), dict(flags or {})
         self._layout = Layout(folder)
@@ -114,14 +121,14 @@ class ControlPlane:
         self.start(ETCD)
         self.start(SERVER)
         self._layout.write_kubeconfig(self.kubeconfig, self.token)
-        for name in self._programs()[2:]:
+        for name in (name for name in self._programs() if name not in (ETCD, SERVER)):
             self.start(name)
         self.apply([*definition_documents(), *policy_documents(), *role_documents(InstallSettings(config=""))])
         self._wait_for_rules()
         self.add_nodes(self._nodes)
 
     def _programs(self) -> list[str]:
-        return [name for name in ORDER if name in (ETCD, SERVER) or name in self._parts]
+        return [name for name in ORDER if name in NEEDED | self._parts]
 
     # --- single programs ---------------------------------------------------------------------------------------------
 
@@ -167,7 +174,10 @@ class ControlPlane:
             return False
 
     def _wait_for_rules(self) -> None:
-        """Wait until our definitions and policies are in force: the server reads them a while after it says that it is ready."""
+        """Wait until our definitions and policies are in force, which is a while after the server says that it is ready.
+
+        The pod on trial needs an account: once it is answered, the namespace `default` has one.
+        """
         self.process(SERVER).wait_for(self._follows_rules, START_SECONDS)
         self._has_rules = True
 
@@ -177,8 +187,12 @@ class ControlPlane:
     def _tried(self, path_and_body: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Return what the server answers to an object, which it does not keep."""
         path, body = path_and_body
+        return self._asked(f"{path}?dryRun=All", json.dumps(body).encode())
+
+    def _asked(self, path: str, body: bytes | None = None) -> dict[str, Any]:
+        """Return what the server answers at a path: to a question, or to an object that is posted."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"{self.server}{path}?dryRun=All", json.dumps(body).encode(), headers)
+        request = urllib.request.Request(f"{self.server}{path}", body, headers)
         try:
             return _answered(urllib.request.urlopen(request, timeout=ASK_SECONDS, context=self.tls))
         except urllib.error.HTTPError as refused:
@@ -229,8 +243,29 @@ class ControlPlane:
         )
 
     def add_nodes(self, count: int, machines: Machines | None = None, *, first: int = 1) -> None:
-        """Make nodes, numbered from the first on; they are ready at once, and stay so as long as kwok runs."""
-        self.create((machines or self._machines).documents(count, first))
+        """Make nodes, numbered from the first on, and wait until pods may use them; they stay ready as long as kwok runs."""
+        made = (machines or self._machines).documents(count, first)
+        self.create(made)
+        self.wait_for_nodes(node["metadata"]["name"] for node in made)
+
+    def wait_for_nodes(self, names: Iterable[str]) -> None:
+        """Wait until nodes are ready and the taint is lifted that they had until then."""
+        awaited = frozenset(names)
+        if not awaited:
+            return
+        # A list of a thousand nodes costs the server as much as it takes to lift the taints of ten.
+        seconds, step = (max(least, each * len(awaited)) for least, each in ((START_SECONDS, 0.1), (STEP_SECONDS, 0.001)))
+        self.process(CONTROLLERS).wait_for(lambda: awaited <= self._open_nodes(), seconds, step=step)
+
+    def _open_nodes(self) -> set[str]:
+        nodes = self._asked("/api/v1/nodes?resourceVersion=0").get("items", ())
+        return {node["metadata"]["name"] for node in nodes if _is_open(node)}
+
+    def create_namespace(self, name: str) -> None:
+        """Make a namespace and wait until pods can be created in it: they run as its account `default`."""
+        self.create([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
+        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        self.process(CONTROLLERS).wait_for(lambda: self._asked(account).get("kind") == "ServiceAccount", START_SECONDS)
 
     def create(self, documents: Sequence[Document]) -> None:
         """Make objects, many at the same time."""
@@ -263,6 +298,12 @@ def _answered(answer: IO[bytes]) -> dict[str, Any]:
         except ValueError:
             return {}
     return found
+
+
+def _is_open(node: Document) -> bool:
+    conditions = node.get("status", {}).get("conditions") or ()
+    is_ready = any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+    return is_ready and not any(taint["key"] == NOT_READY for taint in node.get("spec", {}).get("taints") or ())
 
 
 def running(folder: Path) -> list[str]:

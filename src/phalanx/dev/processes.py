@@ -94,9 +94,9 @@ class Process:
         child = _CHILDREN.pop(pid, None)
         return None if child is None else child.wait()
 
-    def wait_for(self, is_ready: Callable[[], bool], seconds: float) -> None:
+    def wait_for(self, is_ready: Callable[[], bool], seconds: float, *, step: float = STEP_SECONDS) -> None:
         """Wait until it is ready; say what it wrote last if it ends before, or takes too long."""
-        wait_until(lambda: is_ready() or not self.is_running(), seconds)
+        wait_until(lambda: is_ready() or not self.is_running(), seconds, step=step)
         if not self.is_running():
             raise PhalanxError(f"{self.name} ended as soon as it had started; the end of {self.log}:\n{self.last_lines()}")
         if not is_ready():

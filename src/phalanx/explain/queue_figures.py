@@ -24,7 +24,10 @@ Rows = dict[tuple[str, str, str], float]
 
 
 def queue_rows(snapshot: Snapshot, figures: Figures) -> Rows:
-    """Return every figure of every queue that is finite."""
+    """Return every figure of every queue that is finite.
+
+    Where several schedulers share a cluster, each has shares of its own, under the name ``shard/queue``.
+    """
     rows: Rows = {}
     allocated = _summed(snapshot, {name: totals.allocated for name, totals in snapshot.totals.items()})
     requested = _summed(snapshot, {name: totals.requested for name, totals in snapshot.totals.items()})
@@ -33,16 +36,23 @@ def queue_rows(snapshot: Snapshot, figures: Figures) -> Rows:
             "allocated": _in_units(allocated.get(name, {})), "requested": _in_units(requested.get(name, {})),
             "capability": _capability(queue), **_shares(figures.get(name, {})),
         }  # fmt: skip
-        for kind, amounts in kinds.items():
-            rows |= {(name, resource, kind): amount for resource, amount in amounts.items()}
+        rows |= _rows_of(name, kinds)
+    for name, own in figures.items():
+        shard, _, queue_name = name.rpartition("/")
+        if shard and queue_name in snapshot.queue_objects:
+            rows |= _rows_of(name, _shares(own))
     return rows
 
 
+def _rows_of(name: str, kinds: Mapping[str, Mapping[str, float]]) -> Rows:
+    return {(name, resource, kind): amount for kind, amounts in kinds.items() for resource, amount in amounts.items()}
+
+
 def queue_list(snapshot: Snapshot, figures: Figures) -> dict[str, Any]:
-    """Return the figures of all queues as one list: by resource and kind."""
+    """Return the figures of all queues as one list: by resource and kind; those of shards under `SHARD/QUEUE`."""
     items: dict[str, dict[str, dict[str, float]]] = {name: {} for name in sorted(snapshot.queue_objects)}
     for (name, resource, kind), amount in queue_rows(snapshot, figures).items():
-        items[name].setdefault(resource, {})[kind] = amount
+        items.setdefault(name, {}).setdefault(resource, {})[kind] = amount
     return {"kind": "QueueFiguresList", "items": [{"name": name, "figures": found} for name, found in items.items()]}
 
 
