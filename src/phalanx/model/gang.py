@@ -13,6 +13,9 @@ from phalanx.model.selectors import Labels, LabelSelector
 from phalanx.model.shard import DEFAULT_POOL
 from phalanx.model.task import GangKey
 
+DEFAULT_QUEUE = "default"
+"""The queue that is always there."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopologyConstraint:
@@ -96,7 +99,9 @@ class Gang:
 
     key: GangKey
     uid: str = ""
-    queue: str = "default"
+    queue: str = DEFAULT_QUEUE
+    preferred_queue: str = ""
+    """The queue that it is in whenever there is one of this name; otherwise in the default one. Empty: `queue` says it all."""
     min_member: int = 1
     role_minima: Mapping[str, int] = field(default_factory=dict)
     subgroups: tuple[SubGroup, ...] = ()
