@@ -289,3 +289,11 @@ def test_a_request_names_what_is_scarce_first_and_amounts_as_people_do() -> None
     request = {"cpu": 4000, "memory": 8 << 30, "pods": 1, "nvidia.com/gpu": 1000, "ephemeral-storage": (10 << 30) * 1000}
     assert request_text(request) == "10Gi ephemeral-storage, 1 nvidia.com/gpu, 4 cpu, 8Gi memory"
     assert request_text({"pods": 1, "attachable-volumes-csi-a": 1000}) == "a pod without requests"
+
+
+def test_members_that_ask_for_the_same_are_counted_together_although_they_may_be_in_different_places() -> None:
+    cluster = build.cluster(nodes=2, cpu=64).submit(build.pod_group("ray", min_member=3), build.pod("head", group="ray", cpu=1))
+    for number in range(2):
+        selector = {"nodeSelector": {"rack": str(number)}}
+        cluster.submit(build.pod(f"worker-{number}", group="ray", gpus=8, spec=selector))
+    assert cluster.run_cycle().why("ray").startswith("1 of 3 tasks fit; 2 more places for 8 nvidia.com/gpu needed (")

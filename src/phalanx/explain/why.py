@@ -212,11 +212,14 @@ def _nearly(task: TaskState) -> bool:
 
 
 def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+    obstacles: dict[str, list[str]] = {}
     for task, obstacle in _without_place(gang, snapshot):
         if isinstance(task.error, FitError) and general_obstacle(task.error):
             yield obstacle
         else:
-            yield f"{counted(_missing(gang, task), 'more place')} for {_asks(task)} needed ({obstacle})"
+            obstacles.setdefault(_asks(task), []).append(obstacle)
+    for asks, found in obstacles.items():
+        yield f"{counted(_missing(gang, asks), 'more place')} for {asks} needed ({'; '.join(found)})"
 
 
 def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
@@ -244,15 +247,13 @@ def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
     return float(verdict.numbers["limit"]) >= int(snapshot.nodes.allocatable[row].sum())
 
 
-def _missing(gang: GangState, blocked: TaskState) -> int:
-    """Count the places like this one that the gang still needs."""
-    have, needed = _roles(gang).get(blocked.task.role, (0, 0))
-    if have < needed:
-        return needed - have
-    alike = sum(
-        task.task.shape is blocked.task.shape and task.status is Status.PENDING and not _nearly(task) for task in gang.tasks
-    )
-    return max(min(alike, (gang.gang.min_member or len(gang.tasks)) - placeable(gang)), 1)
+def _missing(gang: GangState, asks: str) -> int:
+    """Count the places for such a request that the gang still needs; its tasks may differ in everything else."""
+    alike = [task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task) and _asks(task) == asks]
+    names = {task.task.role for task in alike}
+    short = sum(max(needed - have, 0) for role, (have, needed) in _roles(gang).items() if role in names)
+    needed = short or (gang.gang.min_member or len(gang.tasks)) - placeable(gang)
+    return max(min(len(alike), needed), 1)
 
 
 def _asks(task: TaskState) -> str:
