@@ -10,7 +10,7 @@ from typing import Any
 
 from phalanx.dialects.status import condition_document
 from phalanx.dialects.traits import dialect_status
-from phalanx.explain.gang_status import GangStatus, gang_status, minimum_of
+from phalanx.explain.gang_status import GangStatus, gang_status, is_empty, is_taken_away, minimum_of
 from phalanx.explain.recorded import refusal
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Gang
@@ -34,17 +34,25 @@ class GangBook:
         self._why: dict[GangKey, str] = {}
 
     def note(self, snapshot: Snapshot, decisions: Decisions, behind_gates: Mapping[GangKey, str]) -> dict[GangKey, str]:
-        """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one."""
+        """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one.
+
+        Nobody waits in a gang without pods, nor in one that its owner takes away.
+        """
         self._why = {key: text for key, text in self._why.items() if key in snapshot.gangs}
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
         found |= {key: text for key, text in behind_gates.items() if key in found}
+        silent = {GangKey(outcome.state.key) for outcome in decisions.outcomes if _is_left_by_its_owner(outcome.state)}
         changed = {key: text for key, text in found.items() if text and _timeless(self._why.get(key, "")) != _timeless(text)}
         self._why |= found
-        return changed
+        return {key: text for key, text in changed.items() if key not in silent}
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
         return gang_list(snapshot, lambda state: self._why.get(GangKey(state.key), "no session has looked at it yet"))
+
+
+def _is_left_by_its_owner(gang: GangState) -> bool:
+    return is_empty(gang) or is_taken_away(gang)
 
 
 def _timeless(text: str) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.gang_status import has_minimum, is_new
-from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
+from phalanx.explain.gang_status import has_minimum, is_empty, is_new
+from phalanx.explain.reason_text import amount_text, counted, general_obstacle, no_pods, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
@@ -85,7 +85,7 @@ def _how_to_describe(task: Task) -> str:
 def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
     """Say what keeps the gang from being placed at all; empty when nothing does."""
     if not gang.tasks:
-        return f"no pods yet; {gang.gang.min_member} are needed" if gang.gang.min_member else "no pods yet"
+        return _without_pods(gang)
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
@@ -101,6 +101,14 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
         sentences = [_refusal(gang, verdict) for verdict in gang.verdicts]
         return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
     return ""
+
+
+def _without_pods(gang: GangState) -> str:
+    """Say why a gang without pods is not admitted, where its controller waits for that; otherwise how many pods it needs."""
+    refusals = [_refusal(gang, verdict) for verdict in gang.verdicts if not verdict.reason.startswith("NotEnough")]
+    if refusals and not is_empty(gang):
+        return f"not admitted: {'; '.join(dict.fromkeys(refusals))}"
+    return no_pods(gang.gang.min_member)
 
 
 def missing_pods(gang: GangState) -> str:
