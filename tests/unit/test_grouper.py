@@ -444,7 +444,7 @@ def test_the_kinds_that_are_read_are_in_one_table() -> None:
     assert set(owner_kinds()) < set(read_kinds()) < {*KINDS}
     names = {kind.kind for kind in read_kinds()}
     assert {"Pod", "PriorityClass", "ConfigMap", "PyTorchJob", "PodGang", "Revision", "Workflow"} <= names
-    assert set(PodGrouper().watches) == {POD, *owner_kinds()}
+    assert set(PodGrouper().watches) == {POD, *owner_kinds(), GROUP_BY_DIALECT["kai"]}
 
 
 # --- other words ---------------------------------------------------------------------------------------------------------
