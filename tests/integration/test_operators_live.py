@@ -29,6 +29,8 @@ QUIET_SECONDS = 5.0
 @pytest.fixture(scope="module")
 def kinds(plane: ControlPlane) -> Iterator[None]:
     found = [item for item in owners.definitions() if item["spec"]["names"]["kind"] in NEEDED]
+    mpi = next(item for item in found if item["spec"]["names"]["kind"] == "MPIJob")
+    mpi["spec"]["versions"][0]["name"] = "v2beta1"  # as the MPI operator serves it; the training operator serves v1
     names = [f"customresourcedefinition/{item['metadata']['name']}" for item in found]
     plane.apply(found)
     plane.kubectl("wait", "--for=condition=Established", *names, "--timeout=30s")
@@ -142,7 +144,7 @@ def test_the_clean_up_of_a_ray_cluster_that_is_deleted_runs(operator: PlayedOper
 
 
 def test_gangs_that_their_owners_scale_run_on(operator: PlayedOperator, site: Site) -> None:
-    operator.add_nodes("gpu", 8)
+    operator.add_nodes("gpu", 5)
     ray = ray_cluster(operator, "ray", {"replicas": 2, "minReplicas": 0, "maxReplicas": 8}, annotations=GRACE)
     ray_pods(operator, ray, range(2))
     replicas: dict[str, Any] = {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}}
@@ -153,7 +155,10 @@ def test_gangs_that_their_owners_scale_run_on(operator: PlayedOperator, site: Si
     operator.create(group)
     plugins = ray_cluster(operator, "plugins", {"replicas": 3})
     names = ["plugins-head", *(f"plugins-gpu-{number}" for number in range(3))]
-    operator.pods(names, plugins, labels={"scheduling.x-k8s.io/pod-group": "ray-plugins", f"{RAY}/group": "gpu"})
+    lane = f"plugins-{site.namespace()}"  # apart from the others, which would preempt it
+    operator.add_nodes("plugins", 4, lane=lane)
+    labels = {"scheduling.x-k8s.io/pod-group": "ray-plugins", f"{RAY}/group": "gpu"}
+    operator.pods(names, plugins, labels=labels, nodeSelector={LANE: lane})
     site.await_phases("", {"Running": 10})
     before = operator.running("ray") | operator.running("torch") | operator.running("plugins-gpu-0")
 
@@ -163,10 +168,10 @@ def test_gangs_that_their_owners_scale_run_on(operator: PlayedOperator, site: Si
     operator.change(torch, {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 5}}}})
     torch_workers(operator, torch, range(2, 5))
     operator.remove_pods(names[2:])
-    site.await_phases("plugins", {"Running": 2})
     time.sleep(BEYOND_SECONDS)
+    assert site.phases("plugins") == ["Running"] * 2, operator.warnings()
     assert before <= operator.running()
-    assert [text for text in operator.warnings() if "evicted" in text] == []
+    assert [text for text in operator.warnings() if "evicted" in text or "does not exist" in text] == []
 
 
 def torch_role(role: str, index: int) -> dict[str, str]:
@@ -199,17 +204,6 @@ def await_phase(operator: PlayedOperator, group: Document, expected: str) -> Non
         return str((operator.api.read(place).body.get("status") or {}).get("phase", ""))
 
     assert eventually(lambda: phase() == expected), phase()
-
-
-def test_groups_whose_minimum_counts_quotas_too_are_admitted_under_the_profile_of_volcano(
-    plane: ControlPlane, site: Site, kinds: None, tmp_path: Path
-) -> None:
-    operator = PlayedOperator(plane, site)
-    operator.add_nodes("gpu", 1)
-    needs = {"cpu": "1", "count/pods": "1", "limits.cpu": "1", "requests.nvidia.com/gpu": "1"}
-    spec = {"minMember": 1, "queue": "default", "minResources": needs}
-    with scheduling(plane, tmp_path, "--scheduler-name=volcano", "--profile=volcano", "--controllers=-volcano"):
-        await_phase(operator, operator.create(made(VOLCANO, "PodGroup", "job", spec)), "Inqueue")
 
 
 def test_pods_that_kueue_admits_start_though_no_queue_has_the_name_of_their_local_queue(
@@ -256,7 +250,7 @@ def test_a_replica_of_a_leader_worker_set_that_is_scaled_away_leaves_nothing(ope
 
 def test_what_is_said_of_a_gang_that_waits_does_not_change_with_load_elsewhere(operator: PlayedOperator, site: Site) -> None:
     operator.add_nodes("own", 1)
-    operator.add_nodes("other", 3, lane=f"other-{site.namespace()}")
+    operator.add_nodes("other", 4, lane=f"other-{site.namespace()}")
     operator.create(made(VOLCANO, "PodGroup", "train", {"minMember": 2}))
     operator.pods(["train-0", "train-1"], None, annotations={"scheduling.k8s.io/group-name": "train"})
     assert eventually(lambda: bool(operator.warnings())), site.phases()

@@ -42,7 +42,6 @@ class Desk:
         """Return the port of the cluster that is chosen."""
         return choose(Reach(**typed), is_plugin=is_plugin, environment=self.environment).server.removeprefix("http://127.0.0.1:")
 
-
     def note(self, *, is_plugin: bool = False, **typed: str) -> str:
         """Return what is said about the cluster that is chosen."""
         reach = Reach(**typed)

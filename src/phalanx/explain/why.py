@@ -31,16 +31,17 @@ def why(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     stale = stale_verdict(gang)
     if stale is None:
-        return _why_it_waits(gang, snapshot)
-    rest = "" if stale.numbers["is_evicted"] else _why_it_waits(gang, snapshot)
+        return _why_it_waits(outcome, snapshot)
+    rest = "" if stale.numbers["is_evicted"] else _why_it_waits(outcome, snapshot)
     return f"{stale.message}; {rest}" if rest else stale.message
 
 
-def _why_it_waits(gang: GangState, snapshot: Snapshot) -> str:
+def _why_it_waits(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     if is_finished(gang):
         return ""
     if traits_of(gang.gang).counts_pod_sets:
-        return why_kai(gang, snapshot)
+        return why_kai(outcome, snapshot)
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
     return _before_placement(gang, snapshot) or _why_not_at_all(gang, snapshot)

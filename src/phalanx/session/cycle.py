@@ -132,14 +132,15 @@ def close_session(session: Session) -> Decisions:
         _note_minima(session)
     decisions.trace = session.trace.events
     active = set(session.snapshot.active)
+    only_kai = session.policy.knows_kai_queues_only
     for key, state in session.gangs.items():
         if key not in active and all(task.status is task.task.status for task in state.tasks):
             continue  # somebody only looked at it
         for task in state.tasks:
             if task.status is Status.PIPELINED:
                 decisions.pipelined[task.task.key] = session.node_name(task.node)
-        decisions.outcomes.append(Outcome(state, session.is_guarded, session.now))
-    decisions.outcomes.extend(Outcome(state, False, session.now) for state in session.left_out)
+        decisions.outcomes.append(Outcome(state, session.is_guarded, session.now, only_kai))
+    decisions.outcomes.extend(Outcome(state, False, session.now, only_kai) for state in session.left_out)
     return decisions
 
 

@@ -36,6 +36,8 @@ class Outcome:
     """A plugin of the session holds gangs to their minima."""
     now: float = 0.0
     """When the session took place, in seconds since 1970."""
+    knows_kai_queues_only: bool = False
+    """The session looked at no gang in a queue that is none of KAI's."""
 
 
 @dataclass(slots=True)

@@ -63,6 +63,8 @@ class Policy:
     """
     evictions_free_devices: bool = False
     """Devices that victims hold through claims can be reserved in the same session, whatever the plugin predicates is told."""
+    knows_kai_queues_only: bool = False
+    """Gangs in queues that are none of KAI's are left out."""
     binds_by_request: bool = False
     """Every bind is a BindRequest for the binder. Otherwise only pods for which something must be prepared have one."""
     victim_rule: str = "first-tier"

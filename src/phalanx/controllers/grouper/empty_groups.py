@@ -1,7 +1,7 @@
 """Groups that are left without pods: the pod grouper makes a group with its first pod and deletes it with its last one.
 
-Owners outlive parts of what they own: replicas of a LeaderWorkerSet are scaled away, a JobSet is suspended, a Deployment replaces its
-pods. A group that nobody is in would be listed for as long as the owner is there. When pods come again, so does their group.
+Owners outlive parts of what they own: replicas of a LeaderWorkerSet are scaled away, a JobSet is suspended, a Deployment replaces
+its pods. A group that nobody is in would be listed for as long as the owner is there. When pods come again, so does their group.
 """
 
 from collections.abc import Iterator
