@@ -137,7 +137,7 @@ def test_controllers_are_chosen_by_their_names(words: str, names: str) -> None:
 
 
 def test_one_name_switches_off_what_the_controllers_of_volcano_do() -> None:
-    every = standard_controllers(lambda: ("", ""), has_admission=True)
+    every = standard_controllers(pair_for, has_admission=True)
     left = {item.name for item in _chosen("-volcano", every)}
     assert {item.name for item in every} - left == set(CONTROLLER_SETS["volcano"])
     kinds = {kind for item in every if item.name in left and item.name != "queue-status" for kind in item.watches}

@@ -229,9 +229,8 @@ def _chosen(names: str, controllers: "Sequence[Controller]") -> "Sequence[Contro
     known = {controller.name for controller in controllers}
     for name in asked:
         if name != "*" and name.removeprefix("-") not in known:
-            raise ConfigError(
-                f"--controllers: no controller is called {name!r}; write some of {', '.join(sorted({*known, *CONTROLLER_SETS}))}, or *"
-            )
+            names_known = ", ".join(sorted({*known, *CONTROLLER_SETS}))
+            raise ConfigError(f"--controllers: no controller is called {name!r}; write some of {names_known}, or *")
     has_all = "*" in asked or (bool(asked) and all(name.startswith("-") for name in asked))
     return [item for item in controllers if f"-{item.name}" not in asked and (has_all or item.name in asked)]
 

@@ -100,8 +100,6 @@ class Gang:
     key: GangKey
     uid: str = ""
     queue: str = DEFAULT_QUEUE
-    preferred_queue: str = ""
-    """The queue that it is in whenever there is one of this name; otherwise in the default one. Empty: `queue` says it all."""
     min_member: int = 1
     role_minima: Mapping[str, int] = field(default_factory=dict)
     subgroups: tuple[SubGroup, ...] = ()
@@ -157,6 +155,8 @@ class Gang:
     """Takes part in every session: fair shares and victims of its queues are counted over all gangs, settled ones too."""
     needs_one_scheduler: bool = False
     """All its pods must name the same scheduler."""
+    preferred_queue: str = ""
+    """The queue that it is in whenever there is one of this name; otherwise in the default one. Empty: `queue` says it all."""
 
     @property
     def namespace(self) -> str:
