@@ -66,7 +66,7 @@ NOT_RUN = {
     "phalanx run --kubeconfig ~/.kube/config --context staging --scheduler-name phalanx -v 2": "needs a cluster",
     "kubectl -n volcano-system scale deployment volcano-scheduler volcano-controllers --replicas 0": "needs a cluster",
     "phalanx run --scheduler-name volcano --config volcano-scheduler.conf": "needs a cluster",
-    "phalanx run --scheduler-name volcano --controllers -volcano-job,-queue": "needs a cluster",
+    "phalanx run --scheduler-name volcano --controllers -volcano": "needs a cluster",
     "phalanx run --scheduler-name kai-scheduler --profile kai": "needs a cluster",
     "phalanx run --scheduler-name phalanx": "needs a cluster",
     "phalanx run --config batch.yaml --scheduler-name batch --lease-name phalanx-batch": "needs a cluster",
