@@ -66,8 +66,7 @@ NOT_RUN = {
     "phalanx run --kubeconfig ~/.kube/config --context staging --scheduler-name phalanx -v 2": "needs a cluster",
     "kubectl -n volcano-system scale deployment volcano-scheduler volcano-controllers --replicas 0": "needs a cluster",
     "phalanx run --scheduler-name volcano --config volcano-scheduler.conf": "needs a cluster",
-    "phalanx run --scheduler-name volcano --controllers -volcano-job,-cronjob,-jobflow,-jobtemplate,-podgroup,-owned-podgroup,"
-    "-queue,-queue-status": "needs a cluster",
+    "phalanx run --scheduler-name volcano --controllers -volcano": "needs a cluster",
     "phalanx run --scheduler-name kai-scheduler --profile kai --controllers -binder,-gpu-reservations,"
     "-pod-grouper": "needs a cluster",
     "phalanx run --scheduler-name kai-scheduler --profile kai": "needs a cluster",

@@ -55,6 +55,16 @@ def test_a_group_whose_owner_waits_for_admission_is_admitted_where_nobody_else_w
         await_phase(site, "second", "Inqueue")
 
 
+def test_a_group_whose_minimum_counts_quotas_too_is_admitted_under_the_profile_of_volcano(
+    plane: ControlPlane, site: Site, tmp_path: Path
+) -> None:
+    job = group("job", 1)
+    job["spec"]["minResources"] = {"cpu": "1", "count/pods": "1", "limits.cpu": "1", "requests.memory": "1Gi"}
+    with scheduling(plane, tmp_path, "--scheduler-name=volcano", "--profile=volcano", "--controllers=-volcano"):
+        site.make([node("a"), job])
+        await_phase(site, "job", "Inqueue")
+
+
 def test_what_runs_where_it_may_not_any_more_has_to_go_although_nobody_waits(
     plane: ControlPlane, site: Site, tmp_path: Path
 ) -> None:

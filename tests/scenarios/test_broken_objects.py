@@ -141,9 +141,6 @@ MANY = [
         "-1 is too small", "write 1 or more",
     ),
     Fault(
-        "kueue", "queue", ALL, label(kueue.QUEUE, "nowhere"), label(kueue.QUEUE, None), NO_QUEUE, f"{CREATE} label {kueue.QUEUE}",
-    ),
-    Fault(
         "kueue", "few", ALL, note(kueue.TOTAL_COUNT, "4"), note(kueue.TOTAL_COUNT, "3"), FEW,
         f"{LOWER} annotation {kueue.TOTAL_COUNT}",
     ),

@@ -282,11 +282,14 @@ def test_a_gang_whose_controller_takes_pods_away_and_leaves_the_minimum_runs_on(
     assert healed(cluster) == []
 
 
-def test_pods_that_a_controller_takes_away_slowly_do_not_break_their_gang() -> None:
+@pytest.mark.parametrize("phase", ["Running", "Failed"])
+def test_pods_that_a_controller_takes_away_slowly_do_not_break_their_gang(phase: str) -> None:
     cluster = started(4, owner="ray")
     pod = cluster.document("Pod", "default/train-3")
     leaving = {**pod["metadata"], "deletionTimestamp": stamp(-3600), "deletionGracePeriodSeconds": 3600}
-    assert healed(cluster.submit({**pod, "metadata": leaving})) == []
+    cluster.submit({**pod, "metadata": leaving, "status": {**pod["status"], "phase": phase}})
+    assert "evicted" not in cluster.run_cycle(now=NOW).why("train")
+    assert healed(cluster) == []
 
 
 def test_a_lost_pod_that_its_controller_makes_anew_and_that_finds_no_place_breaks_its_gang() -> None:

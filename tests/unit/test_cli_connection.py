@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from phalanx.cli.connection import Reach, choose
+from phalanx.cli.connection import Reach, choose, other_cluster
 from phalanx.errors import Unreachable
 
 GONE = 2**22 + 1
@@ -42,6 +42,11 @@ class Desk:
         """Return the port of the cluster that is chosen."""
         return choose(Reach(**typed), is_plugin=is_plugin, environment=self.environment).server.removeprefix("http://127.0.0.1:")
 
+    def note(self, *, is_plugin: bool = False, **typed: str) -> str:
+        """Return what is said about the cluster that is chosen."""
+        reach = Reach(**typed)
+        return other_cluster(reach, choose(reach, is_plugin=is_plugin, environment=self.environment), is_plugin=is_plugin)
+
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
@@ -75,6 +80,25 @@ def test_then_a_kubeconfig_or_a_context_that_was_typed(desk: Desk) -> None:
     assert desk.chosen(context="there") == "6"
 
 
+def test_then_the_kubeconfig_of_the_environment_if_it_is_there(desk: Desk) -> None:
+    with_everything(desk)
+    del desk.environment["PHALANX_SERVER"]
+    desk.environment["KUBECONFIG"] = str(desk.folder / "none")
+    assert desk.chosen() == "4"
+    desk.environment["KUBECONFIG"] = desk.kubeconfig("other", 8)
+    assert desk.chosen() == "8"
+
+
+def test_a_note_says_which_cluster_is_asked_where_another_one_is_up(desk: Desk) -> None:
+    desk.leave(os.getpid())
+    desk.environment["KUBECONFIG"] = desk.kubeconfig("other", 8)
+    note = "asking http://127.0.0.1:8 ({file}: context 'here'); for the cluster of 'phalanx up' add --server http://127.0.0.1:4"
+    assert desk.note() == note.format(file=desk.folder / "other")
+    assert desk.note(context="here") == desk.note(is_plugin=True) == ""
+    del desk.environment["KUBECONFIG"]
+    assert desk.note() == ""
+
+
 def test_then_a_cluster_that_is_up(desk: Desk) -> None:
     with_everything(desk)
     del desk.environment["PHALANX_SERVER"]
@@ -89,7 +113,7 @@ def test_a_cluster_that_died_without_a_word_does_not_count(desk: Desk) -> None:
     assert desk.chosen() == "5"
 
 
-def test_then_the_kubeconfig_of_the_environment_or_of_the_home(desk: Desk) -> None:
+def test_then_the_kubeconfig_of_the_home(desk: Desk) -> None:
     desk.environment["KUBERNETES_SERVICE_HOST"] = "10.0.0.1"
     desk.kubeconfig()
     assert desk.chosen() == "5"

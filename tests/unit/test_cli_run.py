@@ -15,7 +15,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from phalanx.cli import main
-from phalanx.cli.run import RunOptions, _chosen
+from phalanx.cli.run import CONTROLLER_SETS, RunOptions, _chosen
+from phalanx.controllers.builtin import standard_controllers
 from phalanx.controllers.jobflow import JobTemplateController
 from phalanx.dev.processes import launch, wait_until
 from phalanx.sim.sshkeys import pair_for
@@ -134,6 +135,16 @@ def test_an_address_is_a_host_and_a_port(typed: str, host: str, port: int) -> No
 def test_controllers_are_chosen_by_their_names(words: str, names: str) -> None:
     controllers = [Named(name) for name in "abc"]
     assert [item.name for item in _chosen(words, controllers)] == names.split()
+
+
+def test_one_name_switches_off_what_the_controllers_of_volcano_do() -> None:
+    every = standard_controllers(pair_for, has_admission=True)
+    left = {item.name for item in _chosen("-volcano", every)}
+    assert {item.name for item in every} - left == set(CONTROLLER_SETS["volcano"])
+    kinds = {kind for item in every if item.name in left and item.name != "queue-status" for kind in item.watches}
+    assert {kind.kind for kind in kinds if "volcano" in kind.group} == {"PodGroup"}
+    page = Path(__file__).parents[2] / "docs" / "howto" / "run-on-a-cluster.md"
+    assert all(f"`{name}`" in page.read_text() for name in CONTROLLER_SETS["volcano"])
 
 
 def test_help_shows_examples_and_every_option() -> None:

@@ -208,10 +208,21 @@ def test_with_fast_admission_pods_start_as_they_come() -> None:
     assert len(build.cluster().submit(pods[:1]).run_cycle().binds) == 1
 
 
-def test_the_queue_is_the_one_of_the_label() -> None:
+def test_the_queue_is_the_one_of_the_label_as_long_as_there_is_one_of_that_name() -> None:
     pods = made.pod_group("train", tasks=1)
     pods[0]["metadata"]["labels"][QUEUE] = "research"
-    assert gang_of(build.cluster().submit(pods), "train").queue == "research"
+    cluster = build.cluster()
+    assert gang_of(cluster.submit(pods), "train").queue == "default"
+    assert gang_of(cluster.submit(build.queue("research")), "train").queue == "research"
+    cluster.remove("Queue", "research")
+    assert gang_of(cluster, "train").queue == "default"
+
+
+def test_a_group_starts_where_nobody_has_a_queue_of_the_name_of_its_local_queue() -> None:
+    pods = made.pod_group("train", tasks=2, cpu=1)
+    for pod in pods:
+        pod["metadata"]["labels"][QUEUE] = "user-queue"
+    assert len(build.cluster().submit(pods).run_cycle().binds) == 2
 
 
 @pytest.mark.parametrize(

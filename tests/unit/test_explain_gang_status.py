@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from phalanx.explain.gang_status import gang_status, reason_code
+from phalanx.explain.gangs import gang_list
 from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState
 from phalanx.testing import build
@@ -55,3 +56,10 @@ def test_a_gang_that_is_evicted_or_pipelined_says_so() -> None:
     assert code_of(outcome) == "Evicted"
     outcome.move(outcome.tasks[0], Status.PIPELINED)
     assert code_of(outcome) == "Pipelined"
+
+
+@pytest.mark.parametrize(("phase", "status"), [("Running", "Empty"), ("Inqueue", "Empty"), ("Pending", "Waits")])
+def test_a_gang_without_pods_is_empty_unless_it_waits_to_be_admitted(phase: str, status: str) -> None:
+    cluster = build.cluster().submit(build.pod_group("bert", min_member=2, phase=phase))
+    (item,) = gang_list(cluster.objects.snapshot(0.0), lambda state: "")["items"]
+    assert item["status"] == status

@@ -38,6 +38,12 @@ def native_gang(pods: int, message: str = "") -> tuple[dict[str, Any], list[dict
     return group, [dict(pod) for pod in native.pods("train", pods)]
 
 
+def test_what_was_recorded_about_pods_that_are_gone_is_no_reason_to_wait() -> None:
+    group = build.pod_group("train", min_member=4, phase="Inqueue")
+    events = [warning("PodGroup", "train", "3 of 4 tasks run, below the minimum of 4 for 1 s; evicted in 59 s")]
+    assert recorded_reason(state_of(group), [], events) == "no pods yet; 4 are needed"
+
+
 def test_the_last_event_about_the_group_is_the_newest_word() -> None:
     group, pods = native_gang(3, "pod group is unschedulable")
     events = [

@@ -324,3 +324,11 @@ def test_a_gang_that_starts_whole_or_waits_as_a_whole_says_nothing_of_that() -> 
     cluster.run_cycle()
     assert cluster.why("train") == ""
     assert cluster.why("huge").startswith("0 of 1 tasks fit")
+
+
+def test_members_that_ask_for_the_same_are_counted_together_although_they_may_be_in_different_places() -> None:
+    cluster = build.cluster(nodes=2, cpu=64).submit(build.pod_group("ray", min_member=3), build.pod("head", group="ray", cpu=1))
+    for number in range(2):
+        selector = {"nodeSelector": {"rack": str(number)}}
+        cluster.submit(build.pod(f"worker-{number}", group="ray", gpus=8, spec=selector))
+    assert cluster.run_cycle().why("ray").startswith("1 of 3 tasks fit; 2 more places for 8 nvidia.com/gpu needed (")

@@ -359,10 +359,6 @@ BROKEN: list[tuple[dict[str, Any], dict[str, str], str]] = [
     (owner("kubeflow.org/v1", "XGBoostJob", spec={"xgbReplicaSpecs": {"Worker": {}}}), {}, "Master: missing or without replicas"),
     (owner("kubeflow.org/v2beta1", "MPIJob", spec={"mpiReplicaSpecs": {"Worker": {}}}), {}, "Launcher: missing or without"),
     (owner("ray.io/v1", "RayJob"), {}, "has no RayCluster yet"),
-    (
-        owner("ray.io/v1", "RayCluster", spec={"workerGroupSpecs": [{"replicas": 1, "minReplicas": 2}]}), {},
-        "spec.workerGroupSpecs[0]: minReplicas 2 is more than replicas 1",
-    ),
     (owner("jobset.x-k8s.io/v1alpha2", "JobSet"), {}, "'' is no replicated job of JobSet default/train; known are none"),
     (leader_worker_set(), LWS_LABELS, "spec.leaderWorkerTemplate.size: missing or 0"),
     (leader_worker_set(startupPolicy="Never"), LWS_LABELS, "'Never' is unknown; write 'LeaderCreated' or 'LeaderReady'"),
@@ -448,7 +444,7 @@ def test_the_kinds_that_are_read_are_in_one_table() -> None:
     assert set(owner_kinds()) < set(read_kinds()) < {*KINDS}
     names = {kind.kind for kind in read_kinds()}
     assert {"Pod", "PriorityClass", "ConfigMap", "PyTorchJob", "PodGang", "Revision", "Workflow"} <= names
-    assert set(PodGrouper().watches) == {POD, *owner_kinds()}
+    assert set(PodGrouper().watches) == {POD, *owner_kinds(), GROUP_BY_DIALECT["kai"]}
 
 
 # --- other words ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.support import owned_pods as workloads
 from tests.support.owned_pods import owner, pod
 
 TRAINING, JOBSET, LWS = "training.kubeflow.org", "jobset.sigs.k8s.io", "leaderworkerset.sigs.k8s.io"
-TORCH, MPI = "pg-train-pytorchjob-train", "pg-train-mpijob-train"
+TORCH, MPI, RAY = "pg-train-pytorchjob-train", "pg-train-mpijob-train", "pg-train-raycluster-train"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,11 @@ def mpi() -> list[Line]:
     worker = {f"{TRAINING}/job-role": "worker"}
     launching = owner("batch/v1", "Job", "train-launcher", by=late)
     launcher = pod("train-launcher-x", by=launching, labels={f"{TRAINING}/job-role": "launcher"})
+    alone = training("MPIJob", {"Launcher": 1}, "mpiReplicaSpecs")
+    without = training("MPIJob", {"Launcher": 1, "Worker": 0}, "mpiReplicaSpecs", launcherCreationPolicy="WaitForWorkersReady")
     return [
+        Line("an MPIJob of a launcher alone", [alone, pod(by=alone, labels={f"{TRAINING}/job-role": "launcher"})], MPI, 1),
+        Line("an MPIJob that waits for no workers", [without, pod(by=without)], MPI, 1),
         Line("an MPIJob", [job, pod(by=job, labels=worker)], MPI, 5),
         Line("an MPIJob whose launcher waits", [late, pod(by=late, labels=worker)], MPI, 4),
         Line(
@@ -158,9 +162,7 @@ def ray() -> list[Line]:
         {"name": "small", "minMember": 2, "topologyConstraint": {"topology": "racks", "requiredTopologyLevel": "rack"}},
         {"name": "big", "minMember": 8},
     ]
-    lines = [
-        Line("a RayCluster", [cluster, pod(by=cluster, labels=worker)], "pg-train-raycluster-train", 11, parts, "big", "urgent")
-    ]
+    lines = [Line("a RayCluster", [cluster, pod(by=cluster, labels=worker)], RAY, 11, parts, "big", "urgent")]
     statuses = {
         "RayJob": {"rayClusterName": "made"}, "RayService": {"activeServiceStatus": {"rayClusterName": "made"}},
     }  # fmt: skip
@@ -169,15 +171,47 @@ def ray() -> list[Line]:
         made = owner("ray.io/v1", "RayCluster", "made", spec=spec, by=top)
         head = pod(by=made, labels={"ray.io/group": "headgroup", "ray.io/node-type": "head"})
         lines.append(Line(f"a {kind}", [top, made, head], f"pg-train-{kind.lower()}-train", 11, parts, "headgroup"))
+    return [*lines, *ray_bounds(), *ray_cleanup()]
+
+
+def ray_bounds() -> list[Line]:
+    """Numbers of workers as Ray's operator makes them: never fewer than the least, never more than the most."""
+    bounds: list[tuple[str, dict[str, int], int]] = [
+        ("minReplicas alone", {"minReplicas": 2, "maxReplicas": 5}, 2),
+        ("fewer replicas than minReplicas", {"replicas": 1, "minReplicas": 2, "maxReplicas": 5}, 2),
+        ("more replicas than maxReplicas", {"replicas": 5, "minReplicas": 0, "maxReplicas": 3}, 3),
+        ("more replicas than maxReplicas, on several hosts", {"replicas": 5, "maxReplicas": 3, "numOfHosts": 2}, 6),
+        ("no more than maxReplicas: 0", {"replicas": 5, "maxReplicas": 0}, 0),
+    ]
+    lines = []
+    for title, numbers, workers in bounds:
+        cluster = owner("ray.io/v1", "RayCluster", spec={"workerGroupSpecs": [{"groupName": "gpu", **numbers}]})
+        parts = [{"name": "headgroup", "minMember": 1}, *([{"name": "gpu", "minMember": workers}] if workers else [])]
+        member = pod(by=cluster, labels={"ray.io/group": "headgroup"})
+        lines.append(Line(f"a RayCluster: {title}", [cluster, member], RAY, 1 + workers, parts, "headgroup"))
+    return lines
+
+
+def ray_cleanup() -> list[Line]:
+    """The pod that empties Redis once the pods of a deleted cluster have gone; its labels are those of the head."""
+    groups = [{"groupName": "gpu", "replicas": 2}]
+    labels = {"ray.io/group": "headgroup", "ray.io/node-type": "redis-cleanup"}
+    lines = []
+    for title, annotations in (("", {}), (" with a size of its own", {"phalanx.dev/min-member": "3"})):
+        cluster = owner("ray.io/v1", "RayCluster", spec={"workerGroupSpecs": groups}, annotations=annotations)
+        job = owner("batch/v1", "Job", "train-redis-cleanup", by=cluster)
+        name = f"the clean-up pod of a RayCluster{title}"
+        lines.append(Line(name, [cluster, job, pod("clean-x", by=job, labels=labels)], "pg-clean-x-clean-x"))
     return lines
 
 
 def job_sets() -> list[Line]:
-    def made(**spec: Any) -> list[Document]:
-        jobs = [
+    def made(depends_on: Any = None, **spec: Any) -> list[Document]:
+        jobs: list[dict[str, Any]] = [
             {"name": "driver", "replicas": 1, "template": {"spec": {"parallelism": 1, "completions": 1}}},
             {"name": "workers", "replicas": 2, "template": {"spec": {"parallelism": 8, "completions": 4}}},
         ]
+        jobs[1] |= {"dependsOn": depends_on} if depends_on else {}
         top = owner("jobset.x-k8s.io/v1alpha2", "JobSet", spec={"replicatedJobs": jobs, **spec})
         job = owner("batch/v1", "Job", "train-workers-0", by=top)
         return [top, job, pod(by=job, labels={f"{JOBSET}/replicatedjob-name": "workers"})]
@@ -189,8 +223,12 @@ def job_sets() -> list[Line]:
     return [
         Line("a JobSet in order", made(), "pg-train-jobset-train-workers", 8),
         Line("a JobSet in any order", made(**any_order), "pg-train-jobset-train", 9),
+        Line(
+            "a JobSet with a job that depends on another", made([{"name": "driver", "status": "Ready"}], **any_order),
+            "pg-train-jobset-train-workers", 8,
+        ),
         Line("a TrainJob", [top, *below], "pg-train-jobset-train-workers", 8, more={"queue": "research"}),
-    ]
+    ]  # fmt: skip
 
 
 def leader_worker_sets() -> list[Line]:

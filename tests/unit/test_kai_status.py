@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.kai_status import UNSCHEDULABLE, task_error
 from phalanx.explain.gang_rows import GangRow, gang_rows
 from phalanx.model.kinds import GROUP_BY_DIALECT
@@ -195,6 +196,12 @@ def test_a_queue_that_only_volcano_has_is_none_of_kais() -> None:
     assert cycle.why("train") == "queue 'root' does not exist; create a Queue of scheduling.run.ai"
     assert cycle.answer["groups"]["default/train"]["conditions"][0]["reason"] == "QueueDoesNotExist"
     assert [name for name, _ in cycle.binds] == ["fine-0"]
+
+
+def test_under_another_profile_every_queue_may_have_groups_of_kai() -> None:
+    cluster = build.cluster(nodes=1, gpus=2, policy=policy_of_profile("phalanx"))
+    cluster.submit(kai.pod_group("ray", min_member=3, queue="default"), [kai.pod(f"ray-{i}", "ray", gpus=1) for i in range(3)])
+    assert cluster.run_cycle().why("ray").startswith("2 of 3 tasks fit; ")
 
 
 def row(cluster: Cluster) -> GangRow:

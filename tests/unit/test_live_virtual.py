@@ -237,6 +237,32 @@ def test_nothing_is_said_of_missing_pods_while_they_are_being_made(profile: Prof
     play(story)
 
 
+@pytest.mark.parametrize("room", [8, 1], ids=["running", "waiting"])
+@pytest.mark.parametrize("is_slow", [False, True], ids=["at-once", "slowly"])
+def test_nothing_is_said_of_missing_pods_while_their_owner_takes_them_away(room: int, is_slow: bool) -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.load(build.queue("default"), build.node("n0", cpu=room))
+        await until(lambda: scene.live.is_leader)
+        group, *pods = build.gang("train", tasks=4, cpu=1)
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "job", "controller": True}
+        for pod in pods:
+            pod["metadata"]["ownerReferences"] = [owner]
+        scene.load(group, *pods)
+        await until(lambda: scene.bound("train") == (4 if room == 8 else 0))
+        await asyncio.sleep(10.0)
+        before = scene.messages("FailedScheduling")
+        for grace in (30, 0) if is_slow else (0,):
+            for name in [item["metadata"]["name"] for item in scene.store.items(POD)]:
+                scene.store.delete(POD, "default", name, grace=grace)
+                await asyncio.sleep(1.5)
+            await asyncio.sleep(10.0)
+        assert (scene.messages("FailedScheduling"), scene.messages("Quarantined")) == (before, [])
+        await scene.end()
+
+    play(story)
+
+
 def test_a_loop_on_which_nothing_can_happen_any_more_says_so() -> None:
     async def story() -> None:
         await asyncio.Event().wait()

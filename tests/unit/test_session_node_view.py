@@ -143,3 +143,20 @@ def test_shards_divide_the_nodes(mode: str, parts: list[list[bool]]) -> None:
     assert [part.tolist() for part in session.shard_parts] == parts
     node_view = session.node_view(gang_in(session).tasks[0].task.shape)
     assert node_view.feasible.tolist() == ([True, False] if mode == "hard" else [True, True])
+
+
+@pytest.mark.parametrize("load", [0, 4, 8])
+def test_a_node_that_the_task_may_never_have_counts_as_such_whether_or_not_it_is_full(load: int) -> None:
+    cluster = build.cluster(nodes=0).submit(
+        build.node("right", gpus=4, labels={"kind": "h100"}), build.node("wrong", gpus=8, labels={"kind": "t4"}),
+        build.node("tainted", gpus=8, spec={"taints": [{"key": "own", "effect": "NoSchedule"}]}, labels={"kind": "h100"}),
+    )  # fmt: skip
+    for place in ("wrong", "tainted"):
+        cluster.submit([build.pod(f"{place}-load", on=place, gpus=load)] if load else [])
+    chosen = {"nodeSelector": {"kind": "h100"}}
+    cluster.submit(build.pod_group("train", min_member=2))
+    cluster.submit(build.pod(f"train-{number}", group="train", gpus=4, spec=chosen) for number in range(2))
+    assert cluster.run_cycle().why("train") == (
+        "1 of 2 tasks fit; 1 more place for 4 nvidia.com/gpu needed (3 nodes: 1 lacks nvidia.com/gpu,"
+        " 1 does not match the node selector or affinity, 1 has a taint nobody tolerates)"
+    )

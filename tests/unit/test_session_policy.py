@@ -15,7 +15,7 @@ ROOT = Path(phalanx.__file__).parent
 DECIDING = ("model", "placement", "state", "session", "actions", "plugins", "kubernetes", "kai", "scheduling", "live")
 OWN_TO_KAI = {
     "catalogue", "dialect", "has_tiers", "follows_shards", "counts_all_gangs", "books_are_live", "evictions_free_devices",
-    "binds_by_request",
+    "binds_by_request", "tries_all_gangs", "reads_kai_queues",
 }  # fmt: skip
 
 

@@ -3,14 +3,17 @@
     --server                          a URL
     $PHALANX_SERVER                   the same
     --kubeconfig, --context           a context of a kubeconfig
+    $KUBECONFIG                       its current context
     the address of 'phalanx up'       if one is running
-    $KUBECONFIG or ~/.kube/config     its current context
+    ~/.kube/config                    its current context
     the cluster around us             in a pod
 
-The first that says something counts. Under the name `kubectl phalanx` kubeconfigs come right behind --server.
+The first that says something counts. Under the name `kubectl phalanx` kubeconfigs come right behind --server. Who has exported
+$KUBECONFIG means it, as for kubectl; if 'phalanx up' runs besides, a note on a terminal says which of the two is asked.
 """
 
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from phalanx.store.kube.client import Client
     from phalanx.store.kube.connect import ClusterAccess
 
-VARIABLE = "PHALANX_SERVER"
+VARIABLE, KUBECONFIG = "PHALANX_SERVER", "KUBECONFIG"
 REACHED_BY = ("server", "kubeconfig", "context", "namespace")
 COMPLETION_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -111,13 +114,22 @@ def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> 
     has_files = any(path.exists() for path in kubeconfig_paths("", environment))
     if named or (variable and not is_plugin):
         return _at(named or variable or "")
-    if is_context_named or (is_plugin and has_files):
+    if is_context_named or (has_files and (is_plugin or environment.get(KUBECONFIG))):
         return access(reach.kubeconfig or "", reach.context or "", environment)
     if address := variable or running_address():
         return _at(address)
     if has_files or HOST in environment:
         return access(environment=environment)
     raise Unreachable(f"no cluster at {address_file()}: {START}")
+
+
+def other_cluster(reach: Reach, found: "ClusterAccess", *, is_plugin: bool) -> str:
+    """Say which cluster is asked where 'phalanx up' runs and nothing that was typed says that another is meant; else nothing."""
+    is_named = is_plugin or reach.server or reach.kubeconfig or reach.context
+    address = "" if is_named else running_address()
+    if not address or not found.place or found.server == address:
+        return ""
+    return f"asking {found.server} ({found.place}); for the cluster of 'phalanx up' add --server {address}"
 
 
 def _at(address: str) -> "ClusterAccess":
@@ -134,10 +146,13 @@ def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ct
     """Ask the cluster something about a namespace, and return the answer."""
     import asyncio
 
+    from phalanx.cli import output
     from phalanx.errors import Unauthorized, Unreachable
 
     is_plugin = (ctx or click.get_current_context()).find_root().info_name == PLUGIN
     found = choose(reach, is_plugin=is_plugin, environment=os.environ)
+    if sys.stdout.isatty() and (note := other_cluster(reach, found, is_plugin=is_plugin)):
+        output.note(note)
 
     async def asked() -> Result:
         async with found.client() as client:

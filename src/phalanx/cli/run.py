@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from phalanx.live.operations import Address
     from phalanx.live.reload import ConfigSource
 
+CONTROLLER_SETS = {
+    "volcano": ("volcano-job", "cronjob", "jobflow", "jobtemplate", "podgroup", "owned-podgroup", "queue"),
+}  # fmt: skip
+"""What one name in --controllers stands for: `volcano` for those that Volcano's own controllers do the work of."""
 EXAMPLES = """\b
 Examples:
   phalanx run --kubeconfig ~/.kube/config --scheduler-name volcano
@@ -59,7 +63,8 @@ DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Log format.")
 @click.option(
     "--controllers", default="*", show_default=True, metavar="NAMES",
-    help="Comma-separated controllers to run: '*' for all, NAME for one, -NAME for all but one; empty for none.",
+    help="Comma-separated controllers to run: '*' for all, NAME for one, -NAME for all but one; empty for none. "
+    "'volcano' stands for all that Volcano's own controllers replace.",
 )  # fmt: skip
 @click.option(
     "--group-as", type=click.Choice(DIALECTS), default=DIALECTS[0], show_default=True,
@@ -230,13 +235,20 @@ def _chosen(names: str, controllers: "Sequence[Controller]") -> "Sequence[Contro
     """Return the controllers that the option --controllers names."""
     from phalanx.errors import ConfigError
 
-    asked = [name.strip() for name in names.split(",") if name.strip()]
+    asked = [part for name in names.split(",") if name.strip() for part in _expanded(name.strip())]
     known = {controller.name for controller in controllers}
     for name in asked:
         if name != "*" and name.removeprefix("-") not in known:
-            raise ConfigError(f"--controllers: no controller is called {name!r}; write some of {', '.join(sorted(known))}, or *")
+            names_known = ", ".join(sorted({*known, *CONTROLLER_SETS}))
+            raise ConfigError(f"--controllers: no controller is called {name!r}; write some of {names_known}, or *")
     has_all = "*" in asked or (bool(asked) and all(name.startswith("-") for name in asked))
     return [item for item in controllers if f"-{item.name}" not in asked and (has_all or item.name in asked)]
+
+
+def _expanded(name: str) -> list[str]:
+    """Return the controllers that one name stands for, each with its sign."""
+    sign, bare = ("-", name[1:]) if name.startswith("-") else ("", name)
+    return [f"{sign}{each}" for each in CONTROLLER_SETS.get(bare, (bare,))]
 
 
 def _identity() -> str:

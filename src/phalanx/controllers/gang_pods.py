@@ -20,7 +20,7 @@ def gang_key(pod: Document, dialect: str) -> Key | None:
 
 
 def members(view: View, key: Key, dialects: Collection[str]) -> list[Document]:
-    """Return the pods that name a gang in one of these dialects, in which marks are labels or annotations, the oldest first."""
+    """Return the pods that name a gang in one of these dialects, the oldest first."""
     likely = (pod for pod in view.within(POD, key.namespace) if may_name(pod, key.name))
     found = [pod for pod in likely if key in map(gang_keys(pod).get, dialects)]
     return sorted(found, key=lambda pod: (str(pod["metadata"].get("creationTimestamp", "")), pod["metadata"]["name"]))

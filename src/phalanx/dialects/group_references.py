@@ -103,8 +103,10 @@ def may_name_several(pod: Mapping[str, Any]) -> bool:
 
 
 def may_name(pod: Mapping[str, Any], group: str) -> bool:
-    """Tell quickly whether a label or an annotation of a pod object could name a group of this name."""
-    return group in _texts(pod, "metadata", "labels").values() or group in _texts(pod, "metadata", "annotations").values()
+    """Tell quickly whether a label, an annotation or the scheduling group of a pod object could name a group of this name."""
+    labels, annotations = _texts(pod, "metadata", "labels"), _texts(pod, "metadata", "annotations")
+    native = _texts(pod, "spec", "schedulingGroup").get("podGroupName")
+    return group in labels.values() or group in annotations.values() or group == native
 
 
 def _texts(document: Any, *path: str) -> Mapping[str, Any]:  # Any: whatever somebody wrote there

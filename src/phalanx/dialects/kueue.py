@@ -2,7 +2,8 @@
 
 Quota, admission and the Workload object are Kueue's. Its gates keep pods waiting until it has admitted them; where no Kueue is
 there, `controllers/kueue.py` can lift the gate. Kueue deletes pods beyond the total count; here they are members that the gang
-can do without, since nobody but their owner knows which of them are too many.
+can do without, since nobody but their owner knows which of them are too many. The label that names the LocalQueue means our queue
+of that name only where there is one: most clusters with Kueue have none.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ def gang(task: Task) -> Gang:
     """Return the group as a pod describes it."""
     return Gang(
         key=GangKey(task.group), uid=task.uid, dialect="kueue", has_object=False,
-        queue=task.labels.get(QUEUE) or "default",
+        preferred_queue=task.labels.get(QUEUE, ""),
         min_member=1 if is_fast(task.annotations) else total_count(task.annotations), priority_class=task.priority_class,
         created=task.created, phase="Inqueue", annotations=task.annotations,
         staleness_grace_seconds=staleness_grace(task.annotations), topology=_topology(task),

@@ -28,6 +28,8 @@ class GangStatus(StrEnum):
     PIPELINED = PIPELINED
     """It gets its minimum once others have left."""
     WAITS = "Waits"
+    EMPTY = "Empty"
+    """It has no pods: they are still to come, or its owner is suspended or has taken them away."""
     EVICTED = EVICTED
     """Tasks of it have to go, and the rest is less than its minimum."""
     RUNS = "Runs"
@@ -36,7 +38,7 @@ class GangStatus(StrEnum):
     @property
     def has_minimum(self) -> bool:
         """Tell whether the gang has what it needs, or needs nothing any more."""
-        return self not in (GangStatus.PIPELINED, GangStatus.WAITS, GangStatus.EVICTED)
+        return self not in (GangStatus.PIPELINED, GangStatus.WAITS, GangStatus.EMPTY, GangStatus.EVICTED)
 
 
 GangWithStatus = tuple[GangState, GangStatus]
@@ -47,6 +49,8 @@ def gang_status(gang: GangState) -> GangStatus:
     """Return what becomes of a gang."""
     if is_finished(gang):
         return GangStatus.COMPLETED
+    if is_empty(gang):
+        return GangStatus.EMPTY
     if has_minimum(gang):
         gets_more = any(task.status is Status.BINDING and task.task.status is Status.PENDING for task in gang.tasks)
         if not gets_more:
@@ -82,6 +86,18 @@ def _reason_to_wait(gang: GangState) -> str:
 
 
 # --- members and minima --------------------------------------------------------------------------------------------------
+
+
+def is_empty(gang: GangState) -> bool:
+    """Tell whether a gang has no pods, and does not wait to be admitted before its controller makes them."""
+    return not gang.tasks and not (traits_of(gang.gang).has_inqueue_phase and gang.phase in ("", "Pending"))
+
+
+def is_taken_away(gang: GangState) -> bool:
+    """Tell whether nobody waits and a controller deletes members: its owner is suspended, scaled down or deleted."""
+    tasks = [state.task for state in gang.tasks]
+    waits = any(task.status is Status.PENDING and not task.is_leaving for task in tasks)
+    return not waits and any(task.is_leaving and task.has_controller for task in tasks)
 
 
 def is_admitted(gang: GangState) -> bool:

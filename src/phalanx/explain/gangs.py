@@ -10,7 +10,7 @@ from typing import Any
 
 from phalanx.dialects.status import condition_document
 from phalanx.dialects.traits import dialect_status
-from phalanx.explain.gang_status import GangStatus, gang_status, minimum_of
+from phalanx.explain.gang_status import GangStatus, gang_status, is_empty, is_taken_away, minimum_of
 from phalanx.explain.recorded import refusal
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Gang
@@ -40,16 +40,18 @@ class GangBook:
     ) -> dict[GangKey, str]:  # fmt: skip
         """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one.
 
-        Gangs in `reported` have an event of their own in this session: what they waited for before is not new after it.
+        Gangs in `reported` have an event of their own in this session: what they waited for before is not new after it. Nobody waits
+        in a gang without pods, nor in one that its owner takes away.
         """
         self._why, self._reported = (_of_gangs(texts, snapshot) for texts in (self._why, self._reported))
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}
         found |= {key: text for key, text in behind_gates.items() if key in found}
         self._why |= found
+        silent = {GangKey(outcome.state.key) for outcome in decisions.outcomes if _is_left_by_its_owner(outcome.state)}
         reasons = {key: text for key, text in found.items() if key not in reported}
         changed = {key: text for key, text in reasons.items() if text and _timeless(self._reported.get(key, "")) != _timeless(text)}
         self._reported |= reasons
-        return changed
+        return {key: text for key, text in changed.items() if key not in silent}
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
@@ -58,6 +60,10 @@ class GangBook:
 
 def _of_gangs(texts: Mapping[GangKey, str], snapshot: Snapshot) -> dict[GangKey, str]:
     return {key: text for key, text in texts.items() if key in snapshot.gangs}
+
+
+def _is_left_by_its_owner(gang: GangState) -> bool:
+    return is_empty(gang) or is_taken_away(gang)
 
 
 def _timeless(text: str) -> str:

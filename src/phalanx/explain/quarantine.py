@@ -7,7 +7,7 @@ and the event `Quarantined`.
 
 from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
-from phalanx.explain.gang_status import has_minimum, is_admitted, minimum_of
+from phalanx.explain.gang_status import has_minimum, is_admitted, is_taken_away, minimum_of
 from phalanx.explain.reason_text import counted
 from phalanx.explain.why import UNRESOLVED_TIERS, missing_pods, why
 from phalanx.kai.podsets import can_be_whole
@@ -22,7 +22,7 @@ NO_QUEUE, TOO_FEW, WRONG = "QueueNotFound", "NotEnoughPods", "Invalid"
 
 
 def quarantine_condition(outcome: Outcome, snapshot: Snapshot) -> Condition | None:
-    """Return the condition of a quarantined gang; None for one that takes part, has ended, or has its pods made now."""
+    """Return the condition of a quarantined gang; None for one that takes part, has ended, or has its pods made or deleted now."""
     gang = outcome.state
     if not gang.tasks or is_finished(gang) or has_minimum(gang):
         return None
@@ -33,7 +33,7 @@ def quarantine_condition(outcome: Outcome, snapshot: Snapshot) -> Condition | No
             return _because(WRONG, verdict.message)
         if verdict.reason == SCHEDULER_FAULT:
             return _because(SCHEDULER_FAULT, verdict.message)
-    is_short = _is_short(gang) and not is_admitted(gang)
+    is_short = _is_short(gang) and not is_admitted(gang) and not is_taken_away(gang)
     return _because(TOO_FEW, _too_few(outcome, snapshot)) if is_short else None
 
 

@@ -168,6 +168,11 @@ def _phrase(reason: str, count: int) -> str:
     return one if count == 1 else many
 
 
+def no_pods(minimum: int) -> str:
+    """Say that a gang has no pods, and how many it needs."""
+    return f"no pods yet; {minimum} are needed" if minimum else "no pods yet"
+
+
 def counted(number: int, noun: str) -> str:
     """Write a number with its noun: ``1 node``, ``6 nodes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

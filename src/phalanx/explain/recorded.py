@@ -7,7 +7,8 @@ group and of its pods are put together, because some schedulers write the reason
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from phalanx.explain.reason_text import counted
+from phalanx.explain.gang_status import is_empty, minimum_of
+from phalanx.explain.reason_text import counted, no_pods
 from phalanx.model.conditions import POD_SCHEDULED
 from phalanx.model.gang import Condition, Gang
 from phalanx.model.kinds import Document
@@ -26,6 +27,8 @@ def refusal(gang: Gang) -> Condition | None:
 
 def recorded_reason(state: GangState, pods: Sequence[Document], events: Iterable[Document]) -> str:
     """Return the recorded reason why a gang waits; `events` are warnings about it and its pods, oldest first."""
+    if is_empty(state):  # what was recorded is about pods that are gone
+        return no_pods(minimum_of(state))
     about_group, about_pods = _split(events, {str(pod["metadata"]["name"]) for pod in pods})
     if about_group:
         return str(about_group[-1].get("message", ""))

@@ -9,9 +9,18 @@ from collections.abc import Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
+from phalanx.explain.gang_status import has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.oversize import oversize
-from phalanx.explain.reason_text import NO_GANGS, amount_text, counted, gates_text, general_obstacle, node_obstacles, request_text
+from phalanx.explain.reason_text import (
+    NO_GANGS,
+    amount_text,
+    counted,
+    gates_text,
+    general_obstacle,
+    no_pods,
+    node_obstacles,
+    request_text,
+)
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.queue import ROOT
@@ -49,7 +58,7 @@ def _why_it_waits(outcome: Outcome, snapshot: Snapshot) -> str:
     if is_finished(gang):
         return ""
     if outcome.was_tried or traits_of(gang.gang).counts_pod_sets:
-        return why_kai(gang, snapshot)
+        return why_kai(outcome, snapshot)
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
     return _before_placement(gang, snapshot) or _why_not_at_all(gang, snapshot)
@@ -94,7 +103,7 @@ def _how_to_describe(task: Task) -> str:
 def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
     """Say what keeps the gang from being placed at all; empty when nothing does."""
     if not gang.tasks:
-        return f"no pods yet; {gang.gang.min_member} are needed" if gang.gang.min_member else "no pods yet"
+        return _without_pods(gang)
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
@@ -110,6 +119,14 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
         sentences = [_refusal(gang, verdict) for verdict in gang.verdicts]
         return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
     return ""
+
+
+def _without_pods(gang: GangState) -> str:
+    """Say why a gang without pods is not admitted, where its controller waits for that; otherwise how many pods it needs."""
+    refusals = [_refusal(gang, verdict) for verdict in gang.verdicts if not verdict.reason.startswith("NotEnough")]
+    if refusals and not is_empty(gang):
+        return f"not admitted: {'; '.join(dict.fromkeys(refusals))}"
+    return no_pods(gang.gang.min_member)
 
 
 def missing_pods(gang: GangState) -> str:
@@ -231,11 +248,14 @@ def _nearly(task: TaskState) -> bool:
 
 
 def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
+    obstacles: dict[str, list[str]] = {}
     for task, obstacle in _without_place(gang, snapshot):
         if isinstance(task.error, FitError) and general_obstacle(task.error):
             yield obstacle
         else:
-            yield f"{counted(_missing(gang, task), 'more place')} for {_asks(task)} needed ({obstacle})"
+            obstacles.setdefault(_asks(task), []).append(obstacle)
+    for asks, found in obstacles.items():
+        yield f"{counted(_missing(gang, asks), 'more place')} for {asks} needed ({'; '.join(found)})"
 
 
 def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
@@ -270,15 +290,13 @@ def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
     return float(verdict.numbers["limit"]) >= int(snapshot.nodes.allocatable[row].sum())
 
 
-def _missing(gang: GangState, blocked: TaskState) -> int:
-    """Count the places like this one that the gang still needs."""
-    have, needed = _roles(gang).get(blocked.task.role, (0, 0))
-    if have < needed:
-        return needed - have
-    alike = sum(
-        task.task.shape is blocked.task.shape and task.status is Status.PENDING and not _nearly(task) for task in gang.tasks
-    )
-    return max(min(alike, (gang.gang.min_member or len(gang.tasks)) - placeable(gang)), 1)
+def _missing(gang: GangState, asks: str) -> int:
+    """Count the places for such a request that the gang still needs; its tasks may differ in everything else."""
+    alike = [task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task) and _asks(task) == asks]
+    names = {task.task.role for task in alike}
+    short = sum(max(needed - have, 0) for role, (have, needed) in _roles(gang).items() if role in names)
+    needed = short or (gang.gang.min_member or len(gang.tasks)) - placeable(gang)
+    return max(min(len(alike), needed), 1)
 
 
 def _asks(task: TaskState) -> str:

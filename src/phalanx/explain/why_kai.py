@@ -17,6 +17,7 @@ from phalanx.kai.capacity import readable
 from phalanx.kai.podsets import ALIVE, PodSet, can_be_met, can_be_whole, is_evicted, is_whole, pod_sets
 from phalanx.model.gang import STALE, TopologyConstraint
 from phalanx.model.task_status import READY, Status
+from phalanx.session.decision import Outcome
 from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
@@ -28,11 +29,13 @@ SEARCHES = ("OverFairShare", "NoVictims", STALE)
 """Verdicts of the actions that evict; all others refuse the job itself."""
 
 
-def why_kai(gang: GangState, snapshot: Snapshot) -> str:
+def why_kai(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a job, or a part of it, waits; empty when nothing of it does."""
+    gang = outcome.state
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
-    return _left_out(gang) or _queue_problem(gang, snapshot) or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
+    queue_problem = _queue_problem(gang, snapshot) if outcome.was_tried else _no_queue(gang, snapshot)
+    return _left_out(gang) or queue_problem or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
 
 
 def _left_out(gang: GangState) -> str:
@@ -73,8 +76,16 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
 # --- queue and pods ------------------------------------------------------------------------------------------------------
 
 
+def _no_queue(gang: GangState, snapshot: Snapshot) -> str:
+    """Say that the queue does not exist; empty when it does."""
+    name = gang.gang.queue
+    if name in snapshot.queues:
+        return ""
+    return f"queue {name!r} does not exist" if name else "it names no queue"
+
+
 def _queue_problem(gang: GangState, snapshot: Snapshot) -> str:
-    """Say what is wrong with the queue; empty when jobs can be in it."""
+    """Say what is wrong with the queue for a scheduler that knows KAI's queues; empty when jobs can be in it."""
     name = gang.gang.queue
     if name not in snapshot.queues or any(verdict.reason == "QueueNotFound" for verdict in gang.verdicts):
         return f"queue {name!r} does not exist; create a Queue of scheduling.run.ai" if name else "it names no queue"

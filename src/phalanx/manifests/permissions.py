@@ -127,7 +127,7 @@ TABLE: Mapping[str, tuple[Permission, ...]] = MappingProxyType({
         *_may("create", POD, part="eviction"), *_may("create", POD),
     ),
     GpuReservations.name: (*_reads(*GpuReservations.watches), *_may("delete", POD)),
-    PodGrouper.name: (*_reads(*read_kinds(), *_OWNERS, *_GROUPS), *_may("create patch", *_GROUPS), *_may("patch", POD)),
+    PodGrouper.name: (*_reads(*read_kinds(), *_OWNERS, *_GROUPS), *_may("create patch delete", *_GROUPS), *_may("patch", POD)),
     PodGroupController.name: (
         *_reads(*PodGroupController.watches, *_OWNERS, _VOLCANO, NAMESPACE), *_may("create", _VOLCANO), *_may("patch", POD),
         *_owns(POD, *_OWNERS),

@@ -13,6 +13,9 @@ from phalanx.model.selectors import Labels, LabelSelector
 from phalanx.model.shard import DEFAULT_POOL
 from phalanx.model.task import GangKey
 
+DEFAULT_QUEUE = "default"
+"""The queue that is always there."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopologyConstraint:
@@ -104,7 +107,7 @@ class Gang:
 
     key: GangKey
     uid: str = ""
-    queue: str = "default"
+    queue: str = DEFAULT_QUEUE
     min_member: int = 1
     role_minima: Mapping[str, int] = field(default_factory=dict)
     subgroups: tuple[SubGroup, ...] = ()
@@ -166,6 +169,8 @@ class Gang:
     """Takes part in every session: fair shares and victims of its queues are counted over all gangs, settled ones too."""
     needs_one_scheduler: bool = False
     """All its pods must name the same scheduler."""
+    preferred_queue: str = ""
+    """The queue that it is in whenever there is one of this name; otherwise in the default one. Empty: `queue` says it all."""
 
     @property
     def namespace(self) -> str:

@@ -82,6 +82,11 @@ class Task:
     """What its gang needed, part by part, when it was bound; None when unknown."""
 
     @property
+    def is_leaving(self) -> bool:
+        """Tell whether the pod is being deleted; its containers may have ended already, so that it counts as failed."""
+        return self.status is Status.RELEASING or bool(self.leaving_since)
+
+    @property
     def namespace(self) -> str:
         """The namespace of the pod."""
         return self.shape.namespace

@@ -23,6 +23,7 @@ from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.eviction import Evictor
 from phalanx.scheduling.failures import Failures
 from phalanx.scheduling.pod_conditions import PodConditions
+from phalanx.scheduling.pod_counts import PodCounts
 from phalanx.scheduling.port import ClusterPort, Report, Timer
 from phalanx.scheduling.shards import decide
 from phalanx.scheduling.status_writer import StatusWriter
@@ -57,7 +58,7 @@ class Pace:
     rests: bool = False
     """No heartbeat while nobody waits and nobody may have to move: a simulation is over when nothing is planned."""
     arrival: float = 3.0
-    """After the last pod of a gang that lacks some has come, nothing is said about missing ones for so long."""
+    """After the last pod of a gang that lacks some has come or gone, nothing is said about missing ones for so long."""
     after_fault: float = 1.0
     is_resilient: bool = True
     """A session that raises is reported and the loop goes on; in a simulation it raises to whoever runs that."""
@@ -81,6 +82,7 @@ class SessionLoop:
         self._statuses = StatusWriter(port.view, self._failed_in_part)
         self._conditions: dict[str, PodConditions] = {}
         """By shard: each remembers the pods of its own last session, and forgets all others."""
+        self._pod_counts = PodCounts(pace.arrival)
         self._timer: Timer | None = None
         self._due, self._earliest = NEVER, 0.0
         """When the next session is held, and the first moment at which one may be, by the elapsed time."""
@@ -195,11 +197,11 @@ class SessionLoop:
         if self._unschedulable is not None:
             snapshot = self._unschedulable.without(snapshot)
         parts = self._parts(snapshot, begun)
-        arriving = [self._take_out(part) for part in parts]
+        changing = [self._take_out(part) for part in parts]
         self._announce(whole, parts)
         self._is_carrying_out = True
         try:
-            for part, outcomes in zip(parts, arriving, strict=True):
+            for part, outcomes in zip(parts, changing, strict=True):
                 part.decisions.outcomes.extend(outcome for outcome in outcomes if self._waits_for_admission(outcome))
                 self._carry_out(part)
         finally:
@@ -237,15 +239,17 @@ class SessionLoop:
     # --- whom it concerns --------------------------------------------------------------------------------------------
 
     def _take_out(self, part: ShardDecisions) -> list[Outcome]:
-        """Say nothing of gangs that others look after, nor of those that are still arriving; the latter are returned."""
+        """Say nothing of gangs that others look after, nor of those whose pods come or go just now; the latter are returned."""
         if not self._cache.cluster.schedulers and not self._pace.arrival:
             return []
         ours = [outcome for outcome in part.decisions.outcomes if not self._is_theirs(outcome)]
-        arriving = [outcome for outcome in ours if self._is_arriving(outcome)]
-        part.decisions.outcomes = [outcome for outcome in ours if not self._is_arriving(outcome)] if arriving else ours
-        if arriving:
+        self._pod_counts.keep(part.snapshot.gangs)
+        changing = [outcome for outcome in ours if self._pod_counts.is_changing(outcome)]
+        left_out = set(map(id, changing))
+        part.decisions.outcomes = [outcome for outcome in ours if id(outcome) not in left_out] if changing else ours
+        if changing:
             self._plan(self._clock.elapsed + self._pace.arrival)
-        return arriving
+        return changing
 
     def _is_theirs(self, outcome: Outcome) -> bool:
         """Tell whether another scheduler looks after a gang and writes its status: no pod is ours, or came to our gate."""
@@ -257,14 +261,6 @@ class SessionLoop:
             return False
         pod = self._port.view.find(POD, *split_key(tasks[0].key))
         return pod is not None and not GangGates(self.profile.policy.flags.gates).concern(pod)
-
-    def _is_arriving(self, outcome: Outcome) -> bool:
-        """Tell whether pods of a gang are being made: it lacks some, and the last one has only just come."""
-        state = outcome.state
-        if not self._pace.arrival or len(state.tasks) >= state.gang.min_member:
-            return False
-        newest = max([state.gang.created, *(task.task.created for task in state.tasks)])
-        return outcome.now - newest < self._pace.arrival
 
     def _waits_for_admission(self, outcome: Outcome) -> bool:
         """Tell whether a gang without pods is admitted at once: somebody who makes them owns the group.

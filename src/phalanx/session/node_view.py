@@ -8,6 +8,7 @@ ports, volumes, claims) everything is looked at again after every change.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -237,9 +238,10 @@ class NodeView:
         ignores_room: bool = False,
         own: Sequence[Sequence[Layer]] = (),
     ) -> FitError:
-        """Say why no node fits: resources first, then the filters of each plugin, first refusing plugin only.
+        """Say why no node fits: filters that no eviction changes first, then resources, then the other filters.
 
-        `own` are the filters of one task alone; they come last.
+        In this order a node with the wrong labels counts as such whether or not it is full, as in kube-scheduler, so the sentence
+        does not change with load that has nothing to do with the task. `own` are the filters of one task alone; they come last.
         """
         counts: Counter[str] = Counter()
         final = np.zeros(len(self._allowed), dtype=np.bool_)
@@ -260,20 +262,26 @@ class NodeView:
     ) -> Iterator[tuple[str, Mask, bool]]:
         """Yield each reason with the nodes that give it, and whether no eviction helps there."""
         asked = np.ones(len(self._allowed), dtype=np.bool_) if within is None else within.copy()
+        layers = [*self.layers(), *own]
+        for layer in chain.from_iterable(layers):
+            if layer.is_final and (hits := layer.refused & asked).any():
+                yield layer.reason, hits, True
+                asked &= ~hits
         short = np.where(asked & (not ignores_room), first_short(self._session.ledger.future, self.request), -1)
         for row in np.unique(short[short >= 0]):
             yield insufficient(self._session.snapshot.space.names[row]), short == row, False
-        asked &= short < 0
-        for layers in (*self.layers(), *own):
-            refused = np.zeros(len(asked), dtype=np.bool_)
-            for layer in layers:
-                hits = layer.refused & asked
+        yield from _passing_refusals(layers, asked & (short < 0))
+
+
+def _passing_refusals(layers: Sequence[Sequence[Layer]], asked: Mask) -> Iterator[tuple[str, Mask, bool]]:
+    """Yield the reasons that evictions could change; of each node, those of the first plugin that refuses it."""
+    for plugin in layers:
+        refused = np.zeros(len(asked), dtype=np.bool_)
+        for layer in plugin:
+            if not layer.is_final and (hits := layer.refused & asked).any():
+                yield layer.reason, hits, False
                 refused |= hits
-                if layer.is_final:
-                    asked = asked & ~hits  # the later filters of this plugin are not asked about them
-                if hits.any():
-                    yield layer.reason, hits, layer.is_final
-            asked &= ~refused
+        asked = asked & ~refused
 
 
 class _Run:

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from phalanx.model.bind_request import BindRequest
-from phalanx.model.gang import Gang
+from phalanx.model.gang import DEFAULT_QUEUE, Gang
 from phalanx.model.node import HyperNode, Node
 from phalanx.model.queue import Queue
 from phalanx.model.resources import Resources, ResourceSpace, add
@@ -53,6 +53,7 @@ class ClusterState:
         self._default_priority: dict[str, int] = {}
         """Classes that say they are the global default, with their values. Of several the highest counts."""
         self._gangs_by_class: dict[str, set[GangKey]] = {}
+        self._gangs_by_preferred_queue: dict[str, set[GangKey]] = {}
         self._followers: set[GangKey] = set()
         """Gangs whose pods say how important they are."""
         self._members: dict[GangKey, dict[TaskKey, Task]] = {}
@@ -153,10 +154,12 @@ class ClusterState:
                 self.put_task(task)
 
     def put_gang(self, gang: Gang) -> None:
-        """Add a gang or replace the one of that key; its priority follows its class."""
+        """Add a gang or replace the one of that key; its priority follows its class, its queue follows those that exist."""
         self.drop_gang(gang.key)
         self._books.add_rows_for(gang.min_resources or {})
-        self._gangs[gang.key] = replace(gang, priority=self._priority(gang))
+        self._gangs[gang.key] = replace(gang, priority=self._priority(gang), queue=self._queue_of(gang))
+        if gang.preferred_queue:
+            self._gangs_by_preferred_queue.setdefault(gang.preferred_queue, set()).add(gang.key)
         self._gangs_by_class.setdefault(gang.priority_class, set()).add(gang.key)
         if gang.follows_pods:
             self._followers.add(gang.key)
@@ -167,6 +170,7 @@ class ClusterState:
         gang = self._gangs.pop(key, None)
         if gang is not None:
             self._gangs_by_class[gang.priority_class].discard(key)
+            self._gangs_by_preferred_queue.get(gang.preferred_queue, set()).discard(key)
             self._followers.discard(key)
             self._changed_gangs.add(key)
 
@@ -181,11 +185,24 @@ class ClusterState:
         if namesake is not None:
             self._namesakes[queue.name] = namesake
         self._books.add_rows_for(queue.capability or {}, queue.deserved, queue.guarantee)
+        self._choose_queues(queue.name)
 
     def drop_queue(self, name: str) -> None:
         """Take a queue away."""
         self._queues.pop(name, None)
         self._namesakes.pop(name, None)
+        self._choose_queues(name)
+
+    def _queue_of(self, gang: Gang) -> str:
+        if not gang.preferred_queue:
+            return gang.queue
+        return gang.preferred_queue if gang.preferred_queue in self._queues else DEFAULT_QUEUE
+
+    def _choose_queues(self, name: str) -> None:
+        """Put gangs again that prefer a queue which has come or gone."""
+        for key in tuple(self._gangs_by_preferred_queue.get(name, ())):
+            if self._gangs[key].queue != self._queue_of(self._gangs[key]):
+                self.put_gang(self._gangs[key])
 
     def put_hypernode(self, hypernode: HyperNode) -> None:
         """Add a HyperNode or replace the one of that name."""

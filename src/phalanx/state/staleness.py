@@ -109,14 +109,14 @@ def _bounds(gang: GangState, lack: Lack) -> Iterator[int]:
 
 def _is_lost(task: Task, newest: float) -> bool:
     """Tell whether a member failed or leaves, no controller decided that, and none who runs was made after it."""
-    if task.status is Status.RELEASING:
+    if task.is_leaving:
         return not task.has_controller
     return task.status is Status.FAILED and (not task.finished or task.finished >= newest)
 
 
 def _is_wanted(state: TaskState) -> bool:
     """Tell whether the controller of a member wants it: it takes others away, or makes one for each that leaves."""
-    return state.task.status is not Status.RELEASING
+    return not state.task.is_leaving
 
 
 def is_short(gang: GangState) -> bool:

@@ -2,13 +2,15 @@
 
 It reconciles one pod at a time. A pod that names a group itself is left alone. An owner that cannot be read quarantines only its
 own pods: events on both say what to change. Once a group exists, its queue stays; its priority class and preemptibility change only
-when an owner names others.
+when an owner names others. A group is deleted with its last pod (`empty_groups.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from phalanx.controllers.controller import NOTHING, Key, RecordEvent, Result, View, Write
+from phalanx.controllers.gang_pods import members
+from phalanx.controllers.grouper.empty_groups import GroupKey, groups_of_gone, unused_groups, without_empty
 from phalanx.controllers.grouper.group_spec import KindDefaults, WantedGroup, group_of, read_defaults
 from phalanx.controllers.grouper.group_writers import GROUP_DIALECTS, group_writes, link_writes
 from phalanx.controllers.grouper.grouping import Grouping, sized
@@ -35,19 +37,34 @@ class PodGrouper:
         """Group as the settings say."""
         self._settings = settings or GrouperSettings()
         self._dialect = GROUP_DIALECTS[self._settings.dialect]
-        self.watches: Sequence[Kind] = (POD, *owner_kinds())
+        self.watches: Sequence[Kind] = (POD, *owner_kinds(), self._dialect.kind)
 
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
-        """Return a pod that has changed, or those whose group may change with their owner: one of each group, and the new ones."""
+        """Return a pod that has changed, or those whose group may change with their owner: one of each group, and the new ones.
+
+        Groups that have lost a pod are looked at too, and pods that have lost their group.
+        """
         if kind is POD:
-            return [key_of(document)] if self._is_for_us(document) else []
+            return [key_of(document), *groups_of_gone(view, document)] if self._is_for_us(document) else []
         if kind is POD_GANG:
             return list(dict.fromkeys(pods_of(view, document)))
+        if kind is self._dialect.kind:
+            return self._left_by(view, document)
         pods = pods_under(view, str(meta_of(document).get("uid", "")))
-        return _one_of_each([pod for pod in pods if self._is_for_us(pod)])
+        of_each = _one_of_each([pod for pod in pods if self._is_for_us(pod)])
+        return [*of_each, *unused_groups(view, document, self._dialect.kind)]
+
+    def _left_by(self, view: View, group: Document) -> list[Key]:
+        """Return the pods of a group that is gone."""
+        key = key_of(group)
+        if view.find(self._dialect.kind, key.namespace, key.name) is not None:
+            return []
+        return [key_of(pod) for pod in members(view, key, (self._settings.dialect,)) if self._is_for_us(pod)]
 
     def reconcile(self, view: View, key: Key) -> Result:
-        """Return the writes that create or update the group of a pod, and link the pod to it."""
+        """Return the writes that create or update the group of a pod, and link the pod to it, or delete a group without pods."""
+        if isinstance(key, GroupKey):
+            return without_empty(view, self._dialect.kind, self._settings.dialect, key)
         pod = view.find(POD, key.namespace, key.name)
         if pod is None or not self._is_for_us(pod):
             return NOTHING

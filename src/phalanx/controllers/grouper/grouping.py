@@ -75,6 +75,8 @@ class Grouping:
     priority_class: str = ""
     """If the workload has a field of its own for it."""
     is_for_one_pod: bool = field(default=False, kw_only=True)
+    is_apart: bool = field(default=False, kw_only=True)
+    """The pod is no member of the gang of its owner, whatever size that has."""
 
 
 def one_group(chain: OwnerChain, *, minimum: int = 1, suffix: str = "", owner: Document | None = None) -> Grouping:
@@ -89,6 +91,11 @@ def pod_group(chain: OwnerChain) -> Grouping:
     return Grouping(group_name(chain, chain.pod), chain.head, constraint=constraint, is_for_one_pod=True)
 
 
+def apart(chain: OwnerChain) -> Grouping:
+    """Return a group for a pod that serves its owner before or after the gang; it goes with the object that made the pod."""
+    return Grouping(group_name(chain, chain.pod), chain.owners[0] if chain.owners else chain.head, is_apart=True)
+
+
 def group_name(chain: OwnerChain, owner: Document, suffix: str = "") -> str:
     """Return the name of a group; one that would be too long is cut, and the uid of the owner keeps it unique."""
     longest = LONGEST_LABEL if chain.settings.dialect in ("coscheduling", "koordinator") else LONGEST_NAME
@@ -98,6 +105,8 @@ def group_name(chain: OwnerChain, owner: Document, suffix: str = "") -> str:
 
 def sized(chain: OwnerChain, grouping: Grouping) -> Grouping:
     """Apply the annotation that says how large a gang is; pods that had a group each become one gang."""
+    if grouping.is_apart:
+        return grouping
     wanted = chain.min_member()
     if wanted is None or (wanted == grouping.minimum and not grouping.is_for_one_pod):
         return grouping

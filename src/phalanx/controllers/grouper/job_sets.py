@@ -52,11 +52,18 @@ class BatchJobTemplate(Read):
     spec: BatchJobSpec = field(default_factory=BatchJobSpec)
 
 
+class JobDependency(Read):
+    """A replicated job that has to be ready or complete before another is made."""
+
+    name: str = ""
+
+
 class ReplicatedJob(Read):
     """Equal Jobs."""
 
     name: str = ""
     replicas: Count | None = None
+    depends_on: list[JobDependency] | None = None
     template: BatchJobTemplate = field(default_factory=BatchJobTemplate)
 
     @property
@@ -77,6 +84,11 @@ class JobSetSpec(Read):
     replicated_jobs: list[ReplicatedJob] | None = None
     startup_policy: StartupPolicy = field(default_factory=StartupPolicy)
 
+    @property
+    def has_dependencies(self) -> bool:
+        """Tell whether some jobs are made after others; JobSet then still writes that the order does not matter."""
+        return any(job.depends_on for job in self.replicated_jobs or ())
+
 
 class JobSet(Read):
     """A JobSet."""
@@ -85,14 +97,14 @@ class JobSet(Read):
 
 
 def job_set(chain: OwnerChain) -> Grouping:
-    """Group a JobSet: each replicated job if they start in order, else all together."""
+    """Group a JobSet: each replicated job if one is made after another, else all together."""
     spec = read(chain.head, JobSet).spec
     order = spec.startup_policy.startup_policy_order or IN_ORDER
     jobs = {job.name: job.pods for job in spec.replicated_jobs or ()}
     if order not in (IN_ORDER, ANY_ORDER):
         where = f"{describe(chain.head)}: spec.startupPolicy.startupPolicyOrder"
         raise SnapshotError(f"{where}: {order!r} is unknown; write {IN_ORDER!r} or {ANY_ORDER!r}")
-    if order == ANY_ORDER:
+    if order == ANY_ORDER and not spec.has_dependencies:
         return one_group(chain, minimum=_some(chain, sum(jobs.values())))
     name = labels_of(chain.pod).get(REPLICATED_JOB, "")
     if name not in jobs:

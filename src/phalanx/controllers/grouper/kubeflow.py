@@ -123,11 +123,11 @@ def _snake(name: str) -> str:
 def mpi(chain: OwnerChain) -> Grouping:
     """Group an MPIJob; a launcher that is made when all workers are ready counts once it is there."""
     spec = read(chain.head, TrainingJob).spec
-    specs = _replica_specs(chain, spec, "mpiReplicaSpecs", roles=("Launcher", "Worker"), needed=("Launcher", "Worker"))
+    specs = _replica_specs(chain, spec, "mpiReplicaSpecs", roles=("Launcher", "Worker"), needed=("Launcher",))
     minimum = sum(each.count for each in specs.values())
     if spec.launcher_creation_policy == WAITS_FOR_WORKERS and not _has_launcher(chain):
         minimum -= specs["Launcher"].count
-    return one_group(chain, minimum=minimum)
+    return one_group(chain, minimum=max(minimum, 1))
 
 
 def _has_launcher(chain: OwnerChain) -> bool:

@@ -1,4 +1,7 @@
-"""Ray: one gang of the head and the minimum of workers."""
+"""Ray: one gang of the head and the minimum of workers.
+
+The pod that empties Redis when a cluster is deleted is none of them: it starts when all others have gone.
+"""
 
 from collections.abc import Iterator
 
@@ -13,6 +16,7 @@ from phalanx.controllers.grouper.grouping import (
     Grouping,
     GroupPart,
     PodTemplateRead,
+    apart,
     constraint_of,
     one_group,
     total,
@@ -26,6 +30,7 @@ from phalanx.model.kinds import Document, kind_of
 
 RAY_CLUSTER = kind_of({"apiVersion": "ray.io/v1", "kind": "RayCluster"})
 HEAD_PART, GROUP_LABEL, PRIORITY_LABEL = "headgroup", "ray.io/group", "ray.io/priority-class-name"
+NODE_TYPE, REDIS_CLEANUP = "ray.io/node-type", "redis-cleanup"
 
 
 class HeadGroup(Read):
@@ -40,10 +45,20 @@ class WorkerGroup(Read):
     group_name: str | None = None
     replicas: Count | None = None
     min_replicas: Count | None = None
+    max_replicas: Count | None = None
     num_of_hosts: Count | None = None
     suspend: bool | None = None
     suspended: bool | None = None
     template: PodTemplateRead = field(default_factory=PodTemplateRead)
+
+    @property
+    def needed(self) -> int:
+        """Return how many pods have to start together: the least, else all that Ray's operator makes between its bounds."""
+        if self.suspend or self.suspended:
+            return 0
+        wanted, least = self.replicas or 0, self.min_replicas or 0
+        most = wanted if self.max_replicas is None else self.max_replicas
+        return (least or min(wanted, most)) * (1 if self.num_of_hosts is None else self.num_of_hosts)
 
 
 class ClusterSpec(Read):
@@ -103,6 +118,8 @@ def of_cluster(chain: OwnerChain) -> Grouping:
 
 
 def _grouped(chain: OwnerChain, of: Document) -> Grouping:
+    if labels_of(chain.pod).get(NODE_TYPE) == REDIS_CLEANUP:
+        return apart(chain)
     spec = read(of, RayCluster).spec
     parts = [
         GroupPart(HEAD_PART, 1, constraint=_constraint(of, "headGroupSpec", spec.head_group_spec.template)),
@@ -117,17 +134,9 @@ def _grouped(chain: OwnerChain, of: Document) -> Grouping:
 
 def _worker_parts(of: Document, spec: ClusterSpec) -> Iterator[GroupPart]:
     for number, group in enumerate(spec.worker_group_specs or ()):
-        wanted, least = group.replicas or 0, group.min_replicas or 0
-        where = f"spec.workerGroupSpecs[{number}]"
-        if group.suspend or group.suspended or not (wanted or least):
-            continue
-        if least > wanted:
-            raise SnapshotError(
-                f"{describe(of)}: {where}: minReplicas {least} is more than replicas {wanted}; write {least} replicas"
-            )
-        hosts = 1 if group.num_of_hosts is None else group.num_of_hosts
-        name = group.group_name or f"worker-group-{number}"
-        yield GroupPart(name, (least or wanted) * hosts, constraint=_constraint(of, where, group.template))
+        if group.needed:
+            name, where = group.group_name or f"worker-group-{number}", f"spec.workerGroupSpecs[{number}]"
+            yield GroupPart(name, group.needed, constraint=_constraint(of, where, group.template))
 
 
 def _constraint(of: Document, where: str, template: PodTemplateRead) -> GroupConstraint | None:

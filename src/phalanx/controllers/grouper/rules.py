@@ -81,15 +81,17 @@ RULES = (
     GroupingRule(
         _kubeflow("MPIJob"),
         kubeflow.mpi,
-        "one group of all replicas; with `launcherCreationPolicy: WaitForWorkersReady` the launcher counts once its pod is there",
+        "one group of all replicas, also of a launcher alone; with `launcherCreationPolicy: WaitForWorkersReady` the launcher"
+        " counts once its pod is there",
         reads_spec=True,
     ),
     GroupingRule(_kubeflow("Notebook"), plain.one, UNKNOWN.says, BUILD),
     GroupingRule(
         (("ray.io", "RayCluster"),),
         ray.cluster,
-        "one group; the head, and `minReplicas`, else `replicas`, times `numOfHosts` of each worker group"
-        " that is not suspended; parts `headgroup` and one for each worker group",
+        "one group; the head, and `minReplicas`, else `replicas` up to `maxReplicas`, times `numOfHosts` of each worker"
+        " group that is not suspended; parts `headgroup` and one for each worker group; the pod that empties Redis after a"
+        " cluster was deleted (label `ray.io/node-type: redis-cleanup`) has a group of its own",
         reads_spec=True,
     ),
     GroupingRule(
@@ -99,7 +101,7 @@ RULES = (
         (("jobset.x-k8s.io", "JobSet"),),
         sets.job_set,
         "a group for each replicated job, `replicas` times the smaller of `parallelism` and `completions`;"
-        " with `startupPolicyOrder: AnyOrder` one group of all of them",
+        " with `startupPolicyOrder: AnyOrder` and no `dependsOn` one group of all of them",
         reads_spec=True,
     ),
     GroupingRule(

@@ -182,8 +182,9 @@ def _group(gang: Gang, members: list[tuple[Task, Document]]) -> NeutralGang:
     name = gang.name if "@" not in gang.key else f"{gang.name}-{gang.dialect}"
     quotas = {task.labels.get(QUOTA) or "default" for task, _ in members} if gang.dialect == "koordinator" else set()
     classes = {task.priority_class for task, _ in members} if gang.follows_pods else set()
+    queue = quotas.pop() if len(quotas) == 1 else gang.preferred_queue or gang.queue
     return NeutralGang(
-        namespace=gang.namespace, name=name, dialect=gang.dialect, queue=quotas.pop() if len(quotas) == 1 else gang.queue,
+        namespace=gang.namespace, name=name, dialect=gang.dialect, queue=queue,
         min_member=minimum, roles=roles, subgroups=subgroups, min_children=gang.min_children,
         topology=gang.topology,
         priority_class=classes.pop() if len(classes) == 1 else gang.priority_class, min_resources=gang.written_minimum,

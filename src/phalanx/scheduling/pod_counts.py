@@ -1,0 +1,36 @@
+"""Which gangs lack pods only for the moment: their controllers create or delete pods one by one.
+
+Nothing is said about the missing pods of such a gang. When it has pods that were created a moment ago, their creation times tell.
+When pods go, nothing on the objects tells, so it is remembered here how many there were.
+"""
+
+from collections.abc import Container
+
+from phalanx.model.task import GangKey
+from phalanx.session.decision import Outcome
+
+
+class PodCounts:
+    """How many pods gangs have that lack some, and since when they have so many."""
+
+    def __init__(self, quiet_seconds: float) -> None:
+        """A count that has not changed for `quiet_seconds` is what the owner wants; 0: every count is."""
+        self._quiet_seconds = quiet_seconds
+        self._counts: dict[GangKey, tuple[int, float]] = {}
+
+    def is_changing(self, outcome: Outcome) -> bool:
+        """Note how many pods a gang has; tell whether it lacks some and was given or lost one a moment ago."""
+        state, key = outcome.state, GangKey(outcome.state.key)
+        if not self._quiet_seconds or len(state.tasks) >= state.gang.min_member:
+            self._counts.pop(key, None)
+            return False
+        count, since = self._counts.get(key, (-1, outcome.now))
+        if count != len(state.tasks):
+            since = outcome.now
+        self._counts[key] = len(state.tasks), since
+        newest = max([state.gang.created, since, *(task.task.created for task in state.tasks)])
+        return outcome.now - newest < self._quiet_seconds
+
+    def keep(self, gangs: Container[GangKey]) -> None:
+        """Forget gangs that are gone."""
+        self._counts = {key: entry for key, entry in self._counts.items() if key in gangs}
