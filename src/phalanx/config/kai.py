@@ -43,7 +43,7 @@ def kai_policy(actions: tuple[str, ...], plugins: tuple[PluginPolicy, ...], opti
     return Policy(
         actions, (plugins,), catalogue="kai", dialect="kai", has_tiers=False, options=options, follows_shards=True,
         counts_all_gangs=True, books_are_live=True, evictions_free_devices=True, binds_by_request=True,
-        victim_rule="all-agree", best_effort_members="with-gang",
+        victim_rule="all-agree", best_effort_members="with-gang", unready_nodes="refused",
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ _PHRASES = {
         "do not match the node selector or affinity",
     ),
     "node(s) were unschedulable": ("is cordoned", "are cordoned"),
+    "node(s) were not ready": ("is not ready", "are not ready"),
     "node(s) pod number exceeded": ("runs as many pods as it may", "run as many pods as they may"),
     "node(s) didn't match pod affinity rules": ("is not near the pods it wants", "are not near the pods it wants"),
     "node(s) didn't match pod anti-affinity rules": ("is near a pod it avoids", "are near a pod it avoids"),

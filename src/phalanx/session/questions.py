@@ -24,6 +24,7 @@ from phalanx.state.verdict import Room, Verdict, Vote
 
 Result = TypeVar("Result")
 Question = TypeVarTuple("Question")
+UNREADY = "node(s) were not ready"
 
 
 class PluginFactory(Protocol):
@@ -229,11 +230,16 @@ class Questions:
 
     def screen(self, shape: Shape, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
         """Return each plugin's filters, with its name."""
-        parts = self._ask(hooks.SCREEN, shape, nodes)
+        parts = [*self._unready(nodes), *self._ask(hooks.SCREEN, shape, nodes)]
         if self.policy.flags.sharding_mode == "hard":
             outside = ~self.shard_parts[0][nodes]
             parts.append(("shard", [Layer(outside, "node(s) are not in the shard of this scheduler", is_final=True)]))
         return parts
+
+    def _unready(self, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
+        unready = self.snapshot.nodes.unready[nodes]
+        is_asked = self.policy.refuses_unready_nodes and bool(unready.any())
+        return [("node", [Layer(unready, UNREADY, is_final=True)])] if is_asked else []
 
     def task_screen(self, task: TaskState, nodes: Index | slice) -> list[Sequence[Layer]]:
         """Return the filters that depend on the task itself, plugin by plugin; empty when nobody has a say about it."""
