@@ -22,6 +22,7 @@ from phalanx.model.queue_usage import QueueHistory
 from phalanx.model.task_status import Status
 from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
+from phalanx.store.completion import ManifestObjects
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -95,8 +96,11 @@ class Intake:
     """A cluster made of what was read, and what was left out."""
 
     cluster: ObjectCluster
+    """Made of complete objects, as the API server would store them."""
+    defaults: ManifestObjects | None = None
+    """Completes objects; without it they are entered as they were written."""
     documents: list[Placed] = field(default_factory=list)
-    """What was understood."""
+    """What was understood, as it was written."""
     skipped: Counter[str] = field(default_factory=Counter)
     """How many objects of each kind no session reads, as "Deployment.apps"."""
     problems: list[str] = field(default_factory=list)
@@ -116,7 +120,7 @@ class Intake:
 
     def _put(self, document: dict[str, Any]) -> bool:
         try:
-            return self.cluster.put(document)
+            return self.cluster.put(document if self.defaults is None else self.defaults.complete(document))
         except NOT_UNDERSTOOD as problem:
             raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
 
@@ -172,8 +176,11 @@ def _type_name(value: object) -> str:
 
 def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = frozenset(), goes_on: bool = False) -> Intake:
     """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects."""
-    intake = Intake(ObjectCluster(ignored_provisioners=ignored_provisioners))
-    for place, document in _objects(paths, intake.problems):
+    problems: list[str] = []
+    found = list(_objects(paths, problems))
+    defaults = ManifestObjects(document for _, document in found)
+    intake = Intake(ObjectCluster(ignored_provisioners=ignored_provisioners), defaults, problems=problems)
+    for place, document in found:
         intake.enter(place, document)
     if intake.problems or not goes_on:
         intake.refuse_problems()
@@ -199,6 +206,7 @@ def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
 
 def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     """Say in a sentence each what was left out and may surprise."""
+    yield from intake.defaults.notes() if intake.defaults is not None else ()
     if intake.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
         yield f"skipped what a session does not read: {kinds}"
