@@ -192,7 +192,7 @@ def test_surprise_2_gated_members_do_not_count() -> None:
     pods[2]["spec"]["schedulingGates"] = [{"name": "later"}]
     cluster = build.cluster(policy=COSCHEDULING, cpu=2).submit(group, pods)
     assert cluster.run_cycle().binds == []
-    assert cluster.why("train") == "2 of 3 tasks fit; 1 of 3 tasks is held back by a scheduling gate"
+    assert cluster.why("train") == "2 of 3 tasks fit; 1 of 3 tasks is held back by the scheduling gate later"
     del pods[2]["spec"]["schedulingGates"]
     assert len(cluster.submit(pods[2]).run_cycle().binds) == 3
 

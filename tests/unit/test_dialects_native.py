@@ -229,7 +229,10 @@ def test_a_gated_member_counts_but_nobody_is_tried_without_it() -> None:
     held = native.pod("train-2", "train", gpus=1, spec={"schedulingGates": [{"name": "example.com/wait"}]})
     worlds.submit(found, [native.group("train", min_count=3), *native.pods("train", 2, gpus=1), held])
     worlds.run(found, 5)
-    assert condition(found, "train")["message"] == "2 of 3 tasks fit; 1 of 3 tasks is held back by a scheduling gate"
+    assert (
+        condition(found, "train")["message"]
+        == "2 of 3 tasks fit; 1 of 3 tasks is held back by the scheduling gate example.com/wait"
+    )
     found.store.patch(POD, "default", "train-2", {"spec": {"schedulingGates": None}})
     worlds.run(found, 10)
     assert set(worlds.phases(found.store).values()) == {"Running"}

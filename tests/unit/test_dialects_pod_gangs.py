@@ -189,7 +189,7 @@ def test_a_group_may_be_named_in_an_annotation() -> None:
 def test_gated_pods_are_left_to_kueue() -> None:
     cycle = build.cluster().submit(made.pod_group("train", tasks=2, is_gated=True, cpu=1)).run_cycle()
     assert cycle.binds == []
-    assert "held back by a scheduling gate" in cycle.why("train")
+    assert "held back by the scheduling gate kueue.x-k8s.io/admission" in cycle.why("train")
 
 
 def test_pods_beyond_the_total_are_members_that_the_gang_can_do_without() -> None:

@@ -157,12 +157,15 @@ def test_a_role_without_room_is_named() -> None:
 
 def test_gated_pods_are_counted() -> None:
     gated = build.pod("train-2", group="train", cpu=1, spec=GATES)
-    assert why(build.gang("train", tasks=3, cpu=1), gated) == "2 of 3 tasks fit; 1 of 3 tasks is held back by a scheduling gate"
+    assert (
+        why(build.gang("train", tasks=3, cpu=1), gated)
+        == "2 of 3 tasks fit; 1 of 3 tasks is held back by the scheduling gate quota"
+    )
 
 
 def test_a_gang_of_gated_pods_only_says_so() -> None:
     pods = [build.pod(f"train-{number}", group="train", cpu=1, spec=GATES) for number in range(2)]
-    assert why(build.pod_group("train", min_member=2), *pods) == "2 of 2 tasks are held back by a scheduling gate"
+    assert why(build.pod_group("train", min_member=2), *pods) == "2 of 2 tasks are held back by the scheduling gate quota"
 
 
 def test_promised_room_is_said_to_be_in_use_still() -> None:

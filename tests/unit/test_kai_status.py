@@ -64,7 +64,7 @@ def test_a_job_without_enough_pods_is_not_ready() -> None:
     cycle = cycle_of(group, first, kai.gated(second))
     text = "Job is not ready for scheduling. Waiting for 4 pods, currently 2 exist, 1 are gated"
     assert condition(cycle) == ("NotReady", text)
-    assert cycle.why("train") == "waiting for pods: 4 needed, 2 exist, 1 held back by a scheduling gate"
+    assert cycle.why("train") == "waiting for pods: 4 needed, 2 exist, 1 held back by the scheduling gate wait"
 
 
 def test_sub_groups_without_enough_pods_are_named() -> None:

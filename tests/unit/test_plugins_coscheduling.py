@@ -109,7 +109,7 @@ def test_surprise_2_nothing_is_kept_while_gated_members_are_needed() -> None:
     worlds.submit(there, [group, *pods])
     worlds.run(there, 30)
     assert held(there) == {}
-    assert "held back by a scheduling gate" in there.reasons()["default/train"]
+    assert "held back by the scheduling gate later" in there.reasons()["default/train"]
 
 
 def test_a_gang_that_is_not_strict_keeps_its_places_whatever_the_configuration_says() -> None:

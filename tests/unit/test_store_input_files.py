@@ -114,24 +114,14 @@ def test_what_an_example_expects_is_no_object_of_its_cluster(write: Write) -> No
 def test_unknown_kinds_are_skipped_and_counted_in_one_line(write: Write) -> None:
     deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n"
     intake = take_in([write("a.yaml", f"{NODE}---\n{deployment}---\n{deployment}---\napiVersion: v1\nkind: ConfigMap\n")])
-    assert list(notes_on(intake, intake.cluster.snapshot(0.0))) == [
-        "skipped what a session does not read: 1 ConfigMap, 2 Deployment.apps"
-    ]
-
-
-def test_pods_whose_group_is_missing_are_noted(write: Write) -> None:
-    pod = POD.replace("namespace: n", "namespace: n, annotations: {scheduling.k8s.io/group-name: train}")
-    intake = take_in([write("a.yaml", pod)])
-    assert list(notes_on(intake, intake.cluster.snapshot(0.0))) == [
-        "1 pending pods name a PodGroup that is not in the input: n/train"
-    ]
+    assert list(notes_on(intake)) == ["skipped what a session does not read: 1 ConfigMap, 2 Deployment.apps"]
 
 
 def test_a_complete_input_needs_no_note() -> None:
     intake = take_in([])
     for document in build.gang("train", tasks=1):
         intake.cluster.put(document)
-    assert list(notes_on(intake, intake.cluster.snapshot(0.0))) == []
+    assert list(notes_on(intake)) == []
 
 
 # --- mistakes ------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from phalanx.cli.output import note
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import kind_of
-from phalanx.store.completion import ManifestObjects
 from phalanx.store.input_files import take_in
 
 
@@ -23,8 +22,7 @@ class Served:
 def served_objects(paths: Iterable[str]) -> Served:
     """Return the objects at the paths; a note says which are left out because nobody serves them."""
     intake, found = take_in(paths), []
-    defaults = ManifestObjects(document for _, document in intake.documents)
-    for place, document in intake.documents:
+    for (place, _), document in zip(intake.documents, intake.complete, strict=True):
         try:
             kind = kind_of(document)
         except ClusterError as problem:
@@ -32,7 +30,7 @@ def served_objects(paths: Iterable[str]) -> Served:
             continue
         meta = document["metadata"]
         own = {"namespace": meta.get("namespace") or "default"} if kind.is_namespaced else {}
-        found.append(defaults.complete({**document, "metadata": {**meta, **own}}))
-    for text in defaults.notes():
+        found.append({**document, "metadata": {**meta, **own}})
+    for text in intake.defaults.notes() if intake.defaults is not None else ():
         note(text)
     return Served(found, intake.cluster)

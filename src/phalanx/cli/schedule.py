@@ -20,7 +20,7 @@ Exit status:
   0  every gang has its minimum
   1  failed: the input or the configuration is invalid
   2  invalid usage
-  3  some gang has to wait, or some object was rejected
+  3  some gang has to wait, or some object was rejected or left out
 """
 
 FORMS = ("table", "json", "yaml")
@@ -38,6 +38,10 @@ PATH = click.Path(allow_dash=True)
 @click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
+@click.option(
+    "--scheduler-name", "names", multiple=True, metavar="NAME",
+    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
+)  # fmt: skip
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.option(
@@ -68,6 +72,7 @@ class ScheduleOptions:
     profile: str | None
     shard: str | None
     usage: tuple[str, ...]
+    names: tuple[str, ...]
     now: str | None
     form: str
     verbosity: str | None
@@ -80,8 +85,8 @@ class ScheduleOptions:
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        single = (self.paths, self.config, self.profile, self.shard, self.usage, self.now, self.verbosity, self.form != "table")
-        if self.batch and any(single):
+        single = (self.paths, self.config, self.profile, self.shard, self.usage, self.names, self.now, self.verbosity)
+        if self.batch and (any(single) or self.form != "table"):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
         if not self.batch and not self.paths:
             raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
@@ -101,29 +106,11 @@ def _answer_batch() -> None:
 
 def _decide(asked: ScheduleOptions) -> bool:
     """Decide and write the answer; return whether every gang has its minimum."""
-    from phalanx.cli import output
-    from phalanx.explain.answer import trace, whole_answer, with_refused
-    from phalanx.explain.gang_rows import all_rows
-    from phalanx.live.catalogue import connected
-    from phalanx.scheduling.shards import decide, notes_on_pools
-    from phalanx.session.shard_decisions import together
-    from phalanx.store.input_files import notes_on, read_usage, take_in
+    from phalanx.cli.schedule_run import scheduled, write
 
-    now, policy = _now(asked.now), _policy(asked)
-    intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners, goes_on=True)
-    intake.cluster.put_history(read_usage(asked.usage))
-    snapshot = intake.cluster.snapshot(now)
-    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
-        output.note(text)
-    parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0))
-    if asked.form == "table":
-        output.write_trace(together(parts))
-        output.write_tables(parts, output.Terminal.of_stdout())
-        output.write_refused(intake.refused)
-    else:
-        steps = {"trace": trace(together(parts))} if asked.verbosity else {}
-        output.write_data({**with_refused(whole_answer(parts), intake.refused), **steps}, asked.form)
-    return not intake.refused and all(row.status.has_minimum for row in all_rows(parts))
+    found = scheduled(asked, _policy(asked), _now(asked.now))
+    write(found, asked)
+    return found.is_all_well
 
 
 def _policy(asked: ScheduleOptions) -> "Policy":

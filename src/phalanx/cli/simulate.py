@@ -35,6 +35,10 @@ PATH = click.Path(allow_dash=True)
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the random numbers; 0 by default.")
 @click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
+@click.option(
+    "--scheduler-name", "names", multiple=True, metavar="NAME",
+    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
+)  # fmt: skip
 @click.option("--compare", metavar="NAME,NAME...", help="Run the simulation with several profiles and compare the results.")
 @click.option(
     "--speed",
@@ -76,6 +80,7 @@ class SimulateOptions:
     seed: int | None
     config: str | None
     profile: str | None
+    names: tuple[str, ...]
     compare: str | None
     speed: str
     report: str | None

@@ -18,6 +18,7 @@ from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.simulate import SimulateOptions
 from phalanx.cli.simulate_output import ShownSimulation, ending_text, short_time, write_comparison, write_one
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import standard_controllers
 from phalanx.dialects.documents import parse_text
 from phalanx.errors import ConfigError
@@ -54,6 +55,7 @@ class SimulationInput:
     workload: Workload | None
     seed: int
     until: float | None
+    schedulers: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -123,7 +125,10 @@ def _input(asked: SimulateOptions) -> SimulationInput:
             output.note(text)
     until = scenario.until if asked.until is None else asked.seconds
     served = served_objects(asked.paths)
-    return SimulationInput(cast(served.documents, served.cluster), scenario, workload, seed, until)
+    if asked.names:
+        scenario = replace(scenario, controllers=replace(scenario.controllers, schedulers=frozenset(asked.names)))
+    ours = our_schedulers(asked.names) | scenario.controllers.schedulers
+    return SimulationInput(cast(served.documents, served.cluster), scenario, workload, seed, until, ours)
 
 
 def _scenario(asked: SimulateOptions) -> Scenario:
@@ -190,7 +195,7 @@ def _served_world(given: SimulationInput, name: str, profile: Profile, settings:
     return World(
         profile, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
         controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
-        gates=connected(policy_of_gates()),
+        gates=connected(policy_of_gates()), schedulers=given.schedulers,
     )  # fmt: skip
 
 

@@ -33,6 +33,10 @@ PATH = click.Path(allow_dash=True)
 @click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each created node.")
 @click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
 @click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
+@click.option(
+    "--scheduler-name", "names", multiple=True, metavar="NAME",
+    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
+)  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on 127.0.0.1; 0 picks a free one.")
 @click.option(
     "--state",
@@ -64,6 +68,7 @@ class UpOptions:
     gpus: int
     config: str | None
     profile: str | None
+    names: tuple[str, ...]
     port: int
     state: str | None
     speed: str
@@ -129,8 +134,10 @@ def _greet(world: "World", address: str) -> None:
 
 def _world(asked: UpOptions) -> "World":
     import time
+    from dataclasses import replace
 
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
+    from phalanx.config.schedulers import our_schedulers
     from phalanx.controllers.builtin import ControllerSettings, standard_controllers
     from phalanx.live.catalogue import connected
     from phalanx.sim.sshkeys import pair_for
@@ -143,8 +150,11 @@ def _world(asked: UpOptions) -> "World":
     start = time.time() if state is None else state.now
     profile, gates = connected(policy), connected(policy_of_gates())
     chosen = ControllerSettings(scheduler=(policy, profile.catalogue))
+    if asked.names:
+        chosen = replace(chosen, schedulers=frozenset(asked.names))
     controllers = standard_controllers(pair_for, chosen, has_admission=policy.has_admission)
-    world = World(profile, start=start, controllers=controllers, gates=gates, has_pod_conditions=True)
+    ours = our_schedulers(asked.names)
+    world = World(profile, start=start, controllers=controllers, gates=gates, has_pod_conditions=True, schedulers=ours)
     _fill(world, asked, policy, state)
     return world
 

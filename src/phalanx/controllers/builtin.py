@@ -49,17 +49,22 @@ class ControllerSettings:
     """The policy and catalogue that place pods; with a flag of the policy they also decide when Kueue's gate is lifted."""
 
 
+def grouping_controllers(settings: ControllerSettings) -> tuple[Controller, Controller]:
+    """Return those that make groups for pods which name none."""
+    grouper = PodGrouper(settings.grouper)
+    return grouper, PodGroupController(settings.schedulers, grouper.is_responsible_for, grouper.awaits_owner)
+
+
 def standard_controllers(
     make_pair: MakePair, settings: ControllerSettings | None = None, *, has_admission: bool
 ) -> Sequence[Controller]:
     """Return one of each; `make_pair` makes keys for ssh, and `has_admission` says whether the scheduler admits groups first."""
     chosen = settings or ControllerSettings()
-    grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [
         VolcanoJobController(make_pair, has_admission=has_admission),
         CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(chosen.reservation_image), GpuReservations(),
-        grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
+        *grouping_controllers(chosen), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(),
         YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(),

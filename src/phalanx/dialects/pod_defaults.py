@@ -14,8 +14,8 @@ from phalanx.dialects.pods import pod_request
 from phalanx.errors import Forbidden, SnapshotError
 from phalanx.model.kinds import LIMIT_RANGE, PRIORITY, RUNTIME_CLASS, Document, Kind
 from phalanx.model.resources import CPU, MEMORY, quantity_text
+from phalanx.model.task import DEFAULT_SCHEDULER
 
-DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULTS: Document = {
     "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": DEFAULT_SCHEDULER, "terminationGracePeriodSeconds": 30,
 }  # fmt: skip

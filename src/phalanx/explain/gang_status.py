@@ -14,7 +14,8 @@ from phalanx.state.verdict import FitError
 
 NO_PODS, EVICTED, PIPELINED = "NoPods", "Evicted", "Pipelined"
 NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED = "NoNodeFits", "Gated", "NotAdmitted", "NotTried"
-OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED)
+OTHER_SCHEDULER = "OtherScheduler"
+OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, OTHER_SCHEDULER, GATED, NOT_ADMITTED, NOT_TRIED)
 """Reason codes of our own; every other one is the code of a verdict."""
 
 
@@ -76,6 +77,8 @@ def _reason_to_wait(gang: GangState) -> str:
         return NO_NODE_FITS
     if gang.verdicts:
         return gang.verdicts[0].reason
+    if any(task.task.is_foreign and task.status is Status.PENDING for task in gang.tasks):
+        return OTHER_SCHEDULER
     if any(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks):
         return GATED
     return NOT_ADMITTED if gang.phase in ("", "Pending") else NOT_TRIED

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
 from phalanx.explain.gang_status import has_minimum, is_new
+from phalanx.explain.held_back import held_back
 from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
@@ -54,7 +55,7 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     verb = "starts" if is_new(gang) else "runs"
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
-    causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
+    causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *held_back(gang, snapshot.surroundings.schedulers)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
     text = "; ".join(causes) or rest
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
@@ -126,7 +127,8 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     if gang.is_pipelined and gang.tally.pipelined:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
-    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
+    waiting = held_back(gang, snapshot.surroundings.schedulers)
+    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
     if _was_tried(gang):
         rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
@@ -270,12 +272,6 @@ def _pipelined(gang: GangState) -> Iterator[str]:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
     if gang.tally.pipelined > kept:
         yield f"{_part(gang.tally.pipelined - kept, gang)} pipelined onto room that leaving pods still hold"
-
-
-def _gated(gang: GangState) -> Iterator[str]:
-    gated = sum(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks)
-    if gated:
-        yield f"{_part(gated, gang)} held back by a scheduling gate"
 
 
 def _part(number: int, gang: GangState) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
+from phalanx.explain.held_back import gates_text, has_foreign, held_back
 from phalanx.explain.reason_text import counted, general_obstacle, node_obstacles, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
@@ -27,8 +28,8 @@ SEARCHES = ("OverFairShare", "NoVictims", STALE)
 def why_kai(gang: GangState, snapshot: Snapshot) -> str:
     """Return the reason why a job, or a part of it, waits; empty when nothing of it does."""
     if has_minimum(gang):
-        return _why_not_more(gang)
-    return _left_out(gang) or _queue_problem(gang, snapshot) or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
+        return _why_not_more(gang, snapshot)
+    return _left_out(gang) or _queue_problem(gang, snapshot) or _pod_problem(gang, snapshot) or _why_not_at_all(gang, snapshot)
 
 
 def _left_out(gang: GangState) -> str:
@@ -41,13 +42,13 @@ def _left_out(gang: GangState) -> str:
     return ""
 
 
-def _why_not_more(gang: GangState) -> str:
+def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
     verb, ready, minimum = "starts" if is_new(gang) else "runs", gang.tally.ready, minimum_of(gang)
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
-    text = "; ".join(_causes(gang)) or "not tried in this session"
+    text = "; ".join(_causes(gang, snapshot)) or "not tried in this session"
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
 
 
@@ -59,7 +60,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         return "; ".join(_pipelined(gang))
     if not len(snapshot.nodes):
         return "there are no nodes"
-    causes = list(_causes(gang)) or ["not tried in this session"]
+    causes = list(_causes(gang, snapshot)) or ["not tried in this session"]
     was_tried = any(task.status is Status.PENDING and (task.attempt or task.error) for task in gang.tasks)
     return "; ".join([_fitting(gang), *causes] if was_tried else causes)
 
@@ -91,12 +92,14 @@ def _broken_line(snapshot: Snapshot, name: str) -> str:
     return ""
 
 
-def _pod_problem(gang: GangState) -> str:
+def _pod_problem(gang: GangState, snapshot: Snapshot) -> str:
     """Say which pods are not there yet; empty when there are enough."""
     if not gang.tasks:
         return f"waiting for pods: {minimum_of(gang)} needed, none exists"
     if can_be_whole(gang) or any(map(is_evicted, gang.tasks)):
         return ""
+    if has_foreign(gang.tasks):
+        return "; ".join(held_back(gang, snapshot.surroundings.schedulers))
     short = [leaf for leaf in pod_sets(gang) if leaf.count(ALIVE) - gated_in(leaf) < leaf.minimum]
     return f"waiting for pods: {'; '.join(map(_short_of_pods, short))}"
 
@@ -104,21 +107,20 @@ def _pod_problem(gang: GangState) -> str:
 def _short_of_pods(leaf: PodSet) -> str:
     alive, gated = leaf.count(ALIVE), gated_in(leaf)
     who = "" if leaf.policy is None else f"sub-group {leaf.name}: "
-    held = f", {gated} held back by a scheduling gate" if gated else ""
+    gates = gates_text(task.task for task in leaf.tasks if task.status is Status.PENDING)
+    held = f", {gated} held back by {gates}" if gated else ""
     return f"{who}{leaf.minimum} needed, {alive or 'none'} {'exists' if alive <= 1 else 'exist'}{held}"
 
 
 # --- places --------------------------------------------------------------------------------------------------------------
 
 
-def _causes(gang: GangState) -> Iterator[str]:
+def _causes(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
     places = list(_missing_places(gang))
     yield from places or _no_domain(gang)
     yield from _refusals(gang)
     yield from _pipelined(gang)
-    gated = sum(map(gated_in, pod_sets(gang)))
-    if gated:
-        yield f"{_part(gated, gang)} held back by a scheduling gate"
+    yield from held_back(gang, snapshot.surroundings.schedulers)
 
 
 def _fitting(gang: GangState) -> str:

@@ -56,8 +56,12 @@ class World:
     def __init__(
         self, profile: Profile, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
         controllers: Sequence[Controller] = (), gates: Profile | None = None, has_pod_conditions: bool = False,
+        schedulers: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
-        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back."""
+        """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back.
+
+        Pods that wait for a scheduler not in `schedulers`, if any, are left to it.
+        """
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
         chosen = settings or Settings()
@@ -72,15 +76,15 @@ class World:
         """Called with how soon a session should look at a change; until there are sessions, nobody is."""
         self.port = StorePort(self.store, self.time, Precedence.SESSION, bind=self.settings.delays.bind, chance=self._chance)
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
-        self._begin_clusters(is_solo=is_solo)
+        self._begin_clusters(schedulers, is_solo=is_solo)
         self._begin_nodes(controllers)
         self._begin_scheduling(profile, gates, controllers, has_pod_conditions=has_pod_conditions)
         self._begin_work()
 
-    def _begin_clusters(self, *, is_solo: bool) -> None:
+    def _begin_clusters(self, schedulers: frozenset[str], *, is_solo: bool) -> None:
         """Keep the cluster as it is, and as the scheduler sees it; both are one unless the scheduler knows no gangs."""
-        self.cluster = ObjectCluster()
-        seen = SoloCluster() if is_solo else self.cluster
+        self.cluster = ObjectCluster(schedulers=schedulers)
+        seen = SoloCluster(schedulers=schedulers) if is_solo else self.cluster
         self.cache = SchedulerCache(seen, report=self.problems.append)
         if is_solo:
             self.store.listen(self._enter)
