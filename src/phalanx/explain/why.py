@@ -4,11 +4,11 @@ The sentence is made from what the session left on the gang: verdicts with their
 attempts. No plugin is asked and nothing is placed again, so the sentence is about the session that took place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.gang_status import has_minimum, is_new
+from phalanx.explain.gang_status import admission_refusals, has_minimum, is_new
 from phalanx.explain.held_back import held_back
 from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
@@ -85,8 +85,6 @@ def _how_to_describe(task: Task) -> str:
 
 def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
     """Say what keeps the gang from being placed at all; empty when nothing does."""
-    if not gang.tasks:
-        return f"no pods yet; {gang.gang.min_member} are needed" if gang.gang.min_member else "no pods yet"
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
@@ -94,14 +92,26 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
             return f"quarantined: {verdict.message}"
         if verdict.reason == "SeveralSchedulers":
             return verdict.message
-        if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
+        if gang.tasks and verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
-        if verdict.reason == "NotEnoughPodsOfTask":
+        if gang.tasks and verdict.reason == "NotEnoughPodsOfTask":
             return missing_pods(gang) or f"too few pods ({verdict.message})"
-    if gang.phase in ("", "Pending"):
-        sentences = [_refusal(gang, verdict) for verdict in gang.verdicts]
-        return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
-    return ""
+    if not gang.tasks:
+        return _without_pods(gang)
+    return _not_admitted(gang.verdicts, gang) if gang.phase in ("", "Pending") else ""
+
+
+def _without_pods(gang: GangState) -> str:
+    """Say why a gang has no pods: its owner may create them only once it is admitted."""
+    refusals = admission_refusals(gang)
+    if refusals:
+        return _not_admitted(refusals, gang)
+    return f"no pods yet; {gang.gang.min_member} are needed" if gang.gang.min_member else "no pods yet"
+
+
+def _not_admitted(refusals: Iterable[Verdict], gang: GangState) -> str:
+    sentences = [_refusal(gang, verdict) for verdict in refusals]
+    return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
 
 
 def missing_pods(gang: GangState) -> str:
