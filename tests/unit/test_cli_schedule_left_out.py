@@ -164,3 +164,11 @@ def test_an_owner_that_wants_no_pods_is_not_mentioned(spec: Document) -> None:
 def test_an_owner_with_pods_is_not_left_out() -> None:
     reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
     assert "leftOut" not in answer(owner("batch/v1", "Job"), pod("train-0", "volcano", ownerReferences=[reference]))
+
+
+def test_a_simulation_names_the_gangs_that_never_started_in_its_last_line() -> None:
+    objects = [build.node("node-0", cpu=8), *build.gang("large", tasks=9, cpu=1), *build.gang("small", tasks=1, cpu=1)]
+    given = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    result = CliRunner().invoke(main, ["simulate", "-", "--until", "1m"], input=given)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "phalanx: 1 of 2 gangs never started: default/large"

@@ -13,7 +13,7 @@ Examples:
 
 \b
 Exit status:
-  0    the simulation ended
+  0    the simulation ended, also if some gang never started
   1    failed: the input, the scenario or the configuration is invalid
   2    invalid usage
   3    the outcome differs from what the scenario expects

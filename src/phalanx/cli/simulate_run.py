@@ -16,7 +16,7 @@ import click
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.simulate import SimulateOptions
-from phalanx.cli.simulate_output import ShownSimulation, ending_text, short_time, write_comparison, write_one
+from phalanx.cli.simulate_output import ShownSimulation, ending_text, never_started, write_comparison, write_one
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import standard_controllers
@@ -25,6 +25,7 @@ from phalanx.errors import ConfigError
 from phalanx.live.catalogue import connected
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
+from phalanx.sim.metrics import short_time
 from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.playback import play
 from phalanx.sim.result import Run, result
@@ -91,7 +92,8 @@ def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
         _write_report(asked.report, results)
     if asked.form != "table":
         for shown in outcome.shown:
-            output.note(ending_text(shown))
+            for text in (ending_text(shown), *never_started(shown.result)):
+                output.note(text)
         output.write_data({"results": results} if asked.compare else results[0], asked.form)
     elif asked.compare:
         write_comparison(outcome.shown)
