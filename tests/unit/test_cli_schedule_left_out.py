@@ -127,16 +127,18 @@ def test_gates_of_others_are_named() -> None:
 # --- groups and owners ---------------------------------------------------------------------------------------------------
 
 
-def test_pods_of_a_missing_group_are_left_out() -> None:
+def test_pods_of_a_missing_group_wait_for_it() -> None:
     result = schedule(pod("train-0", "volcano", group="absent"))
     assert result.exit_code == 3
-    assert "1 Pod  default/train-0  its group default/absent is not in the input" in result.stdout
+    assert "1 pod waits for PodGroup default/absent of scheduling.volcano.sh, which does not exist; create it" in result.stdout
 
 
 def test_pods_of_a_group_that_was_rejected_are_left_out() -> None:
     group = build.pod_group("train")
     found = answer({**group, "spec": {"minMember": "many"}}, pod("train-0", "volcano", group="train"))
     assert left(found)["Pod default/train-0"] == ("GroupRefused", "its PodGroup default/train was rejected")
+    table = schedule({**group, "spec": {"minMember": "many"}}, pod("train-0", "volcano", group="train")).stdout
+    assert "does not exist" not in table
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from phalanx.config.policies import policy_of_profile
 from phalanx.explain.reason_text import general_obstacle, node_obstacles, request_text
 from phalanx.state.verdict import FitError, Verdict
-from phalanx.config.policies import policy_of_profile
 from phalanx.testing import build
 
 WITHOUT_QUEUES = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder")))

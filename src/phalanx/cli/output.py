@@ -84,9 +84,11 @@ def write_trace(decisions: Decisions) -> None:
         click.echo(f"[{step.level}] {step.text}", err=True)
 
 
-def write_tables(parts: Sequence[ShardDecisions], screen: Terminal, gated: "GatedRows | None" = None) -> None:
+def write_tables(
+    parts: Sequence[ShardDecisions], screen: Terminal, gated: "GatedRows | None" = None, rows: Sequence[GangRow] | None = None
+) -> None:
     """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
-    click.echo("\n".join(lines_of(parts, screen, gated)), color=screen.has_colour)
+    click.echo("\n".join(lines_of(parts, screen, gated, rows)), color=screen.has_colour)
 
 
 def write_refused(refused: Sequence[tuple[str, str]]) -> None:
@@ -121,9 +123,12 @@ class GatedRows:
     node_by_pod: Mapping[Any, str]
 
 
-def lines_of(parts: Sequence[ShardDecisions], screen: Terminal, gated: GatedRows | None = None) -> Iterator[str]:
-    """Return what `write_tables` writes."""
-    rows, snapshot, decisions = all_rows(parts, gated.rows if gated is not None else ()), parts[0].snapshot, together(parts)
+def lines_of(
+    parts: Sequence[ShardDecisions], screen: Terminal, gated: GatedRows | None = None, rows: Sequence[GangRow] | None = None
+) -> Iterator[str]:
+    """Return what `write_tables` writes; `rows` are all gangs by default."""
+    rows = all_rows(parts) if rows is None else rows
+    snapshot, decisions = parts[0].snapshot, together(parts)
     if not rows:
         nodes = sum(len(part.snapshot.nodes) for part in parts)
         pods = sum(len(held) for part in parts for held in part.snapshot.on_node.values())

@@ -10,7 +10,7 @@ from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import trace, whole_answer, with_plans, with_refused
-from phalanx.explain.gang_rows import all_rows, gated_rows
+from phalanx.explain.gang_rows import GangRow, all_rows, gated_rows
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document, object_key
 from phalanx.model.task import TaskKey
@@ -34,9 +34,15 @@ class Scheduled:
     left_out: Sequence[LeftOut]
 
     @property
+    def rows(self) -> list[GangRow]:
+        """Every gang."""
+        refused = {name.removeprefix("PodGroup ") for name, _ in self.intake.refused if name.startswith("PodGroup ")}
+        return all_rows(self.parts, self.gated.rows, refused)
+
+    @property
     def is_all_well(self) -> bool:
         """Tell whether every gang has its minimum, and nothing is left out that somebody expects to be scheduled."""
-        has_minima = all(row.status.has_minimum for row in all_rows(self.parts, self.gated.rows))
+        has_minima = all(row.status.has_minimum for row in self.rows)
         return has_minima and not self.intake.refused and not any(item.is_ours for item in self.left_out)
 
 
@@ -89,7 +95,7 @@ def write(found: Scheduled, asked: ScheduleOptions) -> None:
     """Show the decisions in the form that was asked for."""
     if asked.form == "table":
         output.write_trace(together(found.parts))
-        output.write_tables(found.parts, output.Terminal.of_stdout(), found.gated)
+        output.write_tables(found.parts, output.Terminal.of_stdout(), found.gated, found.rows)
         output.write_refused(found.intake.refused)
         output.write_left_out(found.left_out)
         return

@@ -67,7 +67,7 @@ def standard_controllers(
         *grouping_controllers(chosen), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(), GateTimeouts(),
-        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(),
+        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(chosen.own_schedulers),
     ]  # fmt: skip
     if chosen.hypernode_levels:
         found.append(HyperNodeController(chosen.hypernode_levels))

@@ -39,11 +39,14 @@ def gang_rows(snapshot: Snapshot, decisions: Decisions) -> list[GangRow]:
     return sorted(rows, key=_place)
 
 
-def all_rows(parts: Iterable[ShardDecisions], gated: Sequence[GangRow] = ()) -> list[GangRow]:
-    """Return the gangs of several schedulers, in the same order; `gated` are those that a session behind our gate looked at."""
+def all_rows(parts: Iterable[ShardDecisions], gated: Sequence[GangRow] = (), refused: Container[str] = ()) -> list[GangRow]:
+    """Return the gangs of several schedulers, in the same order.
+
+    `gated` are those that a session behind our gate looked at; `refused` groups are there, but cannot be read.
+    """
     seen, held = list(parts), {row.gang for row in gated}
     rows = [row for part in seen for row in gang_rows(part.snapshot, part.decisions) if row.gang not in held]
-    return sorted([*rows, *gated, *_missing_rows(seen[0].snapshot)], key=_place)
+    return sorted([*rows, *gated, *(row for row in _missing_rows(seen[0].snapshot) if row.gang not in refused)], key=_place)
 
 
 def gated_rows(part: ShardDecisions, gangs: Container[str], gate: str) -> list[GangRow]:

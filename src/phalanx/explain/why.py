@@ -13,6 +13,7 @@ from phalanx.explain.held_back import held_back
 from phalanx.explain.reason_text import amount_text, counted, general_obstacle, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
+from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.queue import ROOT
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, READY, Status
@@ -68,16 +69,22 @@ def missing_groups(snapshot: Snapshot) -> dict[GangKey, str]:
     """
     found = {}
     for key, members in sorted(snapshot.members.items()):
-        waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task)]
+        ours = snapshot.surroundings.schedulers
+        waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task, ours)]
         if waiting and key not in snapshot.gangs:
             verb = "waits" if len(waiting) == 1 else "wait"
-            rest = _how_to_describe(waiting[0]).format(key=waiting[0].group)
+            rest = _how_to_describe(waiting[0], ours).format(key=waiting[0].group)
             found[key] = f"{counted(len(waiting), 'pod')} {verb} {rest}"
     return found
 
 
-def _how_to_describe(task: Task) -> str:
-    return TRAITS[task.dialect].how_to_describe if task.dialect in TRAITS else ""
+def _how_to_describe(task: Task, ours: frozenset[str]) -> str:
+    """Return what to do about the gang of a task; empty if another scheduler's pods may name a group that only it knows."""
+    own = TRAITS[task.dialect].how_to_describe if task.dialect in TRAITS else ""
+    kind = GROUP_BY_DIALECT.get(task.dialect)
+    if own or kind is None or not ours or task.is_foreign:
+        return own
+    return f"for PodGroup {{key}} of {kind.group}, which does not exist; create it"
 
 
 # --- before placement ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from random import Random
 
 from phalanx.controllers.controller import Controller, Evict, RecordEvent
 from phalanx.controllers.objects import controller_of
+from phalanx.controllers.unmade_pods import UnmadePods
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError, SnapshotError
@@ -125,7 +126,7 @@ class World:
             self.store.listen(self.gates.notice)
             self.gates.start()
         if controllers:
-            runner = ControllerRunner(self._controller_port, controllers, report=self.problems.append)
+            runner = ControllerRunner(self._controller_port, [*controllers, UnmadePods()], report=self.problems.append)
             self.store.listen(lambda event: runner.notice(event.kind, event.object))
             runner.start()
         self.loop.start()
