@@ -30,7 +30,10 @@ def whole_answer(parts: Sequence[ShardDecisions]) -> dict[str, Any]:
     """Return what several schedulers decided as one answer; figures of a queue are under ``shard/queue``."""
     decisions = together(parts)
     tasks, groups = zip(*map(_members, parts), strict=True)
-    missing = {key: {"phase": "Pending", "conditions": [], "why": text} for key, text in missing_groups(parts[0].snapshot).items()}
+    missing = {
+        key: {"phase": "Pending", "conditions": [], "why": text}
+        for key, text in missing_groups(*(part.snapshot for part in parts)).items()
+    }
     found = {
         "binds": dict(sorted(decisions.binds.items())),
         "pipelined": dict(sorted(decisions.pipelined.items())),

@@ -46,7 +46,9 @@ def all_rows(parts: Iterable[ShardDecisions], gated: Sequence[GangRow] = (), ref
     """
     seen, held = list(parts), {row.gang for row in gated}
     rows = [row for part in seen for row in gang_rows(part.snapshot, part.decisions) if row.gang not in held]
-    return sorted([*rows, *gated, *(row for row in _missing_rows(seen[0].snapshot) if row.gang not in refused)], key=_place)
+    return sorted(
+        [*rows, *gated, *(row for row in _missing_rows(part.snapshot for part in seen) if row.gang not in refused)], key=_place
+    )
 
 
 def gated_rows(part: ShardDecisions, gangs: Container[str], gate: str) -> list[GangRow]:
@@ -59,8 +61,8 @@ def _behind(row: GangRow, gate: str) -> str:
     return f"when its scheduling gate {gate} is removed" if row.status.has_minimum else f"held back by the scheduling gate {gate}"
 
 
-def _missing_rows(snapshot: Snapshot) -> list[GangRow]:
-    return [GangRow(key, "", GangStatus.WAITS, 0, 0, 0, text) for key, text in missing_groups(snapshot).items()]
+def _missing_rows(snapshots: Iterable[Snapshot]) -> list[GangRow]:
+    return [GangRow(key, "", GangStatus.WAITS, 0, 0, 0, text) for key, text in missing_groups(*snapshots).items()]
 
 
 def _place(row: GangRow) -> tuple[int, str]:

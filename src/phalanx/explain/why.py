@@ -62,16 +62,18 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
 
 
-def missing_groups(snapshot: Snapshot) -> dict[GangKey, str]:
+def missing_groups(snapshot: Snapshot, *others: Snapshot) -> dict[GangKey, str]:
     """Return the gangs that waiting pods name and that nobody describes, each with a sentence that says what to do.
+
+    `others` are what other schedulers see of the same cluster: they may know a gang.
 
     kube-scheduler leaves such pods pending without a word.
     """
-    found = {}
+    found, ours = {}, snapshot.surroundings.schedulers
+    known = {key for seen in (snapshot, *others) for key in seen.gangs}
     for key, members in sorted(snapshot.members.items()):
-        ours = snapshot.surroundings.schedulers
         waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task, ours)]
-        if waiting and key not in snapshot.gangs:
+        if waiting and key not in known:
             verb = "waits" if len(waiting) == 1 else "wait"
             rest = _how_to_describe(waiting[0], ours).format(key=waiting[0].group)
             found[key] = f"{counted(len(waiting), 'pod')} {verb} {rest}"
