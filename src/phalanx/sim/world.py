@@ -73,6 +73,8 @@ class World:
         """Objects that could not be understood, each with what is wrong."""
         self._gang_by_uid: dict[str, GangKey] = {}
         self._arrived: dict[GangKey, None] = {}
+        self._refused_binds: dict[str, str] = {}
+        """The last refusal of a bind, by gang: the reason to wait where a session finds room again and again."""
         self._wake: Callable[[Urgency], None] = lambda urgency: None
         """Called with how soon a session should look at a change; until there are sessions, nobody is."""
         self.port = StorePort(self.store, self.time, Precedence.SESSION, bind=self.settings.delays.bind, chance=self._chance)
@@ -143,6 +145,7 @@ class World:
         self._controller_port.evicted.append(self._note_removal)
         self.loop.evictor.evicted.append(self._note_eviction)
         self.loop.binding.rolled_back.append(self._note_roll_back)
+        self.loop.binding.refused.append(self._note_refusal)
         self.loop.decided.append(self._note_session)
         self.store.listen(self._follow)
 
@@ -307,7 +310,7 @@ class World:
                 found.setdefault(self._gang_named(outcome.state.key), sentence)
         for key, text in self.gates.planner.reasons(self.now).items() if self.gates is not None else ():
             found[key] = text
-        return found
+        return {**self._refused_binds, **found}
 
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""
@@ -336,6 +339,9 @@ class World:
         task = self.cluster.state.task(TaskKey(f"{eviction.namespace}/{eviction.name}"))
         if task is not None:
             self.recorder.evict(task, "bind", task.gang or "", eviction.message)
+
+    def _note_refusal(self, task: Task, problem: ClusterError, seconds: float) -> None:
+        self._refused_binds[task.gang or task.key] = f"the last bind of pod {task.name} was refused: {problem}"
 
     def _note_roll_back(self, task: Task, text: str) -> None:
         self.recorder.evict(task, "bind", task.gang or "", text)
