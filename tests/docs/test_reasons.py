@@ -23,7 +23,7 @@ TOLD = (
     "explain/quarantine.py", "explain/events.py", "session/isolation.py",
     "controllers/objects.py", "controllers/cronjob.py", "controllers/jobflow.py", "controllers/queue.py",
     "controllers/grouper/controller.py", "controllers/volcano_job/controller.py", "controllers/volcano_job/job_status.py",
-    "scheduling/status_writer.py", "controllers/hypernode_checks.py",
+    "scheduling/status_writer.py", "controllers/hypernode_checks.py", "controllers/unmade_pods.py",
     "scheduling/binding.py", "scheduling/eviction.py", "live/api_port.py", "controllers/binder/gpu_reservations.py",
 )  # fmt: skip
 

@@ -23,8 +23,8 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 KEYS = [
-    "profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule", "bestEffortMembers", "plugins", "options",
-    "kind", "data",
+    "profile", "actions", "tiers", "configurations", "flags", "metrics", "victimRule", "bestEffortMembers", "unreadyNodes",
+    "plugins", "options", "kind", "data",
 ]  # fmt: skip
 DOCUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4).map(lambda value: yaml.safe_dump(value).encode())
 

@@ -96,7 +96,8 @@ def test_the_trace_is_in_an_answer_for_programs(folder: Path) -> None:
 def test_the_deadlock_is_told_in_plain_words(folder: Path) -> None:
     shown = run(str(folder), "--profile", "default-scheduler").stdout
     assert "since 0s default/bert and default/resnet hold 3 nvidia.com/gpu together; none of them has its minimum" in shown
-    assert shown.endswith("2 gangs still wait, and for a day nothing has changed\n")
+    assert "2 gangs still wait, and for a day nothing has changed\n" in shown
+    assert shown.endswith("default-scheduler: 2 of 2 gangs never started: default/bert, default/resnet\n")
 
 
 def test_the_table_has_a_timeline_gangs_waits_and_figures(folder: Path) -> None:

@@ -11,7 +11,7 @@ import json
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ class Answer(NamedTuple):
 
     code: int
     body: dict[str, Any]
+    warnings: Sequence[str] = ()
 
     @property
     def refusal(self) -> tuple[int, str, str]:
@@ -51,7 +52,8 @@ class Connection:
         """Send one request."""
         with self._opened(method, path, body, form, query) as answer:
             is_json = answer.headers.get_content_type() == "application/json"
-            return Answer(answer.status, json.loads(answer.read() or b"{}") if is_json else {})
+            body = json.loads(answer.read() or b"{}") if is_json else {}
+            return Answer(answer.status, body, answer.headers.get_all("Warning") or [])
 
     def watch(self, path: str, *, seconds: int = 3, **query: object) -> Iterator[dict[str, Any]]:
         """Yield the events of a watch until the server ends it after some seconds."""

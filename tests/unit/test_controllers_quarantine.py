@@ -124,3 +124,32 @@ def test_a_pod_that_has_a_node_is_no_question_any_more() -> None:
     assert list(controller.concerns(found.store, POD, waiting)) == [QuarantineKey("default", "waits", POD_ALONE)]
     assert list(controller.concerns(found.store, POD, running)) == []
     assert GROUP in running["metadata"]["annotations"]
+
+
+# --- groups that do not exist --------------------------------------------------------------------------------------------
+
+
+def test_a_pod_of_a_group_that_does_not_exist_is_told_after_a_while() -> None:
+    found = stage(build.pod("train-0", group="absent"))
+    found.run(9)
+    assert found.told == []
+    found.run(11)
+    text = "Pod default/train-0: PodGroup default/absent of scheduling.volcano.sh does not exist; create it, or name another one"
+    assert [(event.reason, event.message) for event in found.told] == [("Misconfigured", text)]
+    assert scheduled(found, "train-0") == ["Misconfigured"]
+    assert found.unsettled() == []
+
+
+def test_a_group_that_comes_after_its_pods_is_in_time() -> None:
+    found = stage(build.pod("train-0", group="train"))
+    found.run(5)
+    found.make(build.pod_group("train"))
+    found.run(20)
+    assert found.told == []
+
+
+def test_pods_of_other_schedulers_may_name_groups_that_we_do_not_know() -> None:
+    found = Stage(QuarantineController(frozenset({"phalanx"})))
+    found.make(build.pod("train-0", group="absent", spec={"schedulerName": "volcano"}))
+    found.run(20)
+    assert found.told == []

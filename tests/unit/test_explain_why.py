@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from phalanx.config.policies import policy_of_profile
 from phalanx.explain.reason_text import general_obstacle, node_obstacles, request_text
 from phalanx.state.verdict import FitError, Verdict
 from phalanx.testing import build
@@ -139,6 +140,17 @@ def test_a_gang_behind_others_in_an_overused_queue_says_so() -> None:
 
 def test_a_gang_without_pods_says_how_many_it_needs() -> None:
     assert why(build.pod_group("train", min_member=3)) == "no pods yet; 3 are needed"
+
+
+def test_a_gang_whose_pods_are_created_once_it_is_admitted_says_why_it_is_not() -> None:
+    group = build.pod_group("train", min_member=2, minResources={"cpu": "80"})
+    assert why(group, policy=policy_of_profile("volcano")) == (
+        "not admitted: with what is admitted already it asks for more than 1.2 times the cluster's cpu"
+    )
+
+
+def test_a_gang_without_pods_in_a_queue_that_does_not_exist_says_so() -> None:
+    assert why(build.pod_group("train", min_member=2, queue="nowhere")) == "queue 'nowhere' does not exist"
 
 
 def test_too_few_pods_are_counted_and_the_lost_ones_named() -> None:

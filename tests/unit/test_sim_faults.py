@@ -2,6 +2,7 @@
 
 import pytest
 
+from phalanx.config.policies import policy_of_profile
 from phalanx.errors import Missing
 from phalanx.model.kinds import POD, kind_of
 from phalanx.sim.settings import Settings
@@ -153,3 +154,29 @@ def test_a_pod_that_a_controller_cares_for_fails_and_stays_until_that_decides() 
     status = ward.pod("train-worker-0")["status"]
     assert status["phase"] == "Failed"
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 1
+
+
+# --- binds that are refused ----------------------------------------------------------------------------------------------
+
+
+def refusing(profile: str, *nodes: str) -> World:
+    """Return a world of three nodes, of which some refuse binds for ever, with a gang of two that fits on any two of them."""
+    world = worlds.world(nodes=3, gpus=1, policy=policy_of_profile(profile))
+    for node in nodes:
+        world.faults.refuse_binds(node, float("inf"))
+    worlds.submit(world, worlds.gang("a", tasks=2, gpus=1))
+    worlds.run(world, 120)
+    return world
+
+
+@pytest.mark.parametrize("node", ["node-0", "node-1", "node-2"])
+def test_a_gang_that_one_node_refuses_starts_as_a_whole_on_others(node: str) -> None:
+    world = refusing("phalanx", node)
+    assert sorted(places(world).values()) == sorted({"node-0", "node-1", "node-2"} - {node})
+
+
+@pytest.mark.parametrize(("profile", "why"), [("phalanx", "bind to node-"), ("volcano", "the last bind of pod a-")])
+def test_a_gang_that_every_node_refuses_is_rolled_back_and_says_why_it_waits(profile: str, why: str) -> None:
+    world = refusing(profile, "node-0", "node-1", "node-2")
+    assert set(places(world).values()) == {""}
+    assert world.reasons()["default/a"].startswith(why)

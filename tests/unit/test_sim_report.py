@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from phalanx.sim.metrics import METRICS, best_results
 from phalanx.sim.report import MODULES, joined_script, page
 from phalanx.sim.report_data import CURVE_POINTS, HEAT_COLUMNS, HEAT_ROWS, curve_mean, heat, node_means, pack, stuck_span
-from phalanx.sim.report_tables import FIGURES, best_results, comparison, evictions, nodes, queues, waits
+from phalanx.sim.report_tables import comparison, evictions, nodes, queues, waits
 from phalanx.sim.report_text import Result, deadlocks, duration, headline, number, percent, titles, work
 from tests.support import sim_results as results
 
@@ -132,7 +133,7 @@ def test_no_deadlock_is_said_too() -> None:
 
 
 def best(path: str, *compared: Result) -> set[int]:
-    return best_results(next(figure for figure in FIGURES if figure.path == path), compared)
+    return best_results(next(metric for metric in METRICS if metric.path == path), compared)
 
 
 def test_the_best_is_the_highest_or_the_lowest_as_the_figure_wants() -> None:
@@ -149,10 +150,35 @@ def test_equals_share_a_mark_and_nobody_is_best_when_all_are_equal() -> None:
     assert best("allocation", metrics(allocation=None), low) == set()
 
 
-def test_shorter_waits_where_fewer_gangs_start_are_not_better() -> None:
-    quick, slow, slower = (metrics(wait={"count": 9, "mean": mean}, started=started) for mean, started in ((1, 5), (8, 9), (9, 9)))
-    assert best("wait.mean", quick, slow, slower) == {1}
-    assert best("wait.mean", quick, slow) == set()
+def ended(*names: str, wait: float = 0.0, other: tuple[str, ...] = (), **more: Any) -> Result:
+    """Return a result in which these gangs finished, after a wait, and others never started."""
+    lost = [results.gang(name, wait=None, run=None) for name in other]
+    return results.result([*(results.gang(name, wait=wait) for name in names), *lost], **more)
+
+
+def test_only_results_that_finished_the_same_gangs_are_compared() -> None:
+    part, slow, slower = ended("a", other=("b",)), ended("a", "b", wait=8), ended("a", "b", wait=9)
+    assert best("wait.mean", part, slow, slower) == {1}
+    assert best("wait.mean", part, slow) == set()
+    assert best("makespan", part, slow, slower) == {1}
+    assert best("finished", part, slow, slower) == {1, 2}
+
+
+def test_as_many_other_gangs_are_not_the_same() -> None:
+    assert best("wait.mean", ended("a", other=("b",)), ended("b", wait=8, other=("a",))) == set()
+
+
+def test_gangs_that_started_count_where_none_ends() -> None:
+    first = results.result([results.gang("a", run=None), results.gang("b", wait=None, run=None)], metrics={"allocation": 0.9})
+    both = results.result([results.gang("a", run=None), results.gang("b", run=None)], metrics={"allocation": 0.5})
+    assert best("allocation", first, both) == set()
+    assert best("started", first, both) == {1}
+
+
+def test_what_a_deadlock_holds_is_no_merit() -> None:
+    blocked = {"since": 0.0, "gangs": ["a"], "holds": 8.0}
+    stuck = ended(other=("a",), deadlocks=[blocked], metrics={"allocation": 1.0})
+    assert best("allocation", stuck, ended(other=("a",), metrics={"allocation": 0.0})) == set()
 
 
 def test_a_deadlock_counts_against_a_result() -> None:
@@ -161,7 +187,7 @@ def test_a_deadlock_counts_against_a_result() -> None:
 
 def test_a_comparison_marks_the_best_in_words_too() -> None:
     text = comparison([metrics(allocation=0.5), metrics(allocation=0.9)])
-    assert '<td class="best">90 % <span aria-hidden="true">★</span><span class="unseen">best</span></td>' in text
+    assert '<td class="best">90.0% <span aria-hidden="true">★</span><span class="unseen">best</span></td>' in text
     assert comparison([metrics()]) == ""
 
 

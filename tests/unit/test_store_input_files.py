@@ -119,14 +119,6 @@ def test_unknown_kinds_are_skipped_and_counted_in_one_line(write: Write) -> None
     ]
 
 
-def test_pods_whose_group_is_missing_are_noted(write: Write) -> None:
-    pod = POD.replace("namespace: n", "namespace: n, annotations: {scheduling.k8s.io/group-name: train}")
-    intake = take_in([write("a.yaml", pod)])
-    assert list(notes_on(intake, intake.cluster.snapshot(0.0))) == [
-        "1 pending pods name a PodGroup that is not in the input: n/train"
-    ]
-
-
 def test_a_complete_input_needs_no_note() -> None:
     intake = take_in([])
     for document in build.gang("train", tasks=1):

@@ -142,6 +142,18 @@ def _at(address: str) -> "ClusterAccess":
     return ClusterAccess(address, "", FixedCredentials())
 
 
+class _Warnings:
+    """Shows what a server warns of, each sentence once, as kubectl does."""
+
+    def __init__(self) -> None:
+        self._shown: set[str] = set()
+
+    def show(self, text: str) -> None:
+        if text not in self._shown:
+            self._shown.add(text)
+            click.echo(f"Warning: {text}", err=True)
+
+
 def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ctx: click.Context | None = None) -> Result:
     """Ask the cluster something about a namespace, and return the answer."""
     import asyncio
@@ -156,6 +168,7 @@ def ask(reach: Reach, question: Callable[["Client", str], Awaitable[Result]], ct
 
     async def asked() -> Result:
         async with found.client() as client:
+            client.warned = _Warnings().show
             return await question(client, reach.namespace or found.namespace)
 
     try:

@@ -22,7 +22,7 @@ class Served:
 def served_objects(paths: Iterable[str]) -> Served:
     """Return the objects at the paths; a note says which are left out because nobody serves them."""
     intake, found = take_in(paths), []
-    for place, document in intake.documents:
+    for (place, _), document in zip(intake.documents, intake.complete, strict=True):
         try:
             kind = kind_of(document)
         except ClusterError as problem:
@@ -31,4 +31,6 @@ def served_objects(paths: Iterable[str]) -> Served:
         meta = document["metadata"]
         own = {"namespace": meta.get("namespace") or "default"} if kind.is_namespaced else {}
         found.append({**document, "metadata": {**meta, **own}})
+    for text in intake.defaults.notes() if intake.defaults is not None else ():
+        note(text)
     return Served(found, intake.cluster)

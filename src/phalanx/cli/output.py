@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -20,11 +20,15 @@ from phalanx.session.decision import Decisions, Eviction
 from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from phalanx.store.left_out import LeftOut
+
 GAP = "  "
 NARROWEST = 30
 """The last column is wrapped on a terminal if this many characters are left for it."""
 MOST_NODES = 12
 """A line names this many nodes; more are counted."""
+MOST_LEFT_OUT = 2
 MOST_PODS = 4
 """A line names this many pods that go; more are counted."""
 
@@ -80,9 +84,11 @@ def write_trace(decisions: Decisions) -> None:
         click.echo(f"[{step.level}] {step.text}", err=True)
 
 
-def write_tables(parts: Sequence[ShardDecisions], screen: Terminal) -> None:
+def write_tables(
+    parts: Sequence[ShardDecisions], screen: Terminal, gated: "GatedRows | None" = None, rows: Sequence[GangRow] | None = None
+) -> None:
     """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
-    click.echo("\n".join(lines_of(parts, screen)), color=screen.has_colour)
+    click.echo("\n".join(lines_of(parts, screen, gated, rows)), color=screen.has_colour)
 
 
 def write_refused(refused: Sequence[tuple[str, str]]) -> None:
@@ -91,9 +97,38 @@ def write_refused(refused: Sequence[tuple[str, str]]) -> None:
         click.echo("\n".join(["", "REFUSED", *(text for _, text in refused)]))
 
 
-def lines_of(parts: Sequence[ShardDecisions], screen: Terminal) -> Iterator[str]:
-    """Return what `write_tables` writes."""
-    rows, snapshot, decisions = all_rows(parts), parts[0].snapshot, together(parts)
+def write_left_out(found: Sequence["LeftOut"]) -> None:
+    """Write what the session did not look at: how many objects of a kind for each reason, and the first of them."""
+    if not found:
+        return
+    groups: dict[tuple[str, str], list[str]] = {}
+    for item in found:
+        kind, _, name = item.object.partition(" ")
+        groups.setdefault((kind, item.message), []).append(name)
+    rows = [(counted(len(names), kind), _first_of(names), message) for (kind, message), names in groups.items()]
+    click.echo("\n".join(["", "LEFT OUT", *columns(rows)]))
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = len(names) - MOST_LEFT_OUT
+    return ", ".join(names[:MOST_LEFT_OUT]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class GatedRows:
+    """The gangs that our gate holds back, and the nodes that a session behind it plans for their pods."""
+
+    rows: Sequence[GangRow]
+    snapshot: Snapshot
+    node_by_pod: Mapping[Any, str]
+
+
+def lines_of(
+    parts: Sequence[ShardDecisions], screen: Terminal, gated: GatedRows | None = None, rows: Sequence[GangRow] | None = None
+) -> Iterator[str]:
+    """Return what `write_tables` writes; `rows` are all gangs by default."""
+    rows = all_rows(parts) if rows is None else rows
+    snapshot, decisions = parts[0].snapshot, together(parts)
     if not rows:
         nodes = sum(len(part.snapshot.nodes) for part in parts)
         pods = sum(len(held) for part in parts for held in part.snapshot.on_node.values())
@@ -103,6 +138,8 @@ def lines_of(parts: Sequence[ShardDecisions], screen: Terminal) -> Iterator[str]
     for title, places in (("PLACEMENTS", decisions.binds), ("PIPELINED", decisions.pipelined)):
         if places:
             yield from ("", title, *columns(_places(snapshot, places, screen)))
+    if gated is not None and gated.node_by_pod:
+        yield from ("", "PLANS", *columns(_places(gated.snapshot, gated.node_by_pod, screen)))
     if decisions.evictions:
         yield from ("", "EVICTIONS", *_eviction_lines(decisions.evictions.values(), screen))
     yield from ("", _summary(rows, decisions))

@@ -22,7 +22,7 @@ Exit status:
   0  every gang has its minimum
   1  failed: the input or the configuration is invalid
   2  invalid usage
-  3  some gang has to wait, or some object was rejected
+  3  some gang has to wait, or some object was rejected or left out
 """
 
 FORMS = ("table", "json", "yaml")
@@ -42,6 +42,10 @@ PATH = click.Path(allow_dash=True)
 )
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
+@click.option(
+    "--scheduler-name", "names", multiple=True, metavar="NAME",
+    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
+)  # fmt: skip
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)
@@ -72,6 +76,7 @@ class ScheduleOptions:
     gates: tuple[str, ...]
     shard: str | None
     usage: tuple[str, ...]
+    names: tuple[str, ...]
     now: str | None
     form: str
     verbosity: str | None
@@ -86,18 +91,9 @@ class ScheduleOptions:
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
         single = (
-            self.paths,
-            self.config,
-            self.profile,
-            self.gates,
-            self.shard,
-            self.usage,
-            self.now,
-            self.verbosity,
-            self.gangs,
-            self.form != "table",
-        )
-        if self.batch and any(single):
+            self.paths, self.config, self.profile, self.gates, self.shard, self.usage, self.names, self.now, self.verbosity, self.gangs,
+        )  # fmt: skip
+        if self.batch and (any(single) or self.form != "table"):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")
         if not self.batch and not self.paths:
             raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
@@ -118,37 +114,11 @@ def _answer_batch() -> None:
 
 def _decide(asked: ScheduleOptions) -> bool:
     """Decide and write the answer; return whether every gang has its minimum."""
-    from phalanx.cli import output
-    from phalanx.explain.answer import trace, whole_answer, with_refused
-    from phalanx.explain.gang_rows import all_rows
-    from phalanx.explain.no_effect import notes_without_effect
-    from phalanx.live.catalogue import connected
-    from phalanx.scheduling.shards import decide, notes_on_pools
-    from phalanx.session.shard_decisions import together
-    from phalanx.store.input_files import notes_on, read_usage, take_in
+    from phalanx.cli.schedule_run import scheduled, write
 
-    now, policy = _now(asked.now), _policy(asked)
-    intake = take_in(asked.paths, ignored_provisioners=policy.flags.ignored_provisioners, goes_on=True)
-    intake.cluster.put_history(read_usage(asked.usage))
-    snapshot = intake.cluster.snapshot(now)
-    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy)):
-        output.note(text)
-    for name in asked.gangs:
-        if name not in snapshot.gangs:
-            output.note(f"--gang: the input has no gang {name}")
-    parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
-    for key, fault in together(parts).faults.items():
-        output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
-    for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
-        output.note(text)
-    if asked.form == "table":
-        output.write_trace(together(parts))
-        output.write_tables(parts, output.Terminal.of_stdout())
-        output.write_refused(intake.refused)
-    else:
-        steps = {"trace": trace(together(parts))} if asked.verbosity else {}
-        output.write_data({**with_refused(whole_answer(parts), intake.refused), **steps}, asked.form)
-    return not intake.refused and all(row.status.has_minimum for row in all_rows(parts))
+    found = scheduled(asked, _policy(asked), _now(asked.now))
+    write(found, asked)
+    return found.is_all_well
 
 
 def _policy(asked: ScheduleOptions) -> "Policy":

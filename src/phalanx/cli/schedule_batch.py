@@ -13,6 +13,7 @@ from phalanx.errors import PhalanxError, SnapshotError
 from phalanx.explain.answer import whole_answer
 from phalanx.live.catalogue import connected
 from phalanx.scheduling.shards import decide
+from phalanx.store.completion import ManifestObjects
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -45,11 +46,12 @@ def _decide(request: dict[str, Any]) -> dict[str, Any]:
     objects = request.get("objects") or []
     if not isinstance(objects, list):
         raise SnapshotError(f"objects: expected a list, got {type(objects).__name__}")
+    defaults = ManifestObjects(objects)
     for number, item in enumerate(objects):
         if not isinstance(item, dict):
             raise SnapshotError(f"objects[{number}]: expected an object, got {type(item).__name__}")
         try:
-            cluster.put(item)
+            cluster.put(defaults.complete(item))
         except (TypeError, AttributeError) as problem:
             raise SnapshotError(f"objects[{number}], {describe(item)}: {problem}") from problem
     cluster.put_history(None if request.get("usage") is None else history(request["usage"]))

@@ -15,7 +15,7 @@ Examples:
 
 \b
 Exit status:
-  0    the simulation ended
+  0    the simulation ended, also if some gang never started
   1    failed: the input, the scenario or the configuration is invalid
   2    invalid usage
   3    the outcome differs from what the scenario expects
@@ -40,6 +40,10 @@ PATH = click.Path(allow_dash=True)
 @click.option(
     "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
 )
+@click.option(
+    "--scheduler-name", "names", multiple=True, metavar="NAME",
+    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
+)  # fmt: skip
 @click.option("--compare", metavar="NAME,NAME...", help="Run the simulation with several profiles and compare the results.")
 @click.option(
     "--speed",
@@ -84,6 +88,7 @@ class SimulateOptions:
     config: str | None
     profile: str | None
     gates: tuple[str, ...]
+    names: tuple[str, ...]
     compare: str | None
     speed: str
     report: str | None

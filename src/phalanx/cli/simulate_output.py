@@ -8,15 +8,15 @@ import click
 
 from phalanx.cli.output import Terminal, columns, with_sentence
 from phalanx.explain.reason_text import counted
+from phalanx.sim.metrics import DIGITS, METRICS, STAR_NOTE, Metric, best_results, percent_text, short_time
 from phalanx.sim.playback import End, Ending
 
-MOST_EVENTS, MOST_GANGS = 40, 40
-"""A table shows so many; more are counted."""
+MOST_EVENTS, MOST_GANGS, MOST_NAMED = 40, 40, 3
+"""A table shows so many, and a sentence names so many; more are counted."""
 NODE_PHRASES = {
     "die": "dies", "return": "returns", "drain": "is drained", "cordon": "is cordoned", "uncordon": "is uncordoned",
     "leave": "leaves", "join": "joins",
 }  # fmt: skip
-DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +26,6 @@ class ShownSimulation:
     result: Mapping[str, Any]
     node_events: Sequence[tuple[float, str, str]]
     ending: Ending
-
-
-def short_time(seconds: float | None) -> str:
-    """Write seconds as a person would: ``12.5s``, ``1h02m``, ``3d04h``; a dash for none."""
-    if seconds is None:
-        return "-"
-    if round(seconds, 1) < 60:
-        return f"{round(seconds, 1):g}s"
-    whole = round(seconds)
-    for size, name, below, below_name in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
-        if whole >= size:
-            rest = whole % size // below
-            return f"{whole // size}{name}{rest:02}{below_name}" if rest else f"{whole // size}{name}"
-    return f"{whole}s"
 
 
 def ending_text(shown: ShownSimulation) -> str:
@@ -60,6 +46,15 @@ def ending_text(shown: ShownSimulation) -> str:
     return f"{after}: {texts[shown.ending.end]}"
 
 
+def never_started(result: Mapping[str, Any]) -> Iterator[str]:
+    """Say which gangs never started; nothing where all did."""
+    names = [gang["name"] for gang in result["gangs"] if gang["started"] is None]
+    if names:
+        more = len(names) - MOST_NAMED
+        shown = ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        yield f"{result['profile']}: {len(names)} of {counted(len(result['gangs']), 'gang')} never started: {shown}"
+
+
 # --- one simulation ------------------------------------------------------------------------------------------------------
 
 
@@ -78,7 +73,7 @@ def _lines(shown: ShownSimulation, screen: Terminal) -> Iterator[str]:
     yield from ("", "FIGURES", *aligned([(name, text) for name, text in _figures(found).items()], numbers=False))
     if found["deadlocks"]:
         yield from ("", "DEADLOCKS", *(_deadlock(item, found["resource"]) for item in found["deadlocks"]))
-    yield from ("", ending_text(shown))
+    yield from ("", ending_text(shown), *never_started(found))
 
 
 def _timeline(shown: ShownSimulation) -> Iterator[str]:
@@ -164,17 +159,13 @@ def _wait_cells(waits: Mapping[str, float]) -> tuple[str, ...]:
 def _figures(found: Mapping[str, Any]) -> dict[str, str]:
     metrics, resource = found["metrics"], found["resource"]
     return {
-        f"{resource} held": _percent(metrics["allocation"]), "held by whole gangs": _percent(metrics["occupancy"]),
-        "free but on partly used nodes": _percent(metrics["fragmentation"]),
+        f"{resource} held": percent_text(metrics["allocation"]), "held by whole gangs": percent_text(metrics["occupancy"]),
+        "free but on partly used nodes": percent_text(metrics["fragmentation"]),
         "gangs": f"{metrics['gangs']}: {metrics['finished']} finished, {metrics['waiting']} waiting",
         "pods evicted": f"{metrics['evictions']}, of {counted(metrics['evictedGangs'], 'gang')}",
         "restarted work": f"{metrics['lostWork'] / 3600:.{DIGITS}g} {resource} hours",
         "first arrival to last end": short_time(metrics["makespan"]), "sessions": str(metrics["sessions"]),
     }  # fmt: skip
-
-
-def _percent(part: float) -> str:
-    return f"{part:.1%}"
 
 
 def _deadlock(item: Mapping[str, Any], resource: str) -> str:
@@ -191,67 +182,23 @@ def _deadlock(item: Mapping[str, Any], resource: str) -> str:
 # --- several side by side ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonLine:
-    """One line of a comparison."""
-
-    name: str
-    path: tuple[str, ...]
-    best: int
-    """1: more is better, -1: less is better, 0: neither."""
-    kind: str = "count"
-
-
-MEASURES = (
-    ComparisonLine("gangs started", ("started",), 1), ComparisonLine("gangs finished", ("finished",), 1),
-    ComparisonLine("gangs waiting", ("waiting",), -1),
-    *(ComparisonLine(f"wait, {name}", ("wait", name), -1, "time") for name in ("mean", "p50", "p90", "p99", "max")),
-    ComparisonLine("held", ("allocation",), 1, "part"), ComparisonLine("held by whole gangs", ("occupancy",), 1, "part"),
-    ComparisonLine("free but on partly used nodes", ("fragmentation",), -1, "part"),
-    ComparisonLine("pods evicted", ("evictions",), -1),
-    ComparisonLine("gangs evicted", ("evictedGangs",), -1), ComparisonLine("restarted work", ("lostWork",), -1, "hours"),
-    ComparisonLine("first arrival to last end", ("makespan",), -1, "time"), ComparisonLine("sessions", ("sessions",), 0),
-)  # fmt: skip
-
-
 def write_comparison(shown: Sequence[ShownSimulation]) -> None:
     """Write one column per profile, with a star at the best of each line, and what each profile left undone."""
     click.echo("\n".join(_comparison(shown)))
 
 
 def _comparison(shown: Sequence[ShownSimulation]) -> Iterator[str]:
-    rows = [("", *(item.result["profile"] for item in shown))]
-    for measure in MEASURES:
-        rows.append((measure.name, *_marked(measure, [_value(measure, item.result["metrics"]) for item in shown])))
-    deadlocks = ComparisonLine("deadlocks", (), -1)
-    rows.append((deadlocks.name, *_marked(deadlocks, [float(len(item.result["deadlocks"])) for item in shown])))
+    results = [item.result for item in shown]
+    rows = [("", *(str(result["profile"]) for result in results)), *(_compared(metric, results) for metric in METRICS)]
     yield from aligned(rows)
-    yield from ("", "* the best of its line; gangs that have not started count with their wait until the end")
+    yield from ("", STAR_NOTE, "gangs that have not started count with their wait until the end")
     for item in shown:
         yield ending_text(item)
         for deadlock in item.result["deadlocks"]:
             yield f"{item.result['profile']}: deadlock {_deadlock(deadlock, item.result['resource'])}"
+        yield from never_started(item.result)
 
 
-def _value(measure: ComparisonLine, metrics: Mapping[str, Any]) -> float | None:
-    found: Any = metrics
-    for name in measure.path:
-        found = found[name]
-    return None if found is None else float(found)
-
-
-def _marked(measure: ComparisonLine, values: list[float | None]) -> list[str]:
-    known = [value for value in values if value is not None]
-    best = max(known, key=lambda value: value * measure.best) if known and measure.best else None
-    is_marked = best is not None and (len(set(known)) > 1 or len(known) < len(values))
-    return [f"{_cell(measure, value)} {'*' if is_marked and value == best else ' '}" for value in values]
-
-
-def _cell(measure: ComparisonLine, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if measure.kind == "time":
-        return short_time(value)
-    if measure.kind == "part":
-        return _percent(value)
-    return f"{value / 3600:.{DIGITS}g} h" if measure.kind == "hours" else f"{value:g}"
+def _compared(metric: Metric, results: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    best = best_results(metric, results)
+    return metric.label, *(f"{metric.text(result)} {'*' if place in best else ' '}" for place, result in enumerate(results))

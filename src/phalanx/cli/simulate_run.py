@@ -16,15 +16,17 @@ import click
 from phalanx.cli import output
 from phalanx.cli.embedded_objects import served_objects
 from phalanx.cli.simulate import SimulateOptions
-from phalanx.cli.simulate_output import ShownSimulation, ending_text, short_time, write_comparison, write_one
+from phalanx.cli.simulate_output import ShownSimulation, ending_text, never_started, write_comparison, write_one
 from phalanx.cli.simulate_trace import SimulationTrace
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
+from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import standard_controllers
 from phalanx.dialects.documents import parse_text
 from phalanx.errors import ConfigError
 from phalanx.live.catalogue import connected
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
+from phalanx.sim.metrics import short_time
 from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.playback import play
 from phalanx.sim.result import Run, result
@@ -55,6 +57,7 @@ class SimulationInput:
     workload: Workload | None
     seed: int
     until: float | None
+    schedulers: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -93,7 +96,8 @@ def _write(asked: SimulateOptions, outcome: SimulationOutcome) -> None:
         _write_report(asked.report, results)
     if asked.form != "table":
         for shown in outcome.shown:
-            output.note(ending_text(shown))
+            for text in (ending_text(shown), *never_started(shown.result)):
+                output.note(text)
         output.write_data({"results": results} if asked.compare else results[0], asked.form)
     elif asked.compare:
         write_comparison(outcome.shown)
@@ -127,7 +131,10 @@ def _input(asked: SimulateOptions) -> SimulationInput:
             output.note(text)
     until = scenario.until if asked.until is None else asked.seconds
     served = served_objects(asked.paths)
-    return SimulationInput(cast(served.documents, served.cluster), scenario, workload, seed, until)
+    if asked.names:
+        scenario = replace(scenario, controllers=replace(scenario.controllers, schedulers=frozenset(asked.names)))
+    ours = our_schedulers(asked.names) | scenario.controllers.schedulers
+    return SimulationInput(cast(served.documents, served.cluster), scenario, workload, seed, until, ours)
 
 
 def _scenario(asked: SimulateOptions) -> Scenario:
@@ -193,7 +200,7 @@ def _served_world(given: SimulationInput, name: str, profile: Profile, settings:
     return World(
         profile, settings=settings, seed=given.seed, is_solo=name == SOLO_PROFILE,
         controllers=standard_controllers(pair_for, chosen, has_admission=policy.has_admission),
-        gates=connected(policy_of_gates(policy)),
+        gates=connected(policy_of_gates(policy)), schedulers=given.schedulers,
     )  # fmt: skip
 
 

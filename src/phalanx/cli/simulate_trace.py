@@ -6,9 +6,9 @@ import click
 
 from phalanx.cli.output import write_trace
 from phalanx.cli.simulate import SimulateOptions
-from phalanx.cli.simulate_output import short_time
 from phalanx.explain.answer import trace
 from phalanx.session.decision import Decisions
+from phalanx.sim.metrics import short_time
 from phalanx.sim.world import World
 from phalanx.state.snapshot import Snapshot
 

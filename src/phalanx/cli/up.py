@@ -36,6 +36,10 @@ PATH = click.Path(allow_dash=True)
 @click.option(
     "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
 )
+@click.option(
+    "--scheduler-name", "names", multiple=True, metavar="NAME",
+    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
+)  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on 127.0.0.1; 0 picks a free one.")
 @click.option(
     "--state",
@@ -68,6 +72,7 @@ class UpOptions:
     config: str | None
     profile: str | None
     gates: tuple[str, ...]
+    names: tuple[str, ...]
     port: int
     state: str | None
     speed: str
@@ -133,8 +138,10 @@ def _greet(world: "World", address: str) -> None:
 
 def _world(asked: UpOptions) -> "World":
     import time
+    from dataclasses import replace
 
     from phalanx.config.policies import DEFAULT_PROFILE, policy_of_gates, policy_of_profile, with_gates
+    from phalanx.config.schedulers import our_schedulers
     from phalanx.controllers.builtin import ControllerSettings, standard_controllers
     from phalanx.live.catalogue import connected
     from phalanx.live.sshkeys import new_pair
@@ -148,8 +155,11 @@ def _world(asked: UpOptions) -> "World":
     start = time.time() if state is None else state.now
     profile, gates = connected(policy), connected(policy_of_gates(policy))
     chosen = ControllerSettings(scheduler=(policy, profile.catalogue))
+    if asked.names:
+        chosen = replace(chosen, schedulers=frozenset(asked.names))
     controllers = standard_controllers(new_pair, chosen, has_admission=policy.has_admission)
-    world = World(profile, start=start, controllers=controllers, gates=gates, is_served=True)
+    ours = our_schedulers(asked.names)
+    world = World(profile, start=start, controllers=controllers, gates=gates, is_served=True, schedulers=ours)
     _fill(world, asked, policy, state)
     return world
 

@@ -60,6 +60,7 @@ def in_full(policy: Policy) -> dict[str, Any]:
         "actions": ", ".join(policy.actions),
         "victimRule": policy.victim_rule,
         "bestEffortMembers": policy.best_effort_members,
+        "unreadyNodes": policy.unready_nodes,
         "tiers": [{"plugins": list(map(_plugin, tier))} for tier in policy.tiers],
         "configurations": list(_configurations(policy)),
         "flags": {"shardingMode": policy.flags.sharding_mode, "shardName": policy.flags.shard_name,

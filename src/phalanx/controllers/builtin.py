@@ -51,21 +51,26 @@ class ControllerSettings:
     """The policy and catalogue that place pods; flags of the policy name the gates that are lifted."""
 
 
+def grouping_controllers(settings: ControllerSettings) -> tuple[Controller, Controller]:
+    """Return those that make groups for pods which name none."""
+    grouper = PodGrouper(settings.grouper)
+    return grouper, PodGroupController(settings.schedulers, grouper.is_responsible_for, grouper.awaits_owner)
+
+
 def standard_controllers(
     make_pair: MakePair, settings: ControllerSettings | None = None, *, has_admission: bool
 ) -> Sequence[Controller]:
     """Return one of each; `make_pair` makes keys for ssh, and `has_admission` says whether the scheduler admits groups first."""
     chosen = settings or ControllerSettings()
     flags = chosen.scheduler[0].flags if chosen.scheduler is not None else ProcessFlags()
-    grouper = PodGrouper(chosen.grouper)
     found: list[Controller] = [
         VolcanoJobController(make_pair, has_admission=has_admission),
         CronJobController(), JobFlowController(), JobTemplateController(),
         Binder(chosen.reservation_image), GpuReservations(),
-        grouper, PodGroupController(chosen.schedulers, grouper.is_responsible_for, grouper.awaits_owner), OwnedGroupController(),
+        *grouping_controllers(chosen), OwnedGroupController(),
         QueueController(), QueueStatusController(chosen.queue_status_seconds),
         PodGroupProtection(), GateLifter(GangGates(flags.gates)), GateTimeouts(),
-        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(),
+        YuniKornController(chosen.own_schedulers, chosen.placeholder_image), QuarantineController(chosen.own_schedulers),
         HyperNodeChecks(),
     ]  # fmt: skip
     if chosen.hypernode_levels:

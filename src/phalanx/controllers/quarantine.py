@@ -33,6 +33,8 @@ SIZED = (REPLICA_SET, STATEFUL_SET)
 MINIMA = MappingProxyType({"native": ("spec", "schedulingPolicy", "gang", "minCount")})
 MIN_MEMBER = ("spec", "minMember")
 """Where groups say how many pods start together; that is the field of all that `MINIMA` does not name."""
+GROUP_PATIENCE_SECONDS = 10.0
+"""Whoever creates pods may create their group after them."""
 YOUNG_SECONDS = 1.0
 """A group that was created so recently may be the reason why pods can be read now, or no longer."""
 POD_ALONE, MEMBERS, CONTESTED = "pod", "members", "contested"
@@ -52,6 +54,10 @@ class QuarantineController:
     watches: Sequence[Kind] = (POD, *GROUP_BY_DIALECT.values(), *SIZED)
     brings_back: Sequence[Kind] = ()
 
+    def __init__(self, schedulers: frozenset[str] = frozenset()) -> None:
+        """Report missing groups for pods of these schedulers; for those of all if there are none."""
+        self._schedulers = schedulers
+
     def concerns(self, view: View, kind: Kind, document: Document) -> Iterable[Key]:
         """Return the object alone, unless others decide whether it can be read, or it decides that for others."""
         if kind is POD:
@@ -65,7 +71,16 @@ class QuarantineController:
             return _group(view, key, key.about)
         found = list(_pods(view, key))
         problems = dict(_problems(view, found)) if found else {}
-        return Result([write for pod in found for write in _pod_writes(pod, problems.get(key_of(pod), ""), view.now)])
+        absent = {key_of(pod): text for pod in found if self._is_ours(pod) and (text := _missing_group(view, pod))}
+        due = {place: _created(view, place) + GROUP_PATIENCE_SECONDS for place in absent}
+        told = {place: text for place, text in absent.items() if due[place] <= view.now} | {
+            at: text for at, text in problems.items() if text
+        }
+        again = min((moment for moment in due.values() if moment > view.now), default=None)
+        return Result([write for pod in found for write in _pod_writes(pod, told.get(key_of(pod), ""), view.now)], again)
+
+    def _is_ours(self, pod: Document) -> bool:
+        return not self._schedulers or inside(pod, "spec", "schedulerName") in self._schedulers
 
 
 # --- keys to reconcile ---------------------------------------------------------------------------------------------------
@@ -213,6 +228,22 @@ def _problems(view: View, pods: Sequence[Document]) -> Iterator[tuple[Key, str]]
             cluster.put(pod)
         except SnapshotError as problem:
             yield key_of(pod), str(problem)
+
+
+def _missing_group(view: View, pod: Document) -> str:
+    """Return that the group object that a waiting pod names does not exist; empty if it does, or if nobody lets us look."""
+    named = [(GROUP_BY_DIALECT[dialect], key) for dialect, key in gang_keys(pod).items() if dialect in GROUP_BY_DIALECT]
+    if not waits(pod) or len(named) != 1 or _beside_others(pod):
+        return ""
+    kind, key = named[0]
+    if view.is_hidden(kind) or view.find(kind, key.namespace, key.name) is not None:
+        return ""
+    return f"{describe(pod)}: PodGroup {key.namespace}/{key.name} of {kind.group} does not exist; create it, or name another one"
+
+
+def _created(view: View, key: Key) -> float:
+    pod = view.find(POD, key.namespace, key.name) or {}
+    return moment_of(str(meta_of(pod).get("creationTimestamp") or "")) or 0.0
 
 
 def _is_read_alone(pod: Document) -> bool:

@@ -49,6 +49,7 @@ class ObjectCluster:
         """Start with the two queues that always exist; pods that wait for a scheduler not in `schedulers`, if any, are gated."""
         self.schedulers = schedulers
         self.state = ClusterState()
+        self.state.surroundings = replace(self.state.surroundings, schedulers=schedulers)
         self.as_assumed: Callable[[Task], Task] = lambda task: task
         """Asked about every pod that is read: a write may be under way that its object does not show yet."""
         self._ignored_provisioners = ignored_provisioners
@@ -134,7 +135,7 @@ class ObjectCluster:
 
     def _is_plain(self, task: Task) -> bool:
         """Tell whether the task of a pod depends on no other object, so that a change of its status alone can be read."""
-        is_ours = not self.schedulers or task.scheduler in self.schedulers
+        is_ours = not self.schedulers or task.scheduler_name in self.schedulers
         return is_ours and self.stands_alone(task) and not task.shape.resource_claims and not self.state.has_request(task.key)
 
     def stands_alone(self, task: Task) -> bool:
@@ -144,8 +145,8 @@ class ObjectCluster:
 
     def _left_to_others(self, task: Task) -> Task:
         """Gate a pod that waits for another scheduler."""
-        is_ours = not self.schedulers or task.status is not Status.PENDING or task.scheduler in self.schedulers
-        return task if is_ours else replace(task, is_gated=True)
+        is_ours = not self.schedulers or task.status is not Status.PENDING or task.scheduler_name in self.schedulers
+        return task if is_ours else replace(task, is_gated=True, is_foreign=True)
 
     def _read(self, document: Document) -> Task:
         """Read a pod; one that cannot be read keeps what is known of its groups."""

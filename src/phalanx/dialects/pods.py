@@ -353,19 +353,6 @@ def pod_request(spec: schema.ShapeSpec, *, fills_in: bool = False, pod_level: bo
     return _bounded(add(request, read_resources(spec.overhead, where="spec.overhead")))
 
 
-def with_implied_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of a pod as the API server completes it: a limit without a request is the request too."""
-    groups = [group for group in ("containers", "initContainers") if spec.get(group)]
-    return {**spec, **{group: [_with_implied_requests(item) for item in spec[group]] for group in groups}}
-
-
-def _with_implied_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    resources = container.get("resources") or {}
-    if not resources.get("limits"):
-        return container
-    return {**container, "resources": {**resources, "requests": {**resources["limits"], **(resources.get("requests") or {})}}}
-
-
 def _bounded(request: dict[str, int]) -> Resources:
     for name, amount in request.items():
         if amount > LARGEST:

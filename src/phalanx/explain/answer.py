@@ -1,6 +1,6 @@
 """The answer of `phalanx schedule`: what a cycle decided, as plain data for JSON, YAML and tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -8,9 +8,10 @@ from phalanx.dialects.bind_requests import failed_binds_document
 from phalanx.dialects.status import GroupStatus, condition_document
 from phalanx.dialects.traits import dialect_status
 from phalanx.explain.answer_kai import with_kai
+from phalanx.explain.gang_rows import GangRow
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Condition, Gang
-from phalanx.model.task import Task
+from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.session.decision import ClaimGrant, Decisions, Eviction, Outcome
 from phalanx.session.shard_decisions import ShardDecisions, together
@@ -29,7 +30,10 @@ def whole_answer(parts: Sequence[ShardDecisions]) -> dict[str, Any]:
     """Return what several schedulers decided as one answer; figures of a queue are under ``shard/queue``."""
     decisions = together(parts)
     tasks, groups = zip(*map(_members, parts), strict=True)
-    missing = {key: {"phase": "Pending", "conditions": [], "why": text} for key, text in missing_groups(parts[0].snapshot).items()}
+    missing = {
+        key: {"phase": "Pending", "conditions": [], "why": text}
+        for key, text in missing_groups(*(part.snapshot for part in parts)).items()
+    }
     found = {
         "binds": dict(sorted(decisions.binds.items())),
         "pipelined": dict(sorted(decisions.pipelined.items())),
@@ -67,6 +71,14 @@ def with_refused(found: dict[str, Any], refused: Sequence[tuple[str, str]]) -> d
     groups = {name.removeprefix("PodGroup "): _refused(text) for name, text in refused if name.startswith("PodGroup ")}
     objects = [{"object": name, "message": text} for name, text in refused]
     return {**found, "groups": dict(sorted({**found["groups"], **groups}.items())), "refused": objects}
+
+
+def with_plans(found: dict[str, Any], rows: Sequence[GangRow], node_by_pod: Mapping[TaskKey, str]) -> dict[str, Any]:
+    """Add what a session behind our gate decided: why its gangs wait, and the nodes that their pods would go to."""
+    if not rows:
+        return found
+    groups = {row.gang: {**found["groups"].get(row.gang, {"phase": "Pending", "conditions": []}), "why": row.why} for row in rows}
+    return {**found, "groups": dict(sorted({**found["groups"], **groups}.items())), "plans": dict(sorted(node_by_pod.items()))}
 
 
 def _refused(text: str) -> dict[str, Any]:

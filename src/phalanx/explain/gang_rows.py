@@ -1,7 +1,7 @@
 """The rows of the table that `phalanx schedule` shows: one for every gang after a session."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from phalanx.explain.gang_status import GangStatus, gang_status, minimum_of
 from phalanx.explain.why import missing_groups, why
@@ -39,15 +39,30 @@ def gang_rows(snapshot: Snapshot, decisions: Decisions) -> list[GangRow]:
     return sorted(rows, key=_place)
 
 
-def all_rows(parts: Iterable[ShardDecisions]) -> list[GangRow]:
-    """Return the gangs of several schedulers, in the same order."""
-    seen = list(parts)
-    rows = [row for part in seen for row in gang_rows(part.snapshot, part.decisions)]
-    return sorted([*rows, *_missing_rows(seen[0].snapshot)], key=_place)
+def all_rows(parts: Iterable[ShardDecisions], gated: Sequence[GangRow] = (), refused: Container[str] = ()) -> list[GangRow]:
+    """Return the gangs of several schedulers, in the same order.
+
+    `gated` are those that a session behind our gate looked at; `refused` groups are there, but cannot be read.
+    """
+    seen, held = list(parts), {row.gang for row in gated}
+    rows = [row for part in seen for row in gang_rows(part.snapshot, part.decisions) if row.gang not in held]
+    return sorted(
+        [*rows, *gated, *(row for row in _missing_rows(part.snapshot for part in seen) if row.gang not in refused)], key=_place
+    )
 
 
-def _missing_rows(snapshot: Snapshot) -> list[GangRow]:
-    return [GangRow(key, "", GangStatus.WAITS, 0, 0, 0, text) for key, text in missing_groups(snapshot).items()]
+def gated_rows(part: ShardDecisions, gangs: Container[str], gate: str) -> list[GangRow]:
+    """Return the gangs that our gate holds back, as a session behind it finds them."""
+    rows = (row for row in gang_rows(part.snapshot, part.decisions) if row.gang in gangs)
+    return [replace(row, why="; ".join(filter(None, (_behind(row, gate), row.why)))) for row in rows]
+
+
+def _behind(row: GangRow, gate: str) -> str:
+    return f"when its scheduling gate {gate} is removed" if row.status.has_minimum else f"held back by the scheduling gate {gate}"
+
+
+def _missing_rows(snapshots: Iterable[Snapshot]) -> list[GangRow]:
+    return [GangRow(key, "", GangStatus.WAITS, 0, 0, 0, text) for key, text in missing_groups(*snapshots).items()]
 
 
 def _place(row: GangRow) -> tuple[int, str]:

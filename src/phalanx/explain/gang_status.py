@@ -10,11 +10,12 @@ from phalanx.dialects.traits import traits_of
 from phalanx.kai.podsets import PodSet, meets, pod_sets, suffice
 from phalanx.model.task_status import READY, Status
 from phalanx.state.gang_state import GangState
-from phalanx.state.verdict import FitError
+from phalanx.state.verdict import FitError, Verdict
 
 NO_PODS, EVICTED, PIPELINED = "NoPods", "Evicted", "Pipelined"
 NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED = "NoNodeFits", "Gated", "NotAdmitted", "NotTried"
-OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, GATED, NOT_ADMITTED, NOT_TRIED)
+OTHER_SCHEDULER = "OtherScheduler"
+OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, OTHER_SCHEDULER, GATED, NOT_ADMITTED, NOT_TRIED)
 """Reason codes of our own; every other one is the code of a verdict."""
 
 
@@ -75,14 +76,24 @@ def reason_code(gang: GangState, status: GangStatus) -> str:
 
 def _reason_to_wait(gang: GangState) -> str:
     if not gang.tasks:
-        return NO_PODS
+        refusals = admission_refusals(gang)
+        return refusals[0].reason if refusals else NO_PODS
     if any(isinstance(task.error, FitError) for task in gang.tasks):
         return NO_NODE_FITS
     if gang.verdicts:
         return gang.verdicts[0].reason
+    if any(task.task.is_foreign and task.status is Status.PENDING for task in gang.tasks):
+        return OTHER_SCHEDULER
     if any(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks):
         return GATED
     return NOT_ADMITTED if gang.phase in ("", "Pending") else NOT_TRIED
+
+
+def admission_refusals(gang: GangState) -> list[Verdict]:
+    """Return why a gang without pods was not admitted; that it has none is no reason."""
+    if gang.phase not in ("", "Pending"):
+        return []
+    return [verdict for verdict in gang.verdicts if verdict.reason not in ("NotEnoughTasks", "NotEnoughPodsOfTask")]
 
 
 # --- members and minima --------------------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ class GangBook:
     ) -> dict[GangKey, str]:  # fmt: skip
         """Remember a session, and why gangs wait behind our gate; return the gangs for which the reason to wait is a new one.
 
-        Gangs in `reported` have an event of their own in this session: what they waited for before is not new after it. Nobody waits
-        in a gang without pods, nor in one that its owner takes away.
+        Gangs in `reported` have an event of their own in this session: what they waited for before is not new after it. Nobody
+        waits in a gang without pods, nor in one that its owner takes away.
         """
         self._why, self._reported = (_of_gangs(texts, snapshot) for texts in (self._why, self._reported))
         found = {GangKey(outcome.state.key): why(outcome, snapshot) for outcome in decisions.outcomes}

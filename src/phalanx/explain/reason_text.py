@@ -23,6 +23,7 @@ _PHRASES = {
         "do not match the node selector or affinity",
     ),
     "node(s) were unschedulable": ("is cordoned", "are cordoned"),
+    "node(s) were not ready": ("is not ready", "are not ready"),
     "node(s) pod number exceeded": ("runs as many pods as it may", "run as many pods as they may"),
     "node(s) didn't match pod affinity rules": ("is not near the pods it wants", "are not near the pods it wants"),
     "node(s) didn't match pod anti-affinity rules": ("is near a pod it avoids", "are near a pod it avoids"),
@@ -200,6 +201,9 @@ def amount_text(name: str, amount: float) -> str:
 def gates_text(tasks: Iterable[TaskState]) -> str:
     """Name the scheduling gates of tasks that wait; a pod of another scheduler waits without one."""
     names = sorted({name for task in tasks if task.status is Status.PENDING for name in task.task.gates})
-    if not names:
-        return "a scheduling gate"
+    return gate_names(names) if names else "a scheduling gate"
+
+
+def gate_names(names: Sequence[str]) -> str:
+    """Name scheduling gates."""
     return f"the scheduling gate{'s' if len(names) > 1 else ''} {' and '.join(map(repr, names))}"

@@ -80,5 +80,5 @@ def _nothing_recorded(state: GangState) -> str:
     if len(members) < minimum:
         verb = "is" if len(members) == 1 else "are"
         return f"{len(members)} of {counted(minimum, 'pod')} {verb} there; nothing starts before all are"
-    names = " or ".join(sorted({task.task.scheduler or "default-scheduler" for task in members}))
+    names = " or ".join(sorted({task.task.scheduler_name for task in members}))
     return f"no scheduler has said anything; is one running for schedulerName {names}?"

@@ -5,24 +5,17 @@ attempts. No plugin is asked and nothing is placed again, so the sentence is abo
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.gang_status import has_minimum, is_empty, is_new, minimum_of
+from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
+from phalanx.explain.held_back import held_back
 from phalanx.explain.oversize import oversize
-from phalanx.explain.reason_text import (
-    NO_GANGS,
-    amount_text,
-    counted,
-    gates_text,
-    general_obstacle,
-    no_pods,
-    node_obstacles,
-    request_text,
-)
+from phalanx.explain.reason_text import NO_GANGS, amount_text, counted, general_obstacle, no_pods, node_obstacles, request_text
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
+from phalanx.model.kinds import GROUP_BY_DIALECT
 from phalanx.model.queue import ROOT
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, READY, Status
@@ -72,29 +65,37 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     verb = "starts" if is_new(gang) else "runs"
     share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
-    causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
+    causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *held_back(gang, snapshot.surroundings.schedulers)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
     text = "; ".join(causes) or rest
     return f"{verb} with {share}; {counted(waiting, 'more task')} {'waits' if waiting == 1 else 'wait'}: {text}"
 
 
-def missing_groups(snapshot: Snapshot) -> dict[GangKey, str]:
+def missing_groups(snapshot: Snapshot, *others: Snapshot) -> dict[GangKey, str]:
     """Return the gangs that waiting pods name and that nobody describes, each with a sentence that says what to do.
+
+    `others` are what other schedulers see of the same cluster: they may know a gang.
 
     kube-scheduler leaves such pods pending without a word.
     """
-    found = {}
+    found, ours = {}, snapshot.surroundings.schedulers
+    known = {key for seen in (snapshot, *others) for key in seen.gangs}
     for key, members in sorted(snapshot.members.items()):
-        waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task)]
-        if waiting and key not in snapshot.gangs:
+        waiting = [task for task in members.values() if task.status is Status.PENDING and _how_to_describe(task, ours)]
+        if waiting and key not in known:
             verb = "waits" if len(waiting) == 1 else "wait"
-            rest = _how_to_describe(waiting[0]).format(key=waiting[0].group)
+            rest = _how_to_describe(waiting[0], ours).format(key=waiting[0].group)
             found[key] = f"{counted(len(waiting), 'pod')} {verb} {rest}"
     return found
 
 
-def _how_to_describe(task: Task) -> str:
-    return TRAITS[task.dialect].how_to_describe if task.dialect in TRAITS else ""
+def _how_to_describe(task: Task, ours: frozenset[str]) -> str:
+    """Return what to do about the gang of a task; empty if another scheduler's pods may name a group that only it knows."""
+    own = TRAITS[task.dialect].how_to_describe if task.dialect in TRAITS else ""
+    kind = GROUP_BY_DIALECT.get(task.dialect)
+    if own or kind is None or not ours or task.is_foreign:
+        return own
+    return f"for PodGroup {{key}} of {kind.group}, which does not exist; create it"
 
 
 # --- before placement ----------------------------------------------------------------------------------------------------
@@ -102,8 +103,6 @@ def _how_to_describe(task: Task) -> str:
 
 def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
     """Say what keeps the gang from being placed at all; empty when nothing does."""
-    if not gang.tasks:
-        return _without_pods(gang)
     for verdict in gang.verdicts:
         if verdict.reason == "QueueNotFound":
             return f"queue {gang.gang.queue!r} does not exist"
@@ -111,22 +110,24 @@ def _before_placement(gang: GangState, snapshot: Snapshot) -> str:
             return f"quarantined: {verdict.message}"
         if verdict.reason in (*UNRESOLVED_TIERS, "SeveralSchedulers", SCHEDULER_FAULT):
             return verdict.message
-        if verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
+        if gang.tasks and verdict.reason == "NotEnoughTasks" and "valid" in verdict.numbers:
             return _too_few_pods(gang)
-        if verdict.reason == "NotEnoughPodsOfTask":
+        if gang.tasks and verdict.reason == "NotEnoughPodsOfTask":
             return missing_pods(gang) or f"too few pods ({verdict.message})"
-    if gang.phase in ("", "Pending"):
-        sentences = [_refusal(gang, verdict) for verdict in gang.verdicts]
-        return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
-    return ""
+    if not gang.tasks:
+        return _without_pods(gang)
+    return _not_admitted(gang.verdicts, gang) if gang.phase in ("", "Pending") else ""
 
 
 def _without_pods(gang: GangState) -> str:
-    """Say why a gang without pods is not admitted, where its controller waits for that; otherwise how many pods it needs."""
-    refusals = [_refusal(gang, verdict) for verdict in gang.verdicts if not verdict.reason.startswith("NotEnough")]
-    if refusals and not is_empty(gang):
-        return f"not admitted: {'; '.join(dict.fromkeys(refusals))}"
-    return no_pods(gang.gang.min_member)
+    """Say why a gang has no pods: its owner may create them only once it is admitted."""
+    refusals = [] if is_empty(gang) else admission_refusals(gang)
+    return _not_admitted(refusals, gang) if refusals else no_pods(gang.gang.min_member)
+
+
+def _not_admitted(refusals: Iterable[Verdict], gang: GangState) -> str:
+    sentences = [_refusal(gang, verdict) for verdict in refusals]
+    return f"not admitted: {'; '.join(dict.fromkeys(sentences)) or 'no action of this session admits it'}"
 
 
 def missing_pods(gang: GangState) -> str:
@@ -152,7 +153,8 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     if gang.is_pipelined and gang.tally.pipelined:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
-    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *_gated(gang)]
+    waiting = held_back(gang, snapshot.surroundings.schedulers)
+    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
     if _was_tried(gang):
         rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
@@ -314,12 +316,6 @@ def _pipelined(gang: GangState) -> Iterator[str]:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
     if gang.tally.pipelined > kept:
         yield f"{_part(gang.tally.pipelined - kept, gang)} pipelined onto room that leaving pods still hold"
-
-
-def _gated(gang: GangState) -> Iterator[str]:
-    gated = sum(task.task.is_gated and task.status is Status.PENDING for task in gang.tasks)
-    if gated:
-        yield f"{_part(gated, gang)} held back by {gates_text(gang.tasks)}"
 
 
 def _part(number: int, gang: GangState) -> str:

@@ -10,6 +10,7 @@ from itertools import islice
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
+from phalanx.explain.held_back import has_foreign, held_back
 from phalanx.explain.oversize import oversize
 from phalanx.explain.reason_text import counted, gates_text, general_obstacle, node_obstacles, request_text
 from phalanx.kai.amounts import NAMES
@@ -35,7 +36,7 @@ def why_kai(outcome: Outcome, snapshot: Snapshot) -> str:
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
     queue_problem = _queue_problem(gang, snapshot) if outcome.was_tried else _no_queue(gang, snapshot)
-    return _left_out(gang) or queue_problem or _pod_problem(gang) or _why_not_at_all(gang, snapshot)
+    return _left_out(gang) or queue_problem or _pod_problem(gang, snapshot) or _why_not_at_all(gang, snapshot)
 
 
 def _left_out(gang: GangState) -> str:
@@ -106,12 +107,14 @@ def _broken_line(snapshot: Snapshot, name: str) -> str:
     return ""
 
 
-def _pod_problem(gang: GangState) -> str:
+def _pod_problem(gang: GangState, snapshot: Snapshot) -> str:
     """Say which pods are not there yet; empty when there are enough."""
     if not gang.tasks:
         return f"waiting for pods: {minimum_of(gang)} needed, none exists"
     if can_be_whole(gang) or any(map(is_evicted, gang.tasks)):
         return ""
+    if has_foreign(gang.tasks):
+        return "; ".join(held_back(gang, snapshot.surroundings.schedulers))
     short = [leaf for leaf in pod_sets(gang) if not can_be_met(leaf)]
     return f"waiting for pods: {'; '.join([*map(_short_of_pods, short), *islice(_strays(gang), MOST_CAUSES)])}"
 
@@ -142,9 +145,7 @@ def _causes(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
     yield from places or _no_domain(gang)
     yield from _refusals(gang)
     yield from _pipelined(gang)
-    gated = sum(map(gated_in, pod_sets(gang)))
-    if gated:
-        yield f"{_part(gated, gang)} held back by {gates_text(gang.tasks)}"
+    yield from held_back(gang, snapshot.surroundings.schedulers)
     yield from islice(_strays(gang), MOST_CAUSES)
 
 

@@ -89,6 +89,7 @@ KINDS = (
     Kind("", "v1", "ConfigMap", "configmaps", has_status=False, short=("cm",)),
     Kind("", "v1", "Secret", "secrets", has_status=False),
     Kind("", "v1", "Event", "events", has_status=False, short=("ev",)),
+    Kind("", "v1", "LimitRange", "limitranges", has_status=False, short=("limits",)),
     Kind("", "v1", "ResourceQuota", "resourcequotas", short=("quota",)),
     Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short=("pvc",)),
     _wide("", "v1", "PersistentVolume", "persistentvolumes", "pv", has_status=True),
@@ -104,6 +105,7 @@ KINDS = (
     _wide("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "pc"),
     Kind("scheduling.k8s.io", "v1alpha2", "Workload", "workloads", has_status=False, other_versions=("v1beta1",)),
     Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups", other_versions=("v1beta1",)),
+    _wide("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
     _wide("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc"),
     _wide("storage.k8s.io", "v1", "CSINode", "csinodes"),
     _wide("storage.k8s.io", "v1", "CSIDriver", "csidrivers"),
@@ -147,6 +149,8 @@ def kind_of(document: Document) -> Kind:
 
 POD, NODE, NAMESPACE, EVENT = (kind_of({"apiVersion": "v1", "kind": name}) for name in ("Pod", "Node", "Namespace", "Event"))
 PRIORITY = kind_of({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"})
+LIMIT_RANGE = kind_of({"apiVersion": "v1", "kind": "LimitRange"})
+RUNTIME_CLASS = kind_of({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass"})
 BUDGET = kind_of({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"})
 GROUP_BY_DIALECT = {
     "volcano": kind_of({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}),

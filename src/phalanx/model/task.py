@@ -25,6 +25,10 @@ class FailedBind:
     latest: float = 0.0
 
 
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The scheduler of pods that name none."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
     """One member of a gang. Compared by identity: a changed pod becomes a new task under the same key."""
@@ -46,8 +50,11 @@ class Task:
     created: float = 0.0
     is_preemptable: bool = True
     is_gated: bool = False
+    """It is not placed yet: scheduling gates hold it back, or it waits for another scheduler."""
     gates: tuple[str, ...] = ()
     """The names of its scheduling gates."""
+    is_foreign: bool = False
+    """It waits for another scheduler than ours."""
     nominated_node: str = ""
     may_preempt: bool = True
     priority_class: str = ""
@@ -100,6 +107,11 @@ class Task:
     def name(self) -> str:
         """The name of the pod."""
         return self.key.partition("/")[2]
+
+    @property
+    def scheduler_name(self) -> str:
+        """The scheduler that the pod waits for."""
+        return self.scheduler or DEFAULT_SCHEDULER
 
     @property
     def is_best_effort(self) -> bool:

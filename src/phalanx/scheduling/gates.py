@@ -5,8 +5,9 @@ plan names the version of the pod that it was made for: where the pod has change
 made.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from phalanx.controllers.controller import Patch
 from phalanx.dialects.gated_cluster import GatedCluster
@@ -22,6 +23,29 @@ from phalanx.session.decision import Decisions
 from phalanx.state.snapshot import Snapshot
 
 AFTER_REFUSAL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class GatedGangs:
+    """Gangs that our gate holds back, and what a session behind it decides."""
+
+    gangs: frozenset[GangKey]
+    snapshot: Snapshot
+    decisions: Decisions
+    node_by_pod: Mapping[TaskKey, str]
+    """The plans for the pods of these gangs."""
+    gate: str
+    """The one that holds the first of them back."""
+
+
+def gated_gangs(profile: Profile, documents: Sequence[Document], now: float) -> GatedGangs | None:
+    """Look behind our gates once, on objects that do not change; None where they hold nobody back."""
+    planner, gates = GatePlanner(profile, lambda: documents), GangGates(profile.policy.flags.gates)
+    first = next((document for document in documents if document.get("kind") == "Pod" and gates.of(document)), None)
+    if first is None:
+        return None
+    planner.notice(POD, first, is_gone=False)
+    return planner.look(now)
 
 
 class GatePlanner:
@@ -73,6 +97,15 @@ class GatePlanner:
             return {}
         tasks = ((key, self._cluster.state.task(key)) for key in self._cluster.held)
         return {key: self.waits[task.gang] for key, task in tasks if task is not None and task.gang in self.waits}
+
+    def look(self, now: float) -> "GatedGangs | None":
+        """Return what a session decides for the gangs that our gate holds back; None where there are none."""
+        if self._cluster is None or not self._cluster.held:
+            return None
+        snapshot, decisions = self._look(self._cluster, now)
+        binds = {key: node for key, node in decisions.binds.items() if key in self._cluster.held}
+        first = next(iter(self._cluster.held.values()))
+        return GatedGangs(frozenset(self._cluster.held_gangs()), snapshot, decisions, binds, self._gates.of(first)[0])
 
     def _look(self, cluster: GatedCluster, now: float) -> tuple[Snapshot, Decisions]:
         snapshot = cluster.snapshot(now)

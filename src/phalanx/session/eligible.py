@@ -8,9 +8,6 @@ from phalanx.model.task_status import HOLDING
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import YES, Verdict
 
-DEFAULT_SCHEDULER = "default-scheduler"
-"""Of pods that name none."""
-
 
 def sort_out(states: Iterable[GangState], queues: Mapping[str, Queue]) -> tuple[dict[GangKey, GangState], list[GangState]]:
     """Return the gangs that take part, by key, and those that do not, each told why."""
@@ -31,7 +28,7 @@ def _takes_part(state: GangState, queues: Mapping[str, Queue]) -> Verdict:
     gang = state.gang
     if gang.fault:
         return Verdict.refuse("", "Invalid", gang.fault)
-    schedulers = {task.task.scheduler or DEFAULT_SCHEDULER for task in state.tasks} if gang.needs_one_scheduler else set()
+    schedulers = {task.task.scheduler_name for task in state.tasks} if gang.needs_one_scheduler else set()
     if len(schedulers) > 1:
         named = " and ".join(map(repr, sorted(schedulers)))
         message = f"its pods name several schedulers, {named}; write the same spec.schedulerName in all of them"

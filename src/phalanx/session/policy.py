@@ -77,6 +77,10 @@ class Policy:
     """When members without requests are placed: `after-gang` as in Volcano, where they count towards the minimum before `backfill`
     has found a place for them, if it ever does; or `with-gang`, where a gang starts only if they have a place too.
     """
+    unready_nodes: str = "by-taints"
+    """Whether nodes whose condition Ready is not True take pods: `by-taints` as in Volcano, where only the taints count that the
+    node controller puts on them; or `refused`, where they take none. Snapshots and hand-written nodes may lack these taints.
+    """
 
     @property
     def has_admission(self) -> bool:
@@ -103,6 +107,11 @@ class Policy:
     def counts_unplaced(self) -> bool:
         """Tell whether members without requests count before they have a place."""
         return self.best_effort_members == "after-gang"
+
+    @property
+    def refuses_unready_nodes(self) -> bool:
+        """Tell whether nodes that are not ready take no pods, whatever their taints."""
+        return self.unready_nodes == "refused"
 
     def plugins(self) -> list[PluginPolicy]:
         """Return every plugin in the order in which it is opened."""

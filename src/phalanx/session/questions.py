@@ -26,6 +26,7 @@ from phalanx.state.verdict import ABSTAIN, PERMIT, REJECT, Room, Verdict, Vote
 
 Result = TypeVar("Result")
 Question = TypeVarTuple("Question")
+UNREADY = "node(s) were not ready"
 
 
 class PluginFactory(Protocol):
@@ -247,11 +248,16 @@ class Questions:
 
     def screen(self, shape: Shape, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
         """Return each plugin's filters, with its name."""
-        parts = self._ask(hooks.SCREEN, shape, nodes)
+        parts = [*self._unready(nodes), *self._ask(hooks.SCREEN, shape, nodes)]
         if self.policy.flags.sharding_mode == "hard":
             outside = ~self.shard_parts[0][nodes]
             parts.append(("shard", [Layer(outside, "node(s) are not in the shard of this scheduler", is_final=True)]))
         return parts
+
+    def _unready(self, nodes: Index | slice) -> list[tuple[str, Sequence[Layer]]]:
+        unready = self.snapshot.nodes.unready[nodes]
+        is_asked = self.policy.refuses_unready_nodes and bool(unready.any())
+        return [("node", [Layer(unready, UNREADY, is_final=True)])] if is_asked else []
 
     def task_screen(self, task: TaskState, nodes: Index | slice) -> list[Sequence[Layer]]:
         """Return the filters that depend on the task itself, plugin by plugin; empty when nobody has a say about it."""
@@ -294,7 +300,7 @@ class Questions:
     def scores_by_plugin(self, task: TaskState, candidates: Mask) -> dict[str, Scores]:
         """Return what each plugin gives to the nodes when these are the candidates of a task; for the trace."""
         shape, site, chosen = task.task.shape, Site(slice(None)), np.flatnonzero(candidates)
-        plain = [*self._answers(hooks.NODE_SCORES, shape, site), *self._answers(hooks.TASK_SCORES, task)]
+        plain = [*self._answers(hooks.NODE_SCORES, shape, site), *self._answers(hooks.TASK_SCORES, task, candidates)]
         parts = [(answer.plugin.name, answer.value) for answer in plain if answer.value is not None]
         for answer in self._answers(hooks.BATCH_SCORES, shape, site):
             parts.append((answer.plugin.name, _sum_of_terms(answer.value or (), chosen, len(candidates))))

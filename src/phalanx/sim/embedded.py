@@ -11,9 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from phalanx.controllers.pod_makers import MADE_ELSEWHERE
+from phalanx.controllers.unmade_pods import is_without_pods, no_pods_text
 from phalanx.errors import PhalanxError
 from phalanx.explain.queue_figures import Figures, queue_list
-from phalanx.model.kinds import EVENT, Document
+from phalanx.model.kinds import EVENT, Document, object_key
 from phalanx.model.task import GangKey
 from phalanx.model.watch_event import ADDED, WatchEvent
 from phalanx.scheduling.events import EventRecorder, SessionEvents
@@ -27,6 +29,7 @@ from phalanx.web.api import Api
 from phalanx.web.server import serving
 
 BETWEEN_SAVES_SECONDS = 30.0
+MOST_NAMED = 3
 EVENTS_KEPT_SECONDS = 3600.0
 """As long as a real API server keeps them."""
 
@@ -71,6 +74,16 @@ class Embedded:
     def _note_figures(self, snapshot: Snapshot, decisions: Decisions) -> None:
         self._figures = decisions.queues or self._figures  # a quiet session counts none, and the last ones stand
 
+    def warnings(self) -> list[str]:
+        """Say which owners have no pods, because nobody creates them here."""
+        store, found = self.world.store, list[str]()
+        for kind in MADE_ELSEWHERE:
+            names = [object_key(item) for item in store.items(kind) if is_without_pods(store, kind, item)]
+            if names:
+                shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+                found.append(f"{kind.kind} {shown}: no pods; {no_pods_text(kind)}")
+        return found
+
     # --- time --------------------------------------------------------------------------------------------------------
 
     def advance(self) -> None:
@@ -104,7 +117,8 @@ class Embedded:
 
     async def run(self, place: ServingPlace, announce: Callable[[str], None], is_over: asyncio.Event) -> None:
         """Serve the cluster until it is over."""
-        api = Api(self.world.store, before=self.advance, after=self._bell.set, own={GANGS: self.gangs, QUEUES: self.queues})
+        own = {GANGS: self.gangs, QUEUES: self.queues}
+        api = Api(self.world.store, before=self.advance, after=self._bell.set, own=own, warnings=self.warnings)
         async with serving(api.application(), host=place.host, port=place.port) as address, asyncio.TaskGroup() as tasks:
             jobs = [tasks.create_task(self._drive()), tasks.create_task(self._save_often(place.state))]
             announce(address)

@@ -10,7 +10,9 @@ from phalanx.sim.replacement_pods import ReplacementPods
 from phalanx.store.memory import MemoryStore
 from phalanx.store.selection import selection
 
-UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+UNREACHABLE = "node.kubernetes.io/unreachable"
+OF_THE_DEAD = tuple({"key": UNREACHABLE, "effect": effect} for effect in ("NoSchedule", "NoExecute"))
+"""The taints of the node controller; every pod tolerates the second for a while, and none the first."""
 
 
 class Faults:
@@ -29,7 +31,7 @@ class Faults:
 
     def die(self, node: str) -> None:
         """Stop a node: its pods are lost, and nothing is placed there until it returns."""
-        self._store.patch(NODE, "", node, {"spec": {"taints": [*self._other_taints(node), UNREACHABLE]}})
+        self._store.patch(NODE, "", node, {"spec": {"taints": [*self._other_taints(node), *OF_THE_DEAD]}})
         self._kubelets.dead.add(node)
         self._set_ready(node, is_ready=False)
         for pod in self._pods_on(node):
@@ -105,9 +107,9 @@ class Faults:
         return self._store.items(POD, selection(fields=f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"))
 
     def _other_taints(self, node: str) -> list[dict[str, Any]]:
-        """Return the taints of a node besides the one of the dead."""
+        """Return the taints of a node besides those of the dead."""
         taints = self._store.get(NODE, "", node).get("spec", {}).get("taints") or ()
-        return [taint for taint in taints if taint.get("key") != UNREACHABLE["key"]]
+        return [taint for taint in taints if taint.get("key") != UNREACHABLE]
 
     def _set_ready(self, node: str, *, is_ready: bool) -> None:
         ready = {"type": "Ready", "status": "True" if is_ready else "False"}

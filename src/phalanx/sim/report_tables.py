@@ -1,113 +1,37 @@
 """The tables of the report page, as HTML; every text of the data is escaped in one place, `_cell`."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Literal
 
+from phalanx.sim.metrics import METRICS, STAR_NOTE, Metric, best_results
 from phalanx.sim.report_data import curve_mean, node_means
-from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_word, titles, work
+from phalanx.sim.report_text import NOTHING, Result, duration, number, percent, resource_word, titles
 
 SHOWN_EVICTIONS = 200
 SHOWN_NODES = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One number about a result."""
-
-    label: str
-    path: str
-    """Its path in the metrics."""
-    write: Callable[[Result, float | None], str]
-    better: Literal["more", "less"] | None = None
-    of_most: str = ""
-    """Only results that are highest in this number are compared: where fewer gangs start, the end may cut waits short."""
-
-    def value(self, result: Result) -> float | None:
-        """Return the number; None where there is none."""
-        return _look_up(result, self.path)
-
-
-def _look_up(result: Result, path: str) -> float | None:
-    if path == "deadlocks":
-        return len(result["deadlocks"])
-    found = result["metrics"]
-    if path.startswith("wait.") and not found["wait"]["count"]:
-        return None
-    for name in path.split("."):
-        found = found.get(name) if found else None
-    return None if found is None else float(found)
-
-
-def _as_number(_: Result, value: float | None) -> str:
-    return number(value)
-
-
-def _as_percent(_: Result, value: float | None) -> str:
-    return percent(value)
-
-
-def _as_duration(_: Result, value: float | None) -> str:
-    return duration(value)
-
-
-FIGURES = (
-    Figure("Gangs submitted", "gangs", _as_number),
-    Figure("Started", "started", _as_number, "more"),
-    Figure("Finished", "finished", _as_number, "more"),
-    Figure("Waiting at the end", "waiting", _as_number, "less"),
-    Figure("Deadlocks", "deadlocks", _as_number, "less"),
-    Figure("Allocation", "allocation", _as_percent, "more"),
-    Figure("Occupancy", "occupancy", _as_percent, "more"),
-    Figure("Fragmentation", "fragmentation", _as_percent, "less"),
-    Figure("Mean wait", "wait.mean", _as_duration, "less", "started"),
-    Figure("Median wait", "wait.p50", _as_duration, "less", "started"),
-    Figure("90 % wait at most", "wait.p90", _as_duration, "less", "started"),
-    Figure("99 % wait at most", "wait.p99", _as_duration, "less", "started"),
-    Figure("Longest wait", "wait.max", _as_duration, "less", "started"),
-    Figure("Pods evicted", "evictions", _as_number, "less"),
-    Figure("Gangs hit by evictions", "evictedGangs", _as_number, "less"),
-    Figure("Work lost", "lostWork", work, "less"),
-    Figure("Makespan", "makespan", _as_duration, "less", "finished"),
-    Figure("Sessions", "sessions", _as_number),
-)
-
-
-def best_results(figure: Figure, results: Sequence[Result]) -> set[int]:
-    """Return which results are best in a figure; none where all are equal or nothing is better."""
-    values = {index: value for index, result in enumerate(results) if (value := figure.value(result)) is not None}
-    if figure.better is None or len(set(values.values())) < 2:
-        return set()
-    if figure.of_most:
-        most = max(_look_up(result, figure.of_most) or 0 for result in results)
-        values = {index: value for index, value in values.items() if _look_up(results[index], figure.of_most) == most}
-        if len(values) < 2:
-            return set()
-    pick = max if figure.better == "more" else min
-    return {index for index, value in values.items() if value == pick(values.values())}
 
 
 def comparison(results: Sequence[Result]) -> str:
     """Return the figures of several results side by side, the best marked; nothing for a single one."""
     if len(results) < 2:
         return ""
-    rows = (_compared(figure, results) for figure in FIGURES)
-    head = _row(["Figure", *titles(results)], "th", 'scope="col"')
-    note = (
-        "★ marks the best. Waits are compared only between results that started the most gangs,"
-        " makespans between those that finished the most."
-    )
+    rows = (_compared(metric, results) for metric in METRICS)
+    head = _row(["Metric", *titles(results)], "th", 'scope="col"')
+    note = escape(STAR_NOTE.replace("*", "★", 1))
     return (
         f'<section aria-labelledby="comparison"><h2 id="comparison">Comparison</h2>'
         f"{_scrolled('Comparison of results', head, rows, 'scroll')}<p class='note'>{note}</p></section>"
     )
 
 
-def _compared(figure: Figure, results: Sequence[Result]) -> str:
-    best = best_results(figure, results)
-    cells = (_figure_cell(figure.write(result, figure.value(result)), index in best) for index, result in enumerate(results))
-    return f'<tr><th scope="row">{escape(figure.label)}</th>{"".join(cells)}</tr>'
+def _compared(metric: Metric, results: Sequence[Result]) -> str:
+    best = best_results(metric, results)
+    cells = (_figure_cell(metric.text(result), index in best) for index, result in enumerate(results))
+    return f'<tr><th scope="row">{escape(_title(metric))}</th>{"".join(cells)}</tr>'
+
+
+def _title(metric: Metric) -> str:
+    return metric.label[0].upper() + metric.label[1:]
 
 
 def _figure_cell(text: str, is_best: bool) -> str:
@@ -117,8 +41,8 @@ def _figure_cell(text: str, is_best: bool) -> str:
 
 
 def figures(result: Result) -> str:
-    """Return the figures of one result as a list of terms."""
-    written = ((figure.label, figure.write(result, figure.value(result))) for figure in FIGURES)
+    """Return the metrics of one result as a list of terms."""
+    written = ((_title(metric), metric.text(result)) for metric in METRICS)
     return "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in written)
 
 

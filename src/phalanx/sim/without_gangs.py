@@ -15,9 +15,9 @@ GROUP_API = "scheduling.volcano.sh/v1beta1"
 class SoloCluster(ObjectCluster):
     """Reads objects as an ordinary cluster does, but takes gangs apart."""
 
-    def __init__(self) -> None:
-        """Begin with the first pod."""
-        super().__init__()
+    def __init__(self, *, schedulers: frozenset[str] = frozenset()) -> None:
+        """Begin with the first pod; those of other schedulers than these, if any, are left to them."""
+        super().__init__(schedulers=schedulers)
         self._numbers = count()
 
     def put(self, document: Document) -> bool:

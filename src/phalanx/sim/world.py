@@ -13,6 +13,7 @@ from random import Random
 from phalanx.controllers.controller import Controller, Evict, RecordEvent
 from phalanx.controllers.gates import GANG_TIMED_OUT
 from phalanx.controllers.objects import controller_of
+from phalanx.controllers.unmade_pods import UnmadePods
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.yunikorn import GANG_DEGRADED, TIMED_OUT
@@ -60,10 +61,12 @@ class World:
     def __init__(
         self, profile: Profile, *, settings: Settings | None = None, seed: int = 0, start: float = START, is_solo: bool = False,
         controllers: Sequence[Controller] = (), gates: Profile | None = None, is_served: bool = False,
+        schedulers: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back.
 
-        With `is_served` users look at it while it runs: pods have conditions, and those of a gang come one after the other.
+        With `is_served` users look at it while it runs: pods have conditions, and those of a gang come one after the other. Pods that
+        wait for a scheduler not in `schedulers`, if any, are left to it.
         """
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
@@ -75,19 +78,21 @@ class World:
         """Objects that could not be understood, each with what is wrong."""
         self._gang_by_uid: dict[str, GangKey] = {}
         self._arrived: dict[GangKey, None] = {}
+        self._refused_binds: dict[str, str] = {}
+        """The last refusal of a bind, by gang: the reason to wait where a session finds room again and again."""
         self._wake: Callable[[Urgency], None] = lambda urgency: None
         """Called with how soon a session should look at a change; until there are sessions, nobody is."""
         self.port = StorePort(self.store, self.time, Precedence.SESSION, bind=self.settings.delays.bind, chance=self._chance)
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
-        self._begin_clusters(is_solo=is_solo)
+        self._begin_clusters(schedulers, is_solo=is_solo)
         self._begin_nodes(controllers)
         self._begin_scheduling(profile, gates, controllers, is_served=is_served)
         self._begin_work()
 
-    def _begin_clusters(self, *, is_solo: bool) -> None:
+    def _begin_clusters(self, schedulers: frozenset[str], *, is_solo: bool) -> None:
         """Keep the cluster as it is, and as the scheduler sees it; both are one unless the scheduler knows no gangs."""
-        self.cluster = ObjectCluster()
-        seen = SoloCluster() if is_solo else self.cluster
+        self.cluster = ObjectCluster(schedulers=schedulers)
+        seen = SoloCluster(schedulers=schedulers) if is_solo else self.cluster
         self.cache = SchedulerCache(seen, report=self.problems.append)
         if is_solo:
             self.store.listen(self._enter)
@@ -128,7 +133,7 @@ class World:
             self.store.listen(self.gates.notice)
             self.gates.start()
         if controllers:
-            runner = ControllerRunner(self._controller_port, controllers, report=self.problems.append)
+            runner = ControllerRunner(self._controller_port, [*controllers, UnmadePods()], report=self.problems.append)
             self.store.listen(lambda event: runner.notice(event.kind, event.object))
             runner.start()
         self.loop.start()
@@ -145,6 +150,7 @@ class World:
         self._controller_port.evicted.append(self._note_removal)
         self.loop.evictor.evicted.append(self._note_eviction)
         self.loop.binding.rolled_back.append(self._note_roll_back)
+        self.loop.binding.refused.append(self._note_refusal)
         self.loop.decided.append(self._note_session)
         self.store.listen(self._follow)
 
@@ -309,7 +315,7 @@ class World:
                 found.setdefault(self._gang_named(outcome.state.key), sentence)
         for key, text in self.gates.planner.reasons(self.now).items() if self.gates is not None else ():
             found[key] = text
-        return found
+        return {**self._refused_binds, **found}
 
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""
@@ -341,6 +347,9 @@ class World:
         task = self.cluster.state.task(TaskKey(f"{eviction.namespace}/{eviction.name}"))
         if task is not None:
             self.recorder.evict(task, "bind", task.gang or "", eviction.message)
+
+    def _note_refusal(self, task: Task, problem: ClusterError, seconds: float) -> None:
+        self._refused_binds[task.gang or task.key] = f"the last bind of pod {task.name} was refused: {problem}"
 
     def _note_roll_back(self, task: Task, text: str) -> None:
         self.recorder.evict(task, "bind", task.gang or "", text)

@@ -48,6 +48,7 @@ class NodeTable:
         self.reported = self._amounts(space, [node.reported for node in self.nodes])
         self.max_pods = self.reported[space.row_by_name[PODS]]
         self.unschedulable: Mask = np.array([node.is_unschedulable for node in self.nodes], dtype=np.bool_)
+        self.unready: Mask = np.array([not node.is_ready for node in self.nodes], dtype=np.bool_)
         self._columns: dict[str, LabelColumn] = {}
         self._taints: tuple[list[tuple[Taint, ...]], NDArray[np.int64]] | None = None
 

@@ -71,6 +71,8 @@ class Surroundings:
     label_trees: Mapping[str, LabelTree] = field(default_factory=dict)
     disruption_budgets: Mapping[str, DisruptionBudget] = field(default_factory=dict)
     resource_quotas: Mapping[str, ResourceQuota] = field(default_factory=dict)
+    schedulers: frozenset[str] = frozenset()
+    """The scheduler names of pods that are ours; all are where there are none."""
 
 
 EMPTY: Mapping[TaskKey, Task] = MappingProxyType({})

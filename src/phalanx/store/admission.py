@@ -60,16 +60,20 @@ class AdmissionRequest:
         return found
 
 
-def admitted(kind: Kind, document: Document, namespace: Document | None) -> Document:
-    """Return a new object as it is stored; one that breaks a rule is refused."""
+def completed_by_rules(kind: Kind, document: Document, namespace: Document | None) -> Document:
+    """Return a new object with the defaults of its schema and the changes of policies."""
     definition = DEFINITION_BY_KIND.get(kind)
     whole = _completed(definition, document)
     made = _changed(AdmissionRequest(kind, "CREATE", whole, namespace=namespace))
+    return made if made is whole else _completed(definition, made)
+
+
+def refuse_invalid(kind: Kind, document: Document, namespace: Document | None) -> None:
+    """Raise if a new object, which is complete, breaks a rule."""
+    definition = DEFINITION_BY_KIND.get(kind)
     if definition is not None:
-        made = made if made is whole else _completed(definition, made)
-        _check(definition, made, None)
-    _check_policies(AdmissionRequest(kind, "CREATE", made, namespace=namespace))
-    return made
+        _check(definition, document, None)
+    _check_policies(AdmissionRequest(kind, "CREATE", document, namespace=namespace))
 
 
 def admitted_change(kind: Kind, old: Document, new: Document, namespace: Document | None) -> Document:

@@ -19,10 +19,10 @@ from phalanx.dialects.documents import Located, documents_in
 from phalanx.dialects.queue_usage import history
 from phalanx.errors import ConfigError, PhalanxError, SnapshotError
 from phalanx.model.queue_usage import QueueHistory
-from phalanx.model.task_status import Status
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
+from phalanx.store.completion import ManifestObjects
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -96,8 +96,13 @@ class Intake:
     """A cluster made of what was read, and what was left out."""
 
     cluster: ObjectCluster
+    """Made of complete objects, as the API server would store them."""
+    defaults: ManifestObjects | None = None
+    """Completes objects; without it they are entered as they were written."""
     documents: list[Placed] = field(default_factory=list)
-    """What was understood."""
+    """What was understood, as it was written."""
+    complete: list[dict[str, Any]] = field(default_factory=list)
+    """The same, as the API server would store it."""
     skipped: Counter[str] = field(default_factory=Counter)
     """How many objects of each kind no session reads, as "Deployment.apps"."""
     problems: list[str] = field(default_factory=list)
@@ -106,12 +111,14 @@ class Intake:
 
     def enter(self, place: str, document: dict[str, Any]) -> None:
         """Enter an object into the cluster; one that cannot be understood is refused."""
+        whole = document if self.defaults is None else self.defaults.complete(document)
         try:
-            is_known = self._put(document)
+            is_known = self._put(whole)
         except PhalanxError as problem:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
         self.documents.append((place, document))
+        self.complete.append(whole)
         if not is_known:
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
 
@@ -171,10 +178,13 @@ def _type_name(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def take_in(paths: Iterable[str], *, ignored_provisioners: frozenset[str] = frozenset(), goes_on: bool = False) -> Intake:
+def take_in(paths: Iterable[str], cluster: ObjectCluster | None = None, *, goes_on: bool = False) -> Intake:
     """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects."""
-    intake = Intake(ObjectCluster(ignored_provisioners=ignored_provisioners))
-    for place, document in _objects(paths, intake.problems):
+    problems: list[str] = []
+    found = list(_objects(paths, problems))
+    defaults = ManifestObjects(document for _, document in found)
+    intake = Intake(cluster or ObjectCluster(), defaults, problems=problems)
+    for place, document in found:
         intake.enter(place, document)
     if intake.problems or not goes_on:
         intake.refuse_problems()
@@ -200,19 +210,10 @@ def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
 
 def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     """Say in a sentence each what was left out and may surprise."""
+    yield from intake.defaults.notes() if intake.defaults is not None else ()
     if intake.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
         yield f"skipped what a session does not read: {kinds}"
-    refused = {name for name, _ in intake.refused}
-    orphans = {
-        gang: sum(task.status is Status.PENDING for task in members.values())
-        for gang, members in snapshot.members.items()
-        if gang not in snapshot.gangs and f"PodGroup {gang}" not in refused
-    }
-    waiting = {gang: count for gang, count in sorted(orphans.items()) if count}
-    if waiting:
-        names = ", ".join(list(waiting)[:MOST_SHOWN]) + (" and others" if len(waiting) > MOST_SHOWN else "")
-        yield f"{sum(waiting.values())} pending pods name a PodGroup that is not in the input: {names}"
     for name, text in hypernode_problems(snapshot.hypernodes, snapshot.nodes).items():
         yield f"HyperNode {name}: {text}"
 

@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from phalanx.dialects.pod_defaults import SYSTEM_CLASSES
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
-from phalanx.model.kinds import BUDGET, NAMESPACE, POD, PRIORITY, Document, Kind, kind_of
+from phalanx.model.kinds import BUDGET, NAMESPACE, POD, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
 from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
 from phalanx.store import admission, patches
 from phalanx.store import budgets as disruption
 from phalanx.store import pod_rules as pods
+from phalanx.store.completion import completed
 from phalanx.store.selection import EVERYTHING, Selection
 from phalanx.store.watch_history import History, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
-SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
 WAITS_FOR_DEPENDENTS = "foregroundDeletion"
 
@@ -156,10 +157,11 @@ class MemoryStore:
         if not meta.get("name") and meta.get("generateName"):
             meta["name"] = f"{meta['generateName']}{self.numbers:05x}"
         made["metadata"] = {**meta, "generation": 1}
+        made = dict(completed(kind, made, self))
         if admission.has_rules(kind, is_new=True):
-            made = dict(admission.admitted(kind, made, self._namespace_of(kind, made)))
+            admission.refuse_invalid(kind, made, self._namespace_of(kind, made))
         if kind is POD:
-            made = pods.admitted(made, self.items(PRIORITY))
+            made = pods.waiting(made)
         if kind is NAMESPACE:
             made["status"] = {"phase": "Active"}
         return self._add(kind, made)

@@ -1,10 +1,9 @@
-"""What the API server does for pods in particular: admission, binding, grace periods, and which fields may be changed."""
+"""What the API server does for pods in particular: their first status, binding, grace periods, and which fields may be changed."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from phalanx.dialects.pods import with_implied_requests
-from phalanx.errors import Conflict, Forbidden, Invalid, ServerError
+from phalanx.errors import Conflict, Invalid, ServerError
 from phalanx.model.conditions import BY_EVICTION, DISRUPTION_TARGET, IS_GATED, POD_SCHEDULED
 from phalanx.model.kinds import Document
 from phalanx.model.task_status import ENDED
@@ -14,27 +13,10 @@ MAY_CHANGE = ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSec
 MAY_CHANGE_WHILE_GATED = ("nodeSelector", "affinity")
 
 
-def admitted(pod: Document, classes: Iterable[Document]) -> dict[str, Any]:
-    """Return a pod as admission leaves it: complete, with the number of its priority class, and waiting."""
-    spec = with_implied_requests(pod.get("spec") or {})
-    found = _priority_class(pod, spec.get("priorityClassName", ""), classes)
-    if found is not None:
-        spec |= {"priority": found["value"], "priorityClassName": found["metadata"]["name"]}
-        spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
-    spec.setdefault("priority", 0)
-    gated = {"conditions": [dict(IS_GATED)]} if spec.get("schedulingGates") else {}
-    return {**pod, "spec": spec, "status": {"phase": "Pending", **gated}}
-
-
-def _priority_class(pod: Document, name: str, classes: Iterable[Document]) -> Document | None:
-    if not name:
-        defaults = [item for item in classes if item.get("globalDefault")]
-        return min(defaults, key=lambda item: int(item["value"]), default=None)
-    found = next((item for item in classes if item["metadata"]["name"] == name), None)
-    if found is None:
-        whose = pod["metadata"].get("name", "")
-        raise Forbidden(f'pods "{whose}" is forbidden: no PriorityClass with name {name} was found', kind="pods", name=whose)
-    return found
+def waiting(pod: Document) -> dict[str, Any]:
+    """Return a new pod with the status that it begins with."""
+    gated = {"conditions": [dict(IS_GATED)]} if pod["spec"].get("schedulingGates") else {}
+    return {**pod, "status": {"phase": "Pending", **gated}}
 
 
 def grace(pod: Document, asked: int | None) -> int:

@@ -3,24 +3,26 @@
 Everything is answered in the event loop, one request at a time, so the store needs no locks; watches are streamed beside them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
 from typing import Any
 
 import msgspec
 from aiohttp import web
+from multidict import CIMultiDict
 
 from phalanx.errors import ClusterError, Missing
 from phalanx.model.kinds import Document
 from phalanx.store.memory import MemoryStore
 from phalanx.store.paths import NOWHERE
 from phalanx.store.status_errors import status_of
+from phalanx.store.warning_headers import warning_header
 from phalanx.web.discovery import GROUP_LIST, documents, with_used_first
 from phalanx.web.request import ApiRequest, body_of, refuse_strangers
 from phalanx.web.tables import table_of
 from phalanx.web.watches import CHANGES, Stream
-from phalanx.web.writes import Answer, write
+from phalanx.web.writes import Answer, warnings_about, write
 
 LARGEST_BODY = 3 << 20
 """As much as a real API server reads."""
@@ -42,9 +44,13 @@ class Api:
         before: Hook = _nothing,
         after: Hook = _nothing,
         own: Mapping[str, Callable[[], Document]] | None = None,
+        warnings: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """Call `before` before every request and `after` after every write; `own` are further documents, by path."""
-        self._store, self._before, self._after, self._own = store, before, after, own or {}
+        """Call `before` before every request and `after` after every write; `own` are further documents, by path.
+
+        `warnings` go with these documents.
+        """
+        self._store, self._before, self._after, self._own, self._warnings = store, before, after, own or {}, warnings
         self._discovery = documents()
         self._streams: set[Stream] = set()
 
@@ -82,15 +88,18 @@ class Api:
             found = self._discovery[path]
             return self._json(with_used_first(found, self._store.has_any) if path == GROUP_LIST else found)
         if path in self._own and request.method == "GET":
-            return self._json(self._own[path]())
+            return self._json(self._own[path](), warnings=self._warnings())
         asked = ApiRequest(request, await body_of(request))
         if request.method == "GET":
             return await self._shown(request, asked)
         answer, code = self._changed(asked)
-        return self._json(answer, code)
+        return self._json(answer, code, warnings=warnings_about(asked))
 
-    def _json(self, body: Document, code: int = 200) -> web.Response:
-        return web.Response(body=msgspec.json.encode(body), status=code, content_type="application/json", headers=self._headers())
+    def _json(self, body: Document, code: int = 200, *, warnings: Iterable[str] = ()) -> web.Response:
+        headers = CIMultiDict(self._headers())
+        for text in warnings:
+            headers.add("Warning", warning_header(text))
+        return web.Response(body=msgspec.json.encode(body), status=code, content_type="application/json", headers=headers)
 
     def _headers(self) -> dict[str, str]:
         """Return the header with the time of the cluster, by which clients show ages; it may not be that of the machine."""

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+from phalanx.controllers.objects import controller_of
+from phalanx.controllers.pod_makers import nobody_makes_pods
+from phalanx.controllers.unmade_pods import no_pods_text
 from phalanx.errors import ClusterError, WrongForm
 from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
@@ -15,6 +18,12 @@ Answer = tuple[Document, int]
 def write(store: MemoryStore, asked: ApiRequest) -> Answer:
     """Carry out the write of a request."""
     return _WRITERS[asked.verb](store, asked)
+
+
+def warnings_about(asked: ApiRequest) -> list[str]:
+    """Return what clients show beside the answer to a write."""
+    kind = asked.target.kind
+    return [no_pods_text(kind)] if asked.verb == "create" and nobody_makes_pods(kind) and not controller_of(asked.document) else []
 
 
 def _create(store: MemoryStore, asked: ApiRequest) -> Answer:

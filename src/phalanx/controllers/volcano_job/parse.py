@@ -30,7 +30,8 @@ from phalanx.dialects.kinds.volcano_jobs import (
     PartitionPolicy,
     VolcanoJob,
 )
-from phalanx.dialects.pods import pod_request, with_implied_requests
+from phalanx.dialects.pod_defaults import with_implied_requests
+from phalanx.dialects.pods import pod_request
 from phalanx.dialects.schema import ShapeSpec
 from phalanx.errors import SnapshotError
 from phalanx.model.duration import seconds_of

@@ -14,6 +14,7 @@ from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangP
 from phalanx.dialects.convert.pods import PodPatch, bare, dialect_of, kept
 from phalanx.dialects.convert.subgroups import kai_parts, kai_topology, volcano_parts, volcano_topology
 from phalanx.dialects.kai_subgroups import SUBGROUP
+from phalanx.dialects.pod_defaults import with_implied_requests
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request
 from phalanx.dialects.volcano import PREEMPTABLE
 from phalanx.model.kinds import GROUP_BY_DIALECT
@@ -297,7 +298,7 @@ def _largest(members: list[GangPod]) -> dict[str, str]:
     """Return what the largest of some pods asks for."""
     found: dict[str, int] = {}
     for member in members:
-        for name, amount in pod_request(msgspec.convert(member.document["spec"], schema.ShapeSpec)).items():
+        for name, amount in pod_request(msgspec.convert(with_implied_requests(member.document["spec"]), schema.ShapeSpec)).items():
             found[name] = max(found.get(name, 0), amount)
     return {name: quantity_text(name, amount) for name, amount in sorted(found.items())}
 

@@ -27,6 +27,7 @@ from phalanx.store.kube import fields_read as needed
 from phalanx.store.kube.credentials import Credential, Credentials, FixedCredentials
 from phalanx.store.paths import ResourcePath
 from phalanx.store.status_errors import problem_of
+from phalanx.store.warning_headers import warning_text
 
 PAGE = 500
 GANGS, QUEUES = "/apis/phalanx.dev/v1alpha1/gangs", "/apis/phalanx.dev/v1alpha1/queues"
@@ -62,6 +63,8 @@ class Client:
         """Kinds that are served in another version than that of `model.kinds`, or without a status subresource."""
         self.may_write: Callable[[], bool] = lambda: True
         """Asked at the last moment before a request is sent that changes something; False refuses it."""
+        self.warned: Callable[[str], None] = lambda text: None
+        """Called with every warning that the server sends beside an answer."""
         self._date = ""
 
     @property
@@ -282,6 +285,9 @@ class Client:
     async def _refuse(self, answer: aiohttp.ClientResponse) -> None:
         """Raise the error that the server answered; note its clock."""
         self._date = answer.headers.get("Date", self._date)
+        for header in answer.headers.getall("Warning", ()):
+            if text := warning_text(header):
+                self.warned(text)
         if answer.status >= 400:
             body = await answer.read()
             is_status = answer.content_type == "application/json"

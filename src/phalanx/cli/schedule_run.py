@@ -1,0 +1,116 @@
+"""What `phalanx schedule` does with its input: complete it, group what has no group, hold one session, and show everything."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phalanx.cli import output
+from phalanx.cli.schedule import ScheduleOptions
+from phalanx.cli.trace_options import LEVELS
+from phalanx.config.policies import policy_of_gates
+from phalanx.config.schedulers import our_schedulers
+from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.explain.answer import trace, whole_answer, with_plans, with_refused
+from phalanx.explain.gang_rows import GangRow, all_rows, gated_rows
+from phalanx.explain.no_effect import notes_without_effect
+from phalanx.live.catalogue import connected
+from phalanx.model.kinds import Document, object_key
+from phalanx.model.task import TaskKey
+from phalanx.model.task_status import Status
+from phalanx.scheduling.gates import gated_gangs
+from phalanx.scheduling.shards import decide, notes_on_pools
+from phalanx.session.policy import Policy
+from phalanx.session.shard_decisions import ShardDecisions, together
+from phalanx.state.snapshot import Snapshot
+from phalanx.store.bare_pods import grouped_pods
+from phalanx.store.input_files import Intake, notes_on, read_usage, take_in
+from phalanx.store.left_out import LeftOut, left_out
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """The decisions of one session, and what it did not look at."""
+
+    intake: Intake
+    parts: Sequence[ShardDecisions]
+    gated: output.GatedRows
+    left_out: Sequence[LeftOut]
+
+    @property
+    def rows(self) -> list[GangRow]:
+        """Every gang."""
+        refused = {name.removeprefix("PodGroup ") for name, _ in self.intake.refused if name.startswith("PodGroup ")}
+        return all_rows(self.parts, self.gated.rows, refused)
+
+    @property
+    def is_all_well(self) -> bool:
+        """Tell whether every gang has its minimum, and nothing is left out that somebody expects to be scheduled."""
+        has_minima = all(row.status.has_minimum for row in self.rows)
+        return has_minima and not self.intake.refused and not any(item.is_ours for item in self.left_out)
+
+
+def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
+    """Hold one session on the input."""
+    ours = our_schedulers(asked.names)
+    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=ours)
+    intake = take_in(asked.paths, cluster, goes_on=True)
+    intake.cluster.put_history(read_usage(asked.usage))
+    documents = _grouped(intake, asked.names, now)
+    snapshot = intake.cluster.snapshot(now)
+    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy), *_unknown_gangs(asked, snapshot)):
+        output.note(text)
+    parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
+    for key, fault in together(parts).faults.items():
+        output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
+    for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
+        output.note(text)
+    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot))
+
+
+def _unknown_gangs(asked: ScheduleOptions, snapshot: Snapshot) -> list[str]:
+    return [f"--gang: the input has no gang {name}" for name in asked.gangs if name not in snapshot.gangs]
+
+
+def _grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
+    """Enter the groups that controllers make for pods which name none; return all objects."""
+    documents: list[Document] = [*intake.complete]
+    settings = ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
+    served = {*settings.schedulers, *settings.grouper.scheduler_names}
+    alone = [object_key(item) for item in documents if item["kind"] == "Pod" and _is_alone(intake, object_key(item), served)]
+    if not alone:
+        return documents
+    found = grouped_pods(documents, alone, grouping_controllers(settings), now)
+    for text in found.problems:
+        output.note(text)
+    for document in found.documents:
+        intake.cluster.put(document)
+    return [*documents, *found.documents]
+
+
+def _is_alone(intake: Intake, key: str, served: set[str]) -> bool:
+    """Tell whether a pod waits without a group, and controllers make one for pods of its scheduler."""
+    task = intake.cluster.state.task(TaskKey(key))
+    return task is not None and task.status is Status.PENDING and task.gang is None and task.scheduler in served
+
+
+def _gated(documents: Sequence[Document], policy: Policy, part: ShardDecisions, now: float) -> output.GatedRows:
+    """Look behind our gates, as `phalanx run` does."""
+    found = gated_gangs(connected(policy_of_gates(policy)), documents, now)
+    if found is None:
+        return output.GatedRows((), part.snapshot, {})
+    rows = gated_rows(ShardDecisions("", found.snapshot, found.decisions), found.gangs, found.gate)
+    return output.GatedRows(rows, found.snapshot, found.node_by_pod)
+
+
+def write(found: Scheduled, asked: ScheduleOptions) -> None:
+    """Show the decisions in the form that was asked for."""
+    if asked.form == "table":
+        output.write_trace(together(found.parts))
+        output.write_tables(found.parts, output.Terminal.of_stdout(), found.gated, found.rows)
+        output.write_refused(found.intake.refused)
+        output.write_left_out(found.left_out)
+        return
+    answer = with_plans(whole_answer(found.parts), found.gated.rows, found.gated.node_by_pod)
+    items = [{"object": item.object, "reason": item.reason, "message": item.message} for item in found.left_out]
+    steps = {"trace": trace(together(found.parts))} if asked.verbosity else {}
+    output.write_data({**with_refused(answer, found.intake.refused), **({"leftOut": items} if items else {}), **steps}, asked.form)

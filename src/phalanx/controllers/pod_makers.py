@@ -1,0 +1,43 @@
+"""Whose objects stand for pods, and for which of them a controller here creates the pods.
+
+On a real cluster the Job controller, the training operator and others create pods, and our controllers group them. In an embedded
+cluster nobody does that: an object of such a kind stays without pods, and whoever creates one should know.
+"""
+
+from typing import Any
+
+from phalanx.controllers.objects import inside, meta_of
+from phalanx.model.kinds import JOB_FLOW, VOLCANO_CRON_JOB, VOLCANO_JOB, WORKLOADS, Document, Kind, kind_of
+
+MADE_HERE = (VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
+"""Their controllers run in every cluster of ours."""
+MADE_ELSEWHERE = (
+    *(kind_of({"apiVersion": "apps/v1", "kind": name}) for name in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")),
+    *(kind_of({"apiVersion": "batch/v1", "kind": name}) for name in ("Job", "CronJob")),
+    *WORKLOADS,
+)
+STOPPED = ("Complete", "Failed", "Succeeded", "Completed", "Terminated", "Aborted", "Suspended")
+
+
+def stands_for_pods(kind: Kind) -> bool:
+    """Tell whether objects of a kind have pods, or others that have."""
+    return kind in MADE_HERE or kind in MADE_ELSEWHERE
+
+
+def nobody_makes_pods(kind: Kind) -> bool:
+    """Tell whether no controller of an embedded cluster creates the pods of a kind."""
+    return kind in MADE_ELSEWHERE
+
+
+def wants_pods(document: Document) -> bool:
+    """Tell whether an object still wants pods: it is not suspended, scaled to none, at its end or being deleted."""
+    if inside(document, "spec", "suspend") is True or inside(document, "spec", "replicas") == 0:
+        return False
+    return "deletionTimestamp" not in meta_of(document) and not _has_ended(document)
+
+
+def _has_ended(document: Document) -> bool:
+    conditions: Any = inside(document, "status", "conditions")
+    found = conditions if isinstance(conditions, list) else []
+    is_over = any(isinstance(item, dict) and (item.get("type") in STOPPED and item.get("status") == "True") for item in found)
+    return is_over or inside(document, "status", "state", "phase") in STOPPED

@@ -1,0 +1,100 @@
+"""Objects as the API server completes them when they are created, for whoever makes objects: the store in memory, and manifests.
+
+A pod gets the defaults of its fields and what admission plugins add, an object of a custom kind the defaults of its schema, and
+both what our mutating policies change. Nothing is refused here but a new pod whose priority class does not exist.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from phalanx.dialects.pod_defaults import completed_pod
+from phalanx.errors import ClusterError, Forbidden
+from phalanx.model.kinds import LIMIT_RANGE, NAMESPACE, POD, PRIORITY, RUNTIME_CLASS, Document, Kind, kind_of
+from phalanx.store import admission
+
+READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS)
+"""Kinds that decide how others are completed."""
+NOT_UNDERSTOOD = (TypeError, AttributeError, KeyError, ValueError)
+"""What comes of completing an object of which not even the outlines are right."""
+
+
+class ClusterObjects(Protocol):
+    """The objects of a cluster."""
+
+    def within(self, kind: Kind, namespace: str = "") -> Iterable[Document]: ...
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Document | None: ...
+
+
+def completed(kind: Kind, document: Document, objects: ClusterObjects) -> Document:
+    """Return a new object as it is stored, before it is checked."""
+    made: Document = completed_pod(document, objects) if kind is POD else document
+    if not admission.has_rules(kind, is_new=True):
+        return made
+    name = str(made["metadata"].get("namespace") or "default")
+    return admission.completed_by_rules(kind, made, objects.find(NAMESPACE, "", name) if kind.is_namespaced else None)
+
+
+class ManifestObjects:
+    """The objects of manifests, in whatever order, that decide how the others are completed."""
+
+    def __init__(self, documents: Iterable[Any]) -> None:  # Any: as found in a file
+        """Keep what is needed; what is no such object is left to others."""
+        self.unknown_classes: Counter[str] = Counter()
+        """How many pods name each priority class that is not among the objects."""
+        self._items: dict[Kind, list[Document]] = {kind: [] for kind in READ}
+        for document in documents:
+            kind = _kind_of(document)
+            if kind in self._items and _name(document):
+                self._items[kind].append(document)
+
+    def within(self, kind: Kind, namespace: str = "") -> Iterable[Document]:
+        """Return the objects of a kind."""
+        return [item for item in self._items.get(kind, ()) if not namespace or _namespace(item) == namespace]
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Document | None:
+        """Return an object of no namespace."""
+        return next((item for item in self._items.get(kind, ()) if _name(item) == name), None)
+
+    def complete(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return an object of a manifest as it would be stored. One with a uid was stored before, and is complete."""
+        kind = _kind_of(document)
+        if kind is None or not _name(document) or document["metadata"].get("uid"):
+            return document
+        try:
+            return dict(self._completed(kind, document))
+        except (*NOT_UNDERSTOOD, ClusterError):
+            return document  # whoever reads it says what is wrong with it
+
+    def _completed(self, kind: Kind, document: Document) -> Document:
+        """Complete an object; a pod whose priority class is missing has priority 0, as its class may be in the cluster."""
+        if kind is POD and not isinstance(document.get("spec"), Mapping):
+            return document
+        try:
+            return completed(kind, document, self)
+        except Forbidden:
+            self.unknown_classes[document["spec"]["priorityClassName"]] += 1
+            return completed(kind, {**document, "spec": {**document["spec"], "priority": 0}}, self)
+
+    def notes(self) -> Iterator[str]:
+        """Say in a sentence each what was missing."""
+        for name, count in sorted(self.unknown_classes.items()):
+            pods = "1 pod, whose" if count == 1 else f"{count} pods, whose"
+            yield f"there is no PriorityClass {name!r} in the input; it is named by {pods} priority is 0"
+
+
+def _kind_of(document: Any) -> Kind | None:
+    try:
+        return kind_of(document) if isinstance(document, Mapping) else None
+    except ClusterError:
+        return None
+
+
+def _name(document: Document) -> str:
+    meta = document.get("metadata")
+    return str(meta.get("name") or "") if isinstance(meta, Mapping) else ""
+
+
+def _namespace(document: Document) -> str:
+    return str(document["metadata"].get("namespace") or "default")

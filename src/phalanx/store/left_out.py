@@ -1,0 +1,99 @@
+"""What a session on manifests leaves out: pods that it does not place and owners without pods, each with the reason.
+
+`phalanx schedule` shows them, so that nobody takes silence for room.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from phalanx.controllers.objects import inside
+from phalanx.controllers.pod_makers import nobody_makes_pods, stands_for_pods, wants_pods
+from phalanx.dialects.cluster import describe
+from phalanx.errors import ClusterError
+from phalanx.explain.held_back import other_schedulers
+from phalanx.explain.reason_text import gate_names
+from phalanx.explain.why import missing_groups
+from phalanx.model.kinds import VOLCANO_JOB, Document, Kind, kind_of, object_key
+from phalanx.model.task import DEFAULT_SCHEDULER, Task, TaskKey
+from phalanx.model.task_status import Status
+from phalanx.state.snapshot import Snapshot
+from phalanx.store.input_files import Intake
+
+
+class LeftOut(NamedTuple):
+    """An object that the session did not look at."""
+
+    object: str
+    """As "Pod research/train-0"."""
+    reason: str
+    message: str
+    is_ours: bool
+    """Somebody most likely expects it to be scheduled here."""
+
+
+def left_out(intake: Intake, snapshot: Snapshot) -> list[LeftOut]:
+    """Return what the session leaves out, in the order of the input."""
+    documents = [document for _, document in intake.documents]
+    ours = snapshot.surroundings.schedulers - {DEFAULT_SCHEDULER}
+    return [*_pods(intake, snapshot, documents), *_owners(documents, ours)]
+
+
+def _pods(intake: Intake, snapshot: Snapshot, documents: Iterable[Document]) -> Iterator[LeftOut]:
+    refused = {name.removeprefix("PodGroup ") for name, _ in intake.refused if name.startswith("PodGroup ")}
+    shown = missing_groups(snapshot)
+    for document in documents:
+        task = intake.cluster.state.task(TaskKey(object_key(document))) if document["kind"] == "Pod" else None
+        if task is None or task.status is not Status.PENDING or task.gang in snapshot.gangs:
+            continue
+        if task.gang in refused:
+            yield LeftOut(describe(document), "GroupRefused", f"its PodGroup {task.gang} was rejected", True)
+        elif task.gang is None:
+            yield LeftOut(describe(document), *_without_gang(task, snapshot.surroundings.schedulers))
+        elif task.gang not in shown:
+            yield LeftOut(describe(document), "GroupNotFound", f"its group {task.gang} is not in the input", True)
+
+
+def _without_gang(task: Task, ours: frozenset[str]) -> tuple[str, str, bool]:
+    if task.is_foreign:
+        return "OtherScheduler", other_schedulers([task], ours), False
+    if task.gates:
+        return "Gated", f"names no group, and is held back by {gate_names(task.gates)}", False
+    is_default = task.scheduler_name == DEFAULT_SCHEDULER
+    who = "kube-scheduler places it" if is_default else f"nobody makes one for pods of {task.scheduler!r}"
+    return "NoGroup", f"names no group, and {who}; 'phalanx simulate' leaves it pending too", False
+
+
+def _owners(documents: Sequence[Document], ours: frozenset[str]) -> Iterator[LeftOut]:
+    """Yield the objects that stand for pods of which none is in the input."""
+    owning = {owner for document in documents for owner in _owners_of(document)}
+    for document in documents:
+        kind = _kind_of(document)
+        if kind is None or not stands_for_pods(kind) or not wants_pods(document):
+            continue
+        if (kind.kind, object_key(document)) not in owning:
+            who = (
+                "nothing here creates them; add them to the input" if nobody_makes_pods(kind) else "'phalanx simulate' creates them"
+            )
+            is_ours = kind is VOLCANO_JOB or not ours.isdisjoint(_schedulers(document.get("spec")))
+            yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input, and {who}", is_ours)
+
+
+def _owners_of(document: Document) -> Iterator[tuple[str, str]]:
+    namespace = object_key(document).partition("/")[0]
+    for owner in inside(document, "metadata", "ownerReferences") or ():
+        yield str(owner.get("kind")), f"{namespace}/{owner.get('name')}"
+
+
+def _kind_of(document: Document) -> Kind | None:
+    try:
+        return kind_of(document)
+    except ClusterError:
+        return None
+
+
+def _schedulers(value: Any) -> Iterator[str]:  # Any: whatever a template holds
+    """Yield the scheduler names in the templates of an object."""
+    if isinstance(value, dict):
+        yield from (text for key, text in value.items() if key == "schedulerName" and isinstance(text, str))
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _schedulers(part)
