@@ -91,7 +91,8 @@ class ScheduleOptions:
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
         single = (
-            self.paths, self.config, self.profile, self.gates, self.shard, self.usage, self.names, self.now, self.verbosity, self.gangs,
+            self.paths, self.config, self.profile, self.gates, self.shard, self.usage, self.names, self.now,
+            self.verbosity, self.gangs,
         )  # fmt: skip
         if self.batch and (any(single) or self.form != "table"):
             raise click.UsageError("--batch takes no other option: each request brings its own objects, config and now")

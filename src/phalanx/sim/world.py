@@ -65,8 +65,8 @@ class World:
     ) -> None:  # fmt: skip
         """Begin with an empty cluster; with `is_solo` the scheduler sees pods and no gangs. `gates` plans for gangs held back.
 
-        With `is_served` users look at it while it runs: pods have conditions, and those of a gang come one after the other. Pods that
-        wait for a scheduler not in `schedulers`, if any, are left to it.
+        With `is_served` users look at it while it runs: pods have conditions, and those of a gang come one after the other. Pods
+        that wait for a scheduler not in `schedulers`, if any, are left to it.
         """
         self.last_change = start
         """When something happened last, besides sessions that change nothing for anybody."""
