@@ -142,7 +142,7 @@ def test_one_name_switches_off_what_the_controllers_of_volcano_do() -> None:
     left = {item.name for item in _chosen("-volcano", every)}
     assert {item.name for item in every} - left == set(CONTROLLER_SETS["volcano"])
     kinds = {kind for item in every if item.name in left and item.name != "queue-status" for kind in item.watches}
-    assert {kind.kind for kind in kinds if "volcano" in kind.group} == {"PodGroup"}
+    assert {kind.kind for kind in kinds if "volcano" in kind.group} == {"HyperNode", "PodGroup"}
     page = Path(__file__).parents[2] / "docs" / "howto" / "run-on-a-cluster.md"
     assert all(f"`{name}`" in page.read_text() for name in CONTROLLER_SETS["volcano"])
 

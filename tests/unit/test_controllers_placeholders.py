@@ -300,7 +300,8 @@ def test_a_placeholder_is_what_its_task_group_says() -> None:
     assert (meta["annotations"][TASK_GROUP], meta["annotations"]["note"]) == ("executor", "b")
     assert [(owner["kind"], owner["name"]) for owner in meta["ownerReferences"]] == [("Pod", "spark-driver-0")]
     assert (spec["schedulerName"], spec["priorityClassName"], spec["nodeSelector"]) == ("yunikorn", "high", {"disk": "ssd"})
-    assert (spec["tolerations"], spec["affinity"]) == ([toleration], {"nodeAffinity": {}})
+    assert (spec["tolerations"][0], spec["affinity"]) == (toleration, {"nodeAffinity": {}})
+    assert {item["effect"] for item in spec["tolerations"][1:]} == {"NoExecute"}  # those that the API server adds
     assert spec["topologySpreadConstraints"] == [{"maxSkew": 1}]
     (container,) = spec["containers"]
     asks = {"cpu": "1", "memory": "2Gi"}

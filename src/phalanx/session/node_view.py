@@ -242,12 +242,16 @@ class NodeView:
 
         In this order a node with the wrong labels counts as such whether or not it is full, as in kube-scheduler, so the sentence
         does not change with load that has nothing to do with the task. `own` are the filters of one task alone; they come last.
+
+        That a node refuses for good is only remembered of nodes with room, the only ones whose filters Volcano asks.
         """
         counts: Counter[str] = Counter()
         final = np.zeros(len(self._allowed), dtype=np.bool_)
         for reason, refused, is_final in self._refusals(within, ignores_room=ignores_room, own=own):
             counts[reason] += int(refused.sum())
             final |= refused & is_final
+        if not ignores_room and final.any():
+            final &= first_short(self._session.ledger.future, self.request) < 0
         return FitError(len(final) if within is None else int(within.sum()), counts, scope, final)
 
     def refused_nodes(self, *, within: Mask | None = None) -> dict[str, list[int]]:

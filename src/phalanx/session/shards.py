@@ -44,8 +44,9 @@ def in_pools(snapshot: Snapshot, pools: set[str]) -> Snapshot:
     """Return the nodes and gangs of some pools only; pods of other gangs stay on the nodes that they hold."""
     gangs = {key: gang for key, gang in snapshot.gangs.items() if gang.node_pool in pools}
     active = tuple(key for key in snapshot.active if key in gangs)
+    members = {key: tasks for key, tasks in snapshot.members.items() if key in gangs or key not in snapshot.gangs}
     seen = _on(snapshot, snapshot.nodes.label(NODE_POOL).where(lambda value: (value or "") in pools))
-    return replace(seen, gangs=gangs, active=active)
+    return replace(seen, gangs=gangs, members=members, active=active)
 
 
 def _on(snapshot: Snapshot, mask: Mask) -> Snapshot:

@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from phalanx.dialects import gates, koordinator, kueue, native, schema, yunikorn
+from phalanx.dialects import gates, kai_subgroups, koordinator, kueue, native, schema, yunikorn
 from phalanx.dialects import group_references as references
 from phalanx.dialects.convert.neutral_gangs import GANG_GROUP_NAME, QUOTA, GangPod, Lost, NeutralGang, fields_besides
 from phalanx.dialects.convert.pods import PodPatch, bare, dialect_of, kept
 from phalanx.dialects.convert.subgroups import kai_parts, kai_topology, volcano_parts, volcano_topology
 from phalanx.dialects.kai_subgroups import SUBGROUP
+from phalanx.dialects.kinds.kai import KaiPodGroupSpec
+from phalanx.dialects.kinds.reader import reader_of
 from phalanx.dialects.pod_defaults import with_implied_requests
 from phalanx.dialects.pods import ROLE, TASK_GROUP, pod_request
 from phalanx.dialects.volcano import PREEMPTABLE
@@ -161,6 +163,17 @@ class KaiWriter(GroupWriter):
         if group.topology is not None and group.topology.required_level and not group.topology.topology:
             yield group.lost("topologyConstraint.topology", "KAI looks for levels in a Topology; create one and name it here")
         yield from (group.lost(place, why) for place, why in kai_parts(group).lost)
+        yield from self._lost_total(group)
+
+    def _lost_total(self, group: NeutralGang) -> Iterator[Lost]:
+        """Name the minimum of the whole gang where its sub-groups need less: KAI counts by sub-groups alone."""
+        (document,) = self.objects(group)
+        spec = msgspec.convert(document["spec"], reader_of(KaiPodGroupSpec))
+        if not spec.sub_groups or group.roles:
+            return
+        needed = kai_subgroups.min_member(spec, kai_subgroups.subgroups(spec))
+        if needed < group.min_member:
+            yield group.lost("minMember", f"{group.min_member} pods are needed, and KAI counts by sub-groups, which need {needed}")
 
 
 class CoschedulingWriter(GroupWriter):
