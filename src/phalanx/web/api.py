@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from multidict import CIMultiDict
 
 from phalanx.errors import ClusterError, Missing
 from phalanx.model.kinds import Document
@@ -96,10 +95,11 @@ class Api:
         return self._json(answer, code, warnings=warnings_about(asked))
 
     def _json(self, body: Document, code: int = 200, *, warnings: Iterable[str] = ()) -> web.Response:
-        headers = CIMultiDict(self._headers())
+        content = msgspec.json.encode(body)
+        response = web.Response(body=content, status=code, content_type="application/json", headers=self._headers())
         for text in warnings:
-            headers.add("Warning", warning_header(text))
-        return web.Response(body=msgspec.json.encode(body), status=code, content_type="application/json", headers=headers)
+            response.headers.add("Warning", warning_header(text))
+        return response
 
     def _headers(self) -> dict[str, str]:
         """Return the header with the time of the cluster, by which clients show ages; it may not be that of the machine."""
