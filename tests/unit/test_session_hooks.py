@@ -46,6 +46,7 @@ TABLE = {
     "node_scores": ("enableNodeOrder", "sum"),
     "batch_scores": ("enableNodeOrder", "sum"),
     "task_scores": ("enableNodeOrder", "sum"),
+    "scores_by_leaf": ("enableNodeOrder", "collected"),
     "hypernode_scores": ("enabledHyperNodeOrder", "sum"),
     "placement_scores": (None, "sum"),
     "node_subsets": (None, "first answer"),

@@ -9,9 +9,11 @@ The oddities of Volcano's loop are here too, each where it is decided: a role of
 """
 
 from collections import Counter
+from itertools import islice, takewhile
 
 import numpy as np
 
+from phalanx.actions.leaf_runs import leaf_run
 from phalanx.model.queue import Queue
 from phalanx.model.shape import Shape
 from phalanx.model.task import Task
@@ -33,6 +35,8 @@ from phalanx.session.trace_events import (
 )
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import WHOLE_CLUSTER, YES, FitError, Room, SearchScope, Verdict
+
+NO_LEAF = -1
 
 
 class TaskPlacer:
@@ -104,6 +108,10 @@ class _TaskRun:
         self._asked: tuple[Shape | None, int] = (None, -1)
         self._room = Room(0, YES)
         self._tolerated_gap = session.tolerated_gap(subgroup.gang)
+        self._leaf = NO_LEAF
+        """The lowest HyperNode that took the last task."""
+        self._run: list[int] = []
+        """The nodes of the next batch, where they are known already."""
         self.goes_on = True
         self.last_error = ""
         """What stopped the last task that failed, for the trace."""
@@ -139,22 +147,40 @@ class _TaskRun:
     def _take_batch(self, tasks: list[TaskState], limit: int) -> list[TaskState]:
         """Pop the tasks that can be placed before anything has to be asked again."""
         first = tasks.pop()
-        batch = [first]
-        if first.task.nominated_node or not self._is_batchable(first):
-            return batch
+        if first.task.nominated_node or not self._is_alone(first):
+            return [first]
         # No more than the gang needs: the task that makes it ready ends the attempt, and what is beyond waits for its turn.
         limit = min(limit, self._session.ready_in(self._subgroup, first.task.role))
+        if self._session.task_scores(first, self._within) is not None:
+            self._run = self._leaf_run(first, tasks, limit)
+            limit = max(len(self._run), 1)
+        batch = [first]
         while tasks and len(batch) < limit and _same_class(first.task, tasks[-1].task):
             batch.append(tasks.pop())
         return batch
 
-    def _is_batchable(self, task: TaskState) -> bool:
-        session = self._session
-        return (
-            session.is_local(task.task.shape)
-            and session.task_scores(task, self._within) is None
-            and not has_own_filters(session, task)
-        )
+    def _is_alone(self, task: TaskState) -> bool:
+        """Tell whether nothing but the nodes that take them changes between two tasks like this one."""
+        return self._session.is_local(task.task.shape) and not has_own_filters(self._session, task)
+
+    def _leaf_run(self, first: TaskState, tasks: list[TaskState], limit: int) -> list[int]:
+        """Return nodes for a run of tasks in the lowest HyperNode where the last one went; none where there is no such run."""
+        tree = self._session.snapshot.hypernodes
+        if self._leaf in (NO_LEAF, tree.top) or limit < 2 or not self._session.scores_by_leaf(first):
+            return []
+        node_view, leaf = self._session.node_view(first.task.shape), tree.leaves == self._leaf
+        is_now, candidates = self._first_group(first, node_view)
+        room = int(node_view.room(is_now=is_now)[candidates & leaf].sum())
+        count = 1 + sum(1 for _ in takewhile(lambda task: _same_class(first.task, task.task), islice(reversed(tasks), room)))
+        extra = self._session.task_scores(first, candidates)
+        if room < 2 or count < 2 or extra is None:
+            return []
+        return leaf_run(node_view, leaf, min(count, room, limit), candidates=candidates, is_now=is_now, extra=extra)
+
+    def _first_group(self, task: TaskState, node_view: NodeView) -> tuple[bool, Mask]:
+        """Return the best nodes that could take a task: those with room now, if there are any."""
+        groups = node_view.groups(within=self._not_refused(task, node_view))
+        return next((group for group in groups if group[1].any()), groups[-1])
 
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
         if self._session.trace.level >= 4:
@@ -180,6 +206,7 @@ class _TaskRun:
         tree = self._session.snapshot.hypernodes
         if self._subgroup.topology is None or tree.is_empty:
             return
+        self._leaf = int(tree.leaves[nodes[-1]]) if nodes else NO_LEAF
         for leaf in {tree.leaves[node] for node in nodes} - {tree.top}:
             self._subgroup.occupied_hypernode = tree.widen(self._subgroup.occupied_hypernode, leaf)
 
@@ -195,8 +222,11 @@ class _TaskRun:
         note_scores(self._session, batch[0], fitting, self._session.scores_by_plugin(batch[0], fitting))
 
     def _choose(self, batch: list[TaskState]) -> tuple[list[int], list[int]]:
-        first = batch[0]
+        first, run = batch[0], self._run
+        self._run = []
         node_view = self._session.node_view(first.task.shape)
+        if run:
+            return (run, []) if self._first_group(first, node_view)[0] else ([], run)
         own = self._own_filters(first, node_view)
         nominated = self._nominated(first, own)
         if nominated is not None:

@@ -184,6 +184,10 @@ class NetworkTopologyAwarePlugin:
             return None  # as close, one as the other: identical tasks may be placed together
         return self._closeness(task.subgroup, np.ones_like(self._tree.leaves, dtype=np.bool_) if candidates is None else candidates)
 
+    def scores_by_leaf(self, session: Session, task: TaskState) -> bool:
+        """Say so of tasks that are drawn to members of their sub-group; others are steered by how full all HyperNodes are."""
+        return task.subgroup.topology is not None and task.subgroup.topology.is_of_tiers
+
     def _closeness(self, subgroup: SubGroupState, candidates: Mask) -> Scores:
         """Score by the tier of the narrowest HyperNode shared with what is occupied; among the closest more members nearby."""
         occupied = self._tree.number_by_name.get(subgroup.occupied_hypernode or subgroup.allocated_hypernode)

@@ -395,6 +395,18 @@ class TaskScores(Protocol):
 TASK_SCORES = Hook(TaskScores.task_scores, combine.added, "enableNodeOrder")
 
 
+class ScoresByLeaf(Protocol):
+    """Whether `task_scores` of this plugin are, for a task, the same on all nodes of a lowest HyperNode; and whether, while equal
+    tasks are placed there and the candidates stay the same, they only rise there and do not change elsewhere. Such tasks can be
+    placed in runs. By plugin.
+    """
+
+    def scores_by_leaf(self, session: "Session", task: TaskState) -> bool: ...
+
+
+SCORES_BY_LEAF = Hook(ScoresByLeaf.scores_by_leaf, combine.collected_by_plugin, "enableNodeOrder")
+
+
 class PlacementScores(Protocol):
     """A score of every node for one task that is offered some of them; asked by KAI's actions. Added up."""
 

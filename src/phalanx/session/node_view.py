@@ -197,6 +197,20 @@ class NodeView:
             self.scoring_failed = self._now is None
         return self._now
 
+    @property
+    def is_relative(self) -> bool:
+        """Tell whether scores depend on who else is a candidate; known once something was scored."""
+        return bool(self._relative)
+
+    def room(self, *, is_now: bool) -> Counts:
+        """Return how many tasks each node can take, now or later."""
+        return self._idle_room if is_now else self._future_room
+
+    def scores_in_turn(self, nodes: Index, turns: Counts, *, is_now: bool) -> Scores:
+        """Return the scores of places that are taken one after the other; `turns` says how many before are on the same node."""
+        booked = turns if self._session.books_are_live else 0
+        return self.value_at(Site(nodes, turns if is_now else 0, booked)).total()
+
     def _relative_scores(self, mask: Mask) -> Counts:
         scores = np.zeros(len(mask), dtype=np.int64)
         if self._relative:

@@ -292,6 +292,13 @@ class Questions:
         """Return scores that depend on the task itself, to choose among some nodes or all; None when nobody has any."""
         return self._ask(hooks.TASK_SCORES, task, candidates)
 
+    def scores_by_leaf(self, task: TaskState) -> bool:
+        """Tell whether all scores that depend on a task are those of plugins which say that they score lowest HyperNodes."""
+        found = self._ask(hooks.SCORES_BY_LEAF, task)
+        says_so = dict(found)
+        scoring = (answer.plugin for answer in self._answers(hooks.TASK_SCORES, task, None) if answer.value is not None)
+        return all(says_so.get(plugin.name, False) for plugin in scoring)
+
     def placement_scores(self, task: TaskState, offered: Mask) -> Scores:
         """Return the scores of all nodes for one task that is offered some of them."""
         total = self._ask(hooks.PLACEMENT_SCORES, task, offered)
