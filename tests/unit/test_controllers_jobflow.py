@@ -146,7 +146,7 @@ def test_a_missing_template_is_said_and_made_up_for() -> None:
 WRONG = [
     ((step("a", "b"), step("b", "a")), "a circle, of which nothing can be first; take one dependsOn out"),
     ((step("a"), step("b", "z")), "spec.flows[1].dependsOn.targets: 'z' is no step of this flow; known are a, b"),
-    ((step("a"), step("a")), "spec.flows[1].name: 'a' stands twice; name every template once"),
+    ((step("a"), step("a")), "spec.flows[1].name: 'a' is given twice; name every template once"),
     (({"dependsOn": {}},), "JobFlow default/f: spec.flows[0].name: missing"),
 ]  # fmt: skip
 

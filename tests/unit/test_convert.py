@@ -402,7 +402,7 @@ def run(*arguments: str, documents: list[Document]) -> Any:
 
 def test_yaml_has_what_is_lost_as_comments_and_stderr_too() -> None:
     result = run("--to", "coscheduling", documents=volcano())
-    line = "lost: gang default/train: minTaskMember: coscheduling has no word for it"
+    line = "lost: gang default/train: minTaskMember: coscheduling has no field for it"
     assert result.exit_code == 0
     assert result.stdout.startswith(f"# {line}\n")
     assert result.stderr == f"note: {line}\n"
@@ -413,7 +413,7 @@ def test_json_has_a_list_of_what_is_lost() -> None:
     answer = json.loads(run("--to", "coscheduling", "-o", "json", documents=volcano()).stdout)
     assert len(answer["items"]) == 4
     assert answer["lost"] == [
-        {"object": "gang default/train", "field": "minTaskMember", "why": "coscheduling has no word for it"},
+        {"object": "gang default/train", "field": "minTaskMember", "why": "coscheduling has no field for it"},
     ]  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def test_the_label_that_spark_puts_on_all_its_pods_counts_under_yunikorn_alone(s
         ('{"name": "a"}', "Expected `array`, got `object`"),
         ('[{"minMember": 1}]', "[0].name: missing"),
         ('[{"name": "a", "minMember": 0}]', "[0].minMember: 0 is too small; write 1 or more"),
-        ('[{"name": "a", "minMember": 1}, {"name": "a", "minMember": 1}]', "[1].name: 'a' stands twice"),
+        ('[{"name": "a", "minMember": 1}, {"name": "a", "minMember": 1}]', "[1].name: 'a' is given twice"),
         ('[{"name": "a", "minMember": 1, "minResource": {"cpu": "x"}}]', "[0].minResource.cpu: quantity 'x': not a number"),
     ],
 )

@@ -66,7 +66,7 @@ def test_different_obstacles_are_named_apart() -> None:
     tainted = build.node("b", gpus=8, spec={"taints": [{"key": "team", "effect": "NoSchedule"}]})
     assert why(build.node("a"), tainted, build.gang("train", tasks=2, gpus=1), nodes=0) == (
         "0 of 2 tasks fit; 2 more places for 1 nvidia.com/gpu needed"
-        " (2 nodes: 1 lacks nvidia.com/gpu, 1 has a taint nobody tolerates)"
+        " (2 nodes: 1 lacks nvidia.com/gpu, 1 has a taint that is not tolerated)"
     )
 
 

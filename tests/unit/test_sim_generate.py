@@ -38,7 +38,7 @@ def test_settings_are_read_from_a_text() -> None:
         ("load=nan", "generated: load: 'nan' is not possible; write a number from 0.01 to 10"),
         ("days=1e400", "generated: days: '1e400' is not possible; write a number from 0.01 to 366"),
         ("jobs", "generated: 'jobs' has no value; write for example jobs=10000"),
-        ("jobs=1,jobs=2", "generated: jobs: stands twice; write it once"),
+        ("jobs=1,jobs=2", "generated: jobs: is given twice; write it once"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_what_may_be_written(text: str, message: str) -> None:

@@ -62,7 +62,7 @@ def tasks(*found: dict[str, Any]) -> dict[str, Any]:
     ("wrong", "message"),
     [
         (tasks(), "spec.tasks: empty; write at least one task with replicas and a template"),
-        (tasks(jobs.task("a"), jobs.task("a")), "spec.tasks[0].name: 'a' stands twice; give every task a name of its own"),
+        (tasks(jobs.task("a"), jobs.task("a")), "spec.tasks[0].name: 'a' is given twice; give every task a name of its own"),
         (tasks(jobs.task("a", -1)), "spec.tasks[0].replicas: -1 is negative; write 0 or more"),
         (tasks(jobs.task("a", 2, minAvailable=3)), "spec.tasks[0].minAvailable: 3 is not possible with 2 replicas; write 0 to 2"),
         (tasks({"name": "a", "replicas": 1}), "spec.tasks[0].template.spec.containers: empty; write at least one container"),

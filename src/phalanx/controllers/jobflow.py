@@ -109,7 +109,7 @@ def _checked(document: Document) -> JobFlow:
     for number, step in enumerate(flow.steps):
         where = f"spec.flows[{number}]"
         if step.name in names[:number]:
-            raise SnapshotError(f"{where}.name: {step.name!r} stands twice; name every template once")
+            raise SnapshotError(f"{where}.name: {step.name!r} is given twice; name every template once")
         unknown = [target for target in step.targets if target not in names]
         if unknown:
             raise SnapshotError(f"{where}.dependsOn.targets: {unknown[0]!r} is no step of this flow; known are {', '.join(names)}")

@@ -26,7 +26,7 @@ class Located(NamedTuple):
 
 
 class _Loader(SafeLoader):
-    """Reads what the API server would read; a key that stands twice in one mapping is an error."""
+    """Reads what the API server would read; a key that is given twice in one mapping is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         pairs = node.value
@@ -39,7 +39,7 @@ class _Loader(SafeLoader):
         names = [key.value for key in keys]
         twin = next((key for place, key in enumerate(keys) if key.value in names[:place]), keys[-1])
         hint = "; separate objects with '---'" if twin.value in ("apiVersion", "kind") else ""
-        raise yaml.constructor.ConstructorError(None, None, f"key {twin.value!r} stands twice{hint}", twin.start_mark)
+        raise yaml.constructor.ConstructorError(None, None, f"key {twin.value!r} is given twice{hint}", twin.start_mark)
 
 
 _REPLACED = ("timestamp", "value", "int", "float")

@@ -92,7 +92,7 @@ def task_groups(annotations: Mapping[str, str]) -> dict[str, TaskGroupRead]:
         if not read.name:
             raise SnapshotError(f"{where}.name: missing; pods name it in their annotation task-group-name")
         if read.name in groups:
-            raise SnapshotError(f"{where}.name: {read.name!r} stands twice; give each task group its own name")
+            raise SnapshotError(f"{where}.name: {read.name!r} is given twice; give each task group its own name")
         if read.min_member < 1:
             raise SnapshotError(f"{where}.minMember: {read.min_member} is too small; write 1 or more")
         read_resources(read.min_resource, where=f"{where}.minResource")

@@ -17,7 +17,7 @@ NO_GANGS = "no plugin of the configuration holds gangs together"
 _VOLUME_SLOTS = "attachable-volumes-"
 
 _PHRASES = {
-    "node(s) had untolerated taint(s)": ("has a taint nobody tolerates", "have a taint nobody tolerates"),
+    "node(s) had untolerated taint(s)": ("has a taint that is not tolerated", "have a taint that is not tolerated"),
     "node(s) didn't match Pod's node affinity/selector": (
         "does not match the node selector or affinity",
         "do not match the node selector or affinity",
@@ -26,7 +26,10 @@ _PHRASES = {
     "node(s) were not ready": ("is not ready", "are not ready"),
     "node(s) pod number exceeded": ("runs as many pods as it may", "run as many pods as they may"),
     "node(s) didn't match pod affinity rules": ("is not near the pods it wants", "are not near the pods it wants"),
-    "node(s) didn't match pod anti-affinity rules": ("is near a pod it avoids", "are near a pod it avoids"),
+    "node(s) didn't match pod anti-affinity rules": (
+        "has a pod that its anti-affinity excludes",
+        "have pods that its anti-affinity excludes",
+    ),
     "node(s) didn't satisfy existing pods anti-affinity rules": ("is near a pod that avoids it", "are near a pod that avoids it"),
     "node(s) didn't match pod topology spread constraints": ("would spread it too unevenly", "would spread it too unevenly"),
     "node(s) didn't match pod topology spread constraints (missing required label)": (
@@ -136,7 +139,7 @@ def _claim_obstacle(verdict: Verdict, claims: Sequence[str]) -> str:
 
 
 def node_obstacles(error: FitError) -> str:
-    """Say what is wrong with how many nodes: ``6 nodes: 4 lack nvidia.com/gpu, 2 have a taint nobody tolerates``."""
+    """Say what is wrong with how many nodes: ``6 nodes: 4 lack nvidia.com/gpu, 2 have a taint that is not tolerated``."""
     if not error.nodes:
         return f"{error.scope.prefix}there are no nodes"
     counts = sorted(_merged(error.counts).items(), key=lambda item: (-item[1], item[0]))

@@ -247,5 +247,5 @@ def _problem(groups: Sequence[Sequence[str]], roles: set[str]) -> str:
             if role not in roles:
                 return f"no task has the role {role!r}"
             if count > 1:
-                return f"role {role!r} stands twice"
+                return f"role {role!r} is given twice"
     return ""

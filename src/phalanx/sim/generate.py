@@ -83,7 +83,7 @@ def read_settings(text: str) -> dict[str, float]:
     for entry in filter(None, map(str.strip, text.split(","))):
         name, sign, value = map(str.strip, entry.partition("="))
         if name in found:
-            raise ConfigError(f"{PLACE}: {name}: stands twice; write it once")
+            raise ConfigError(f"{PLACE}: {name}: is given twice; write it once")
         if not sign:
             raise ConfigError(f"{PLACE}: {entry!r} has no value; write for example jobs=10000")
         found[name] = _checked(name, value)

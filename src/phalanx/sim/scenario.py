@@ -126,7 +126,7 @@ def _scenario(place: FilePlace, node: yaml.Node) -> Scenario:
 
 
 def _mapping(place: FilePlace, node: yaml.Node, fields: Mapping[str, Read], *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read the fields of a mapping; one that is unknown, stands twice or is missing is wrong."""
+    """Read the fields of a mapping; one that is unknown, given twice or missing is wrong."""
     if not isinstance(node, yaml.MappingNode):
         raise place.wrong(node, f"expected a mapping with some of {', '.join(fields)}")
     found: dict[str, Any] = {}
@@ -135,7 +135,7 @@ def _mapping(place: FilePlace, node: yaml.Node, fields: Mapping[str, Read], *, n
         if name not in fields:
             raise place.at(name).wrong(key, f"unknown; {_instead(name, tuple(fields))}")
         if name in found:
-            raise place.at(name).wrong(key, "stands twice; write it once")
+            raise place.at(name).wrong(key, "is given twice; write it once")
         found[name] = fields[name](place.at(name), value)
     missing = [name for name in needed if name not in found]
     if missing:
@@ -235,7 +235,7 @@ def _controllers(place: FilePlace, node: yaml.Node) -> ControllerSettings:
     found = _mapping(place, node, fields)
     levels = found.get("hyperNodeLevels", ())
     if len(set(levels)) < len(levels):
-        raise place.at("hyperNodeLevels").wrong(node, "a label stands twice; write each once, from narrow to wide")
+        raise place.at("hyperNodeLevels").wrong(node, "a label is given twice; write each once, from narrow to wide")
     usual = ControllerSettings()
     return replace(usual, hypernode_levels=levels, schedulers=frozenset(found.get("schedulers", usual.schedulers)))
 

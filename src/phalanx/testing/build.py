@@ -94,7 +94,7 @@ def pod_group(name: str, *, min_member: int = 1, phase: str = "Pending", **spec:
 
 
 def gang(name: str, *, tasks: int = 1, min_member: int | None = None, queue: str = "default", **asks: Quantity) -> list[Document]:
-    """Return a PodGroup and its pods, called ``NAME-0``, ``NAME-1`` and so on; all of them are needed unless said otherwise."""
+    """Return a PodGroup and its pods, called ``NAME-0``, ``NAME-1`` and so on; all of them are needed by default."""
     pods = [_pod(f"{name}-{number}", name, asks) for number in range(tasks)]
     return [pod_group(name, min_member=tasks if min_member is None else min_member, queue=queue), *pods]
 

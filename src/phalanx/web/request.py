@@ -118,7 +118,7 @@ def refuse_strangers(request: web.Request) -> None:
         raise Forbidden(f"host {host!r} is not this server; call it localhost or {local}")
     origin = request.headers.get("Origin", "")
     if origin and origin != f"{request.scheme}://{request.host}":
-        raise Forbidden(f"pages of {origin!r} have no business here")
+        raise Forbidden(f"requests from pages of {origin!r} are not allowed")
 
 
 async def body_of(request: web.Request) -> Any:

@@ -24,7 +24,7 @@ POD_NAME, POD_NAMESPACE = "POD_NAME", "POD_NAMESPACE"
 """Variables by which the program knows its pod."""
 COMMAND = "reserve-gpu"
 IMAGE = f"phalanx:{__version__}"
-"""What they run unless said otherwise: the program itself."""
+"""What they run by default: the program itself."""
 
 
 def reservation_name(group: str) -> str:

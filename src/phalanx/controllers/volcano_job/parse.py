@@ -153,7 +153,7 @@ def _check_tasks(job: ParsedJob) -> None:
 
 def _problems_of(job: ParsedJob, task: ParsedTask) -> Iterator[str]:
     if sum(other.name == task.name for other in job.tasks) > 1:
-        yield f"name: {task.name!r} stands twice; give every task a name of its own"
+        yield f"name: {task.name!r} is given twice; give every task a name of its own"
     if task.replicas < 0:
         yield f"replicas: {task.replicas} is negative; write 0 or more"
     if not 0 <= task.minimum <= task.replicas:

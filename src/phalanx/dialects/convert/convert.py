@@ -78,7 +78,7 @@ def _is_group(document: Document) -> bool:
 
 def _unsupported(group: NeutralGang, writer: GroupWriter) -> Iterator[Lost]:
     """Yield what a gang has and the dialect has no field for."""
-    where, topology = f"{writer.dialect} has no word for it", group.topology
+    where, topology = f"{writer.dialect} has no field for it", group.topology
     has_tiers = topology is not None and bool(topology.highest_tier is not None or topology.highest_tier_name)
     has_levels = topology is not None and bool(topology.required_level or topology.preferred_level)
     features = {

@@ -174,7 +174,7 @@ class KaiQueueSpec(Fields):
     resources: QueueResources
     display_name: str | None = None
     parent_queue: Text | None = None
-    priority: Annotated[int, Meta(description="Higher ones are served first; 100 unless said otherwise.")] | None = None
+    priority: Annotated[int, Meta(description="Higher ones are served first; 100 by default.")] | None = None
     preempt_min_runtime: Annotated[str, Meta(max_length=64, pattern=DURATION)] | None = None
     reclaim_min_runtime: Annotated[str, Meta(max_length=64, pattern=DURATION)] | None = None
 

@@ -158,7 +158,7 @@ class JobTask(Fields):
     )  # fmt: skip
     name: Annotated[str, Meta(max_length=63, pattern=DNS_LABEL)] | None = None
     replicas: Count | None = None
-    min_available: Annotated[Count, Meta(description="Pods that the task needs; all of them unless said otherwise.")] | None = None
+    min_available: Annotated[Count, Meta(description="Pods that the task needs; all of them by default.")] | None = None
     template: Annotated[Anything, Meta(extra=checked_as(PodTemplate))] | None = None
     policies: Policies | None = None
     topology_policy: Literal["none", "best-effort", "restricted", "single-numa-node"] | None = None
