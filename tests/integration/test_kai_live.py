@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from time import sleep
 
 import pytest
 
@@ -10,6 +11,7 @@ from phalanx.dev.replicas import scheduling
 from tests.support.live_site import Site, example
 
 pytestmark = pytest.mark.xdist_group("controlplane")
+QUIET_SECONDS = 4.0
 GROUPS, REQUESTS = "podgroups.scheduling.run.ai", "scheduling.run.ai/v1alpha2:bindrequests"
 
 
@@ -55,3 +57,30 @@ def test_decode_and_prefill_start_together_each_in_one_rack(site: Site) -> None:
     assert site.bound("mixtral", "serving") == {}
     site.kubectl("delete", "pod", "-l", "app=llama", namespace="serving")
     site.await_phases("mixtral", {"Running": 7}, "serving")
+
+
+def test_two_shards_in_one_process_each_look_after_their_pool(site: Site) -> None:
+    site.make(example("kai-node-pools", "nodes.yaml", "queues.yaml", "shards.yaml", "jobs.yaml"))
+    site.await_phases("bert", {"Running": 2}, "research")
+    site.await_phases("llama", {"Running": 4}, "research")
+    assert set(site.bound("llama", "research").values()) == {site.node("h100-1")}
+    await_condition(site, "mixtral", "Resources were not found for pod", "research")
+    await_condition(site, "gemma", "no SchedulingShard takes node pool 'a100'", "research")
+    site.wait(lambda: all(told(site, name) for name in ("mixtral", "gemma")), lambda: "pods are not told why they wait")
+    before = versions(site)
+    sleep(QUIET_SECONDS)  # sessions of both shards go on; what one says the other leaves alone
+    assert versions(site) == before
+
+
+def told(site: Site, name: str) -> bool:
+    """Tell whether the pods of a gang say why they wait."""
+    conditions = [pod["status"].get("conditions", []) for pod in site.pods(name, "research")]
+    return bool(conditions) and all(any(item["type"] == "PodScheduled" for item in items) for items in conditions)
+
+
+def versions(site: Site) -> dict[str, str]:
+    """Return the versions of the groups and pods that wait."""
+    groups = site.get(GROUPS, namespace="research")["items"]
+    waiting = [item for name in ("mixtral", "gemma") for item in site.pods(name, "research")]
+    found = [*(item for item in groups if item["metadata"]["name"] in ("mixtral", "gemma")), *waiting]
+    return {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in found}

@@ -214,7 +214,7 @@ def test_bind_requests_and_events_name_the_pool(folder: Path) -> None:
     found = decided(folder)
     pools = [document["metadata"]["labels"].get("kai.scheduler/node-pool") for document in found["bindRequests"]]
     assert pools == [None, "h100"]
-    told = {event["object"]: event["message"].rpartition(" ")[2] for event in found["events"]}
+    told = {event["object"]: event["message"].rpartition(" ")[2] for event in found["events"] if event["reason"] == "Scheduled"}
     assert told == {"default/here-0": "default", "default/there-0": "h100"}
 
 
@@ -230,7 +230,10 @@ def test_a_job_whose_pool_nobody_takes_is_told_so(folder: Path) -> None:
     result = schedule(folder, "--profile", "kai")
     assert result.exit_code == 3
     assert "no SchedulingShard takes node pool 'a100'" in result.stdout
-    assert decided(folder)["groups"]["default/lost"]["conditions"] == []
+    found = decided(folder)
+    (condition,) = found["groups"]["default/lost"]["conditions"]
+    assert (condition["reason"], condition["message"]) == ("NoShard", "no SchedulingShard takes node pool 'a100'")
+    assert any(condition["message"] in event["message"] for event in found["events"] if event["object"] == "default/lost")
 
 
 def test_fair_shares_are_those_of_the_pool(folder: Path) -> None:

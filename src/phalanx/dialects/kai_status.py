@@ -35,8 +35,10 @@ GROUP = GROUP_BY_DIALECT["kai"]
 SEPARATOR = ". \n"
 JOB_VERDICTS = ("OverLimit", "NonPreemptibleOverQuota", "TopologyNotFound", "LevelNotFound", "BindBackoff")
 """Refusals of a whole job that its condition shows; other verdicts are about searches for victims."""
-UNTOUCHED = ("BackedOff", "NoShard")
-"""Refusals of jobs that no scheduler looks at: nobody writes a new condition on them."""
+LEFT_OUT = ("BackedOff", "NoShard")
+"""Refusals of jobs that no session looks at."""
+UNTOUCHED = LEFT_OUT[0]
+"""The refusal that keeps what the last attempt said. A job whose pool no shard takes is told so: nobody else would do it."""
 _WORDS = {GPU: "GPUs", CPU: "CPU cores", MEMORY: "memory"}
 
 
@@ -101,9 +103,9 @@ def _condition(gang: GangState) -> Condition | None:
 
 
 def is_untouched(gang: GangState) -> bool:
-    """Tell whether no scheduler looks at a job."""
+    """Tell whether a job keeps the condition that it has."""
     verdict = _job_verdict(gang)
-    return verdict is not None and verdict.reason in UNTOUCHED
+    return verdict is not None and verdict.reason == UNTOUCHED
 
 
 def job_error(gang: GangState) -> tuple[str, str]:
@@ -111,7 +113,7 @@ def job_error(gang: GangState) -> tuple[str, str]:
     verdict = _job_verdict(gang)
     if verdict is not None and verdict.reason == "QueueNotFound":
         return NO_QUEUE, f"Queue {gang.gang.queue} does not exist"
-    if verdict is not None and verdict.reason in UNTOUCHED:
+    if verdict is not None and verdict.reason in LEFT_OUT:
         return verdict.reason, verdict.message
     if not can_be_whole(gang):
         return NOT_READY, _not_ready(gang)
@@ -130,7 +132,7 @@ def _refusal(gang: GangState) -> str:
 
 
 def _job_verdict(gang: GangState) -> Verdict | None:
-    return next((verdict for verdict in gang.verdicts if verdict.reason in ("QueueNotFound", *UNTOUCHED, *JOB_VERDICTS)), None)
+    return next((verdict for verdict in gang.verdicts if verdict.reason in ("QueueNotFound", *LEFT_OUT, *JOB_VERDICTS)), None)
 
 
 def _not_ready(gang: GangState) -> str:
