@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phalanx.cli import policy_options
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
@@ -33,18 +34,15 @@ OWNER_PATIENCE_SECONDS = 5.0
 """Watches may show a pod before its owner, and an owner only when its kind has been discovered."""
 LAST_PORT = 65535
 PLACE = re.compile(r"[^/]+/[^/]+")
-PATH = click.Path(allow_dash=True)
 DIALECTS = ("kai", "volcano", "coscheduling", "koordinator", "native")
 
 
 @click.command(epilog=EXAMPLES)
 @click.option("--kubeconfig", metavar="FILE", help="Kubeconfig; by default $KUBECONFIG, ~/.kube/config or the service account.")
 @click.option("--context", metavar="NAME", help="Context of the kubeconfig; the current one by default.")
-@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
-@click.option(
-    "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
-)
+@policy_options.config
+@policy_options.profile
+@policy_options.gates
 @click.option(
     "--scheduler-name", "names", multiple=True, default=(NAME,), show_default=True, metavar="NAME",
     help="Schedule pods with this schedulerName; may be repeated.",

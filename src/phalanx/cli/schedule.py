@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phalanx.cli import policy_options
+from phalanx.cli.policy_options import PATH
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ Exit status:
 
 FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
-PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
@@ -35,17 +36,12 @@ PATH = click.Path(allow_dash=True)
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )
 @click.argument("more_files", type=PATH, nargs=-1, metavar="[PATH]...")
-@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
-@click.option(
-    "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
-)
+@policy_options.config
+@policy_options.profile
+@policy_options.gates
 @click.option("--shard", metavar="NAME", help="Schedule this SchedulingShard only; all shards by default.")
 @click.option("--usage", type=PATH, multiple=True, metavar="FILE", help="File with the past usage of queues; may be repeated.")
-@click.option(
-    "--scheduler-name", "names", multiple=True, metavar="NAME",
-    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
-)  # fmt: skip
+@policy_options.scheduler_names
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.option("-v", "verbosity", type=click.Choice(LEVELS), help=VERBOSITY_HELP)

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from phalanx.cli import policy_options
+from phalanx.cli.policy_options import PATH
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 
 EXAMPLES = """\b
@@ -24,7 +26,6 @@ Exit status:
 
 FORMS = ("table", "json", "yaml")
 NOT_AS_EXPECTED, INTERRUPTED = 3, 130
-PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
@@ -35,15 +36,10 @@ PATH = click.Path(allow_dash=True)
 @click.option("--workload", metavar="WORK", help="Generated work, as generated:jobs=1000,nodes=100, or a trace, as philly:PATH.")
 @click.option("--until", metavar="DURATION", help="How long to simulate, such as 2h; by default until nothing more can happen.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the random numbers; 0 by default.")
-@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
-@click.option(
-    "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
-)
-@click.option(
-    "--scheduler-name", "names", multiple=True, metavar="NAME",
-    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
-)  # fmt: skip
+@policy_options.config
+@policy_options.profile
+@policy_options.gates
+@policy_options.scheduler_names
 @click.option("--compare", metavar="NAME,NAME...", help="Run the simulation with several profiles and compare the results.")
 @click.option(
     "--speed",

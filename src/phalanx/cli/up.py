@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phalanx.cli import policy_options
+from phalanx.cli.policy_options import PATH
+
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
     from phalanx.sim.statefile import State
@@ -19,7 +22,6 @@ Examples:
 
 NODES, GPUS = 4, 8
 CPU_PER_NODE, MEMORY_PER_NODE = "96", "1024Gi"
-PATH = click.Path(allow_dash=True)
 
 
 @click.command(epilog=EXAMPLES)
@@ -31,15 +33,10 @@ PATH = click.Path(allow_dash=True)
     help=f"Number of nodes to create; {NODES} by default if the paths have none.",
 )
 @click.option("--gpus", type=click.IntRange(min=0), default=GPUS, show_default=True, metavar="N", help="GPUs of each created node.")
-@click.option("--config", type=PATH, metavar="FILE", help="Configuration file to use, such as a volcano-scheduler.conf.")
-@click.option("--profile", metavar="NAME", help="Built-in profile to use; phalanx by default.")
-@click.option(
-    "--gate", "gates", multiple=True, metavar="NAME", help="Scheduling gate of gangs besides phalanx.dev/gang; may be repeated."
-)
-@click.option(
-    "--scheduler-name", "names", multiple=True, metavar="NAME",
-    help="Schedule pods with this schedulerName; may be repeated. All schedulers whose gangs are read by default.",
-)  # fmt: skip
+@policy_options.config
+@policy_options.profile
+@policy_options.gates
+@policy_options.scheduler_names
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on 127.0.0.1; 0 picks a free one.")
 @click.option(
     "--state",
