@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from phalanx.cli.run import CONTROLLER_SETS
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers
 from phalanx.sim.sshkeys import pair_for
 
@@ -27,7 +28,7 @@ def test_the_commands_that_hand_over_a_cluster_are_on_both_pages(name: str) -> N
 
 
 def test_controllers_that_are_switched_off_exist() -> None:
-    known = {item.name for item in standard_controllers(pair_for, ControllerSettings(), has_admission=True)}
+    known = {item.name for item in standard_controllers(pair_for, ControllerSettings(), has_admission=True)} | set(CONTROLLER_SETS)
     named = {name.removeprefix("-") for text in CONTROLLERS.findall(RUN) for name in text.split(",")}
     assert named
     assert named <= known

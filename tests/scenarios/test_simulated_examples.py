@@ -81,7 +81,8 @@ def test_it_comes_out_as_expected_under_everybody_whom_a_scenario_names(scenario
     for name in deciders(yaml.safe_load(scenario.read_text())):
         option = "--config" if Path(name).is_file() else "--profile"
         result = Command(["simulate", *paths, option, name]).run()
-        assert (result.exit_code, result.stderr) == (DONE, ""), name
+        surprises = [line for line in result.stderr.splitlines() if "has no effect: no plugin of the configuration" not in line]
+        assert (result.exit_code, surprises) == (DONE, []), name
 
 
 def deciders(scenario: dict[str, Any]) -> list[str]:

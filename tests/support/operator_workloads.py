@@ -122,7 +122,7 @@ def groups_found(pods: Iterable[Document], groups: Mapping[str, Document]) -> li
 
 
 def _found(spec: Document, members: Mapping[str, int]) -> Group:
-    parts = {part["name"]: (part["minMember"], part.get("parent", "")) for part in spec.get("subGroups") or ()}
+    parts = {part["name"]: (part.get("minMember", 0), part.get("parent", "")) for part in spec.get("subGroups") or ()}
     return Group(spec["minMember"], dict(members), parts, spec["priorityClassName"], spec["queue"])
 
 

@@ -101,7 +101,7 @@ def gated(name: str, *gates: str) -> Document:
 def test_gangs_behind_our_gate_are_planned() -> None:
     result = schedule(gated("a", GATE), gated("b", GATE))
     assert result.exit_code == 0
-    assert f"when its scheduling gate {GATE} is removed" in result.stdout
+    assert f"when its scheduling gate {GATE!r} is removed" in result.stdout
     assert answer(gated("a", GATE), gated("b", GATE))["plans"] == {"default/a": "node-0", "default/b": "node-0"}
 
 
@@ -111,7 +111,7 @@ def test_a_gang_without_room_behind_our_gate_says_what_is_missing_and_which_gate
         item["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "6"
     found = answer(*large)
     assert found["plans"] == {}
-    assert found["groups"]["default/train"]["why"].startswith(f"held back by the scheduling gate {GATE}; 1 of 2 tasks fit")
+    assert found["groups"]["default/train"]["why"].startswith(f"held back by the scheduling gate {GATE!r}; 1 of 2 tasks fit")
 
 
 def test_a_pod_with_another_gate_too_is_not_planned() -> None:

@@ -84,6 +84,17 @@ def test_a_label_counts_where_a_term_of_some_pod_reads_it() -> None:
     assert are_one_class(cluster_of(*pods, pod("c", affinity=anti_affinity("app", "web"))))
 
 
+def test_a_label_counts_no_longer_when_nobody_reads_it() -> None:
+    pods = pod("a", labels={"index": "0"}), pod("b", labels={"index": "1"})
+    term, reader = pod("c", affinity=anti_affinity("index", "0")), service("default", index="0")
+    cluster = cluster_of(*pods, term, reader)
+    for document in (term, reader):
+        assert not are_one_class(cluster)
+        cluster.remove(document)
+        cluster.snapshot(0.0)
+    assert are_one_class(cluster)
+
+
 def test_a_term_reads_labels_in_the_namespaces_that_it_is_about() -> None:
     pods = pod("a", labels={"index": "0"}), pod("b", labels={"index": "1"})
     own = pod("c", namespace="other", affinity=anti_affinity("index", "0"))

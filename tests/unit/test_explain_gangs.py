@@ -35,6 +35,16 @@ def test_pods_whose_group_does_not_exist_are_a_gang_that_waits() -> None:
     assert gang["why"] == "2 pods wait for PodGroup default/a of scheduling.k8s.io, which does not exist; create it"
 
 
+def test_a_gang_of_another_scheduler_says_so() -> None:
+    cluster = ObjectCluster(schedulers=frozenset({"volcano", "phalanx"}))
+    for document in build.gang("train", tasks=2, cpu=1):
+        if document["kind"] == "Pod":
+            document["spec"]["schedulerName"] = "volcanoo"
+        cluster.put(document)
+    (gang,) = items(cluster)
+    assert gang["why"] == "2 of 2 tasks are not ours: schedulerName is 'volcanoo'; did you mean 'volcano'?"
+
+
 def test_the_reason_behind_a_gate_comes_before_the_gate() -> None:
     found = gates.world(nodes=1, gpus=1, policy=build.policy())
     worlds.submit(found, gates.gang("a", 2, gpus=1))

@@ -236,6 +236,28 @@ def test_a_job_whose_pool_nobody_takes_is_told_so(folder: Path) -> None:
     assert any(condition["message"] in event["message"] for event in found["events"] if event["object"] == "default/lost")
 
 
+def test_a_gang_behind_our_gate_stays_in_its_pool(folder: Path) -> None:
+    """The node of its pool is full; one outside would take it."""
+    full = [kai.pod("big-0", "big", gpus=8, on="fast-0")]
+    gated = kai.in_pool("h100", kai.gang("held", gpus=4))
+    for document in (item for item in gated if item["kind"] == "Pod"):
+        document["spec"]["schedulingGates"] = [{"name": "phalanx.dev/gang"}]
+    (folder / "more.yaml").write_text(yaml.safe_dump_all([*kai.in_pool("h100", [kai.pod_group("big", queue="a")]), *full, *gated]))
+    found = decided(folder)
+    assert found.get("plans", {}) == {}
+    assert "8 of 8 nvidia.com/gpu" in found["groups"]["default/held"]["why"]  # those of the pool
+
+
+def test_a_simulation_says_of_each_gang_what_its_shard_sees(folder: Path) -> None:
+    more = kai.in_pool("h100", kai.gang("large", tasks=3, gpus=4))
+    (folder / "more.yaml").write_text(yaml.safe_dump_all(more))
+    command = ["simulate", str(folder), "--profile", "kai", "--until", "1m", "-o", "json"]
+    gangs = json.loads(CliRunner().invoke(main, command, prog_name="phalanx").stdout)["gangs"]
+    why = {gang["name"]: gang["why"] for gang in gangs}
+    assert "no SchedulingShard takes node pool 'a100'" in why["default/lost"]
+    assert "(1 node" in why["default/large"]
+
+
 def test_fair_shares_are_those_of_the_pool(folder: Path) -> None:
     (folder / "more.yaml").write_text(yaml.safe_dump_all(kai.in_pool("h100", kai.gang("big", tasks=20, min_member=1, gpus=1))))
     found = decided(folder)["queues"]

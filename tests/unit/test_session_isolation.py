@@ -11,15 +11,18 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ConfigError
 from phalanx.explain.quarantine import quarantine_condition
 from phalanx.explain.why import why
+from phalanx.model.kinds import POD
 from phalanx.plugins.gang import GangPlugin
-from phalanx.session.cycle import Catalogue, Decider, run_isolated
+from phalanx.session.cycle import Catalogue, Decider, Profile, run_isolated
 from phalanx.session.decision import Decisions
 from phalanx.session.isolation import TRIED_AGAIN_SECONDS
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
+from phalanx.sim.world import World
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import Verdict
 from phalanx.testing import build
+from tests.support import sim_worlds as worlds
 
 POLICY = build.policy([["priority", "gang"], ["predicates"]], "enqueue, allocate")
 
@@ -97,6 +100,37 @@ def test_it_is_looked_for_once_as_long_as_nothing_changes() -> None:
     assert decide(2.0) > 2
     assert decide(3.0) == 1
     assert decide(3.0 + TRIED_AGAIN_SECONDS) > 2
+
+
+def test_each_shard_remembers_its_own() -> None:
+    runs: list[int] = []
+
+    class Counting(Raising):
+        def open(self, session: Session) -> None:
+            super().open(session)
+            runs.append(len(session.gangs))
+
+    first, second = cluster_of("a", "bad", "c"), cluster_of("d", "e")
+    decider, catalogue = Decider(), catalogue_with(Counting)
+    for now in (0.0, 1.0):
+        runs.clear()
+        decider.decide(first.snapshot(now), replace(POLICY, node_pool="x"), catalogue)
+        decider.decide(second.snapshot(now), replace(POLICY, node_pool="y"), catalogue)
+    assert len(runs) == 2
+
+
+def test_a_cluster_that_users_look_at_goes_on_and_a_simulation_does_not() -> None:
+    served, plain = (World(Profile(POLICY, catalogue_with(Raising)), is_served=is_served) for is_served in (True, False))
+    for world in (served, plain):
+        world.load(
+            [build.node("n0", cpu=32), build.queue("default"), *build.gang("bad", cpu=1), *build.gang("good", tasks=2, cpu=1)]
+        )
+    worlds.run(served, 10)
+    bound = {pod["metadata"]["name"] for pod in served.store.items(POD) if pod["spec"].get("nodeName")}
+    assert bound == {"good-0", "good-1"}
+    assert "please report it" in served.reasons()["default/bad"]
+    with pytest.raises(ZeroDivisionError):
+        worlds.run(plain, 10)
 
 
 def test_where_no_gang_is_to_blame_the_session_fails() -> None:

@@ -59,8 +59,8 @@ def policy_of_profile(name: str) -> Policy:
 
 def policy_of_gates(policy: Policy) -> Policy:
     """Return the policy that finds room for gangs behind the gates of a policy: as the default profile, but nobody is evicted."""
-    flags = ProcessFlags(gates=policy.flags.gates)
-    return replace(policy_of_profile(DEFAULT_PROFILE), actions=("allocate", "backfill"), flags=flags)
+    flags, found = ProcessFlags(gates=policy.flags.gates), policy_of_profile(DEFAULT_PROFILE)
+    return replace(found, actions=("allocate", "backfill"), flags=flags, follows_shards=policy.follows_shards)
 
 
 def with_gates(policy: Policy, names: Sequence[str]) -> Policy:

@@ -106,6 +106,9 @@ def _keys_of_group(view: View, kind: Kind, group: Document) -> Iterator[Quaranti
             yield QuarantineKey(key.namespace, "", CONTESTED)
         if dialect in BESIDE_OTHERS:
             yield QuarantineKey(key.namespace, key.name, MEMBERS)
+        # Pods that name the group alone are told when it does not exist, and no longer when it does.
+        alone = (pod for pod in members(view, key, (dialect,)) if waits(pod) and not _beside_others(pod))
+        yield from (QuarantineKey(*_place(pod), POD_ALONE) for pod in alone)
 
 
 def _keys_of_set(view: View, owner: Document) -> Iterator[QuarantineKey]:

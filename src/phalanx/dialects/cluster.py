@@ -165,6 +165,7 @@ class ObjectCluster:
         self._pods_with_volumes.pop(key, None)
         self._contested.pop(key, None)
         self._last_read.pop(key, None)
+        self._pods.classes.forget_pod(key)
         self.state.drop_task(key)
         self._pod_gangs.remove(key)
 
@@ -287,7 +288,9 @@ class ObjectCluster:
         if table == "volume_limits" and key in self._nodes:
             self.state.put_node(nodes.node(self._nodes[key], self._limits(key)))
         if table == "service_selectors" and key in entries:
-            self._pods.classes.read_by_service(*entries[key])
+            self._pods.classes.note_service(key, *entries[key])
+        elif table == "service_selectors":
+            self._pods.classes.forget_service(key)
         if table in ("storage_classes", "volumes", "volume_claims"):
             for document in list(self._pods_with_volumes.values()):
                 self._read_again(document)

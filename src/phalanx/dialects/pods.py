@@ -97,6 +97,7 @@ class PodReader:
         annotations, labels = _texts(document, "annotations"), _texts(document, "labels")
         member = self._membership(pod)
         shape = self._shape(document, meta, status)
+        self.classes.note_pod(key_of(meta), shape)
         devices, is_reservation = _gpu_groups(labels), labels.get(RESERVATION[0]) == RESERVATION[1]
         return Task(
             key=TaskKey(key_of(meta)), uid=meta.uid or key_of(meta), shape=shape,

@@ -13,10 +13,10 @@ So the names of volumes without a claim, hostnames, owners, and labels that numb
 gives each pod such a volume, and controllers label each pod with its index. If these counted, every pod would be a class of its
 own: fitted, scored and placed alone.
 
-When a new selector appears, tasks with labels that it reads are classified again. Classes that nobody uses are forgotten.
+When a selector comes or goes, tasks with labels that it reads are classified again. Classes that nobody uses are forgotten.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from weakref import WeakValueDictionary
@@ -26,6 +26,9 @@ from phalanx.model.shape import AffinityTerm, Shape
 
 EVERYWHERE = ""
 """Stands for all namespaces: a term with a namespace selector may be about pods of any of them."""
+
+SERVICE = "Service "
+"""Before the key of a Service, where that of a pod could be meant."""
 
 Reading = tuple[str, str]
 """A namespace and the key of a label that some selector reads there."""
@@ -38,9 +41,12 @@ class TaskClasses:
         """Begin without any class."""
         self._by_text: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
         self._by_meaning: WeakValueDictionary[tuple[object, ...], Shape] = WeakValueDictionary()
-        self._keys_read: defaultdict[str, set[str]] = defaultdict(set)
+        self._readings: dict[str, frozenset[Reading]] = {}
+        """What each pod with terms, and each Service, reads."""
+        self._readers: Counter[Reading] = Counter()
+        self._keys_read: dict[str, set[str]] = {}
         self.is_outdated = False
-        """A selector reads labels that it did not read when earlier tasks were classified."""
+        """Selectors read other labels than when earlier tasks were classified."""
 
     def labels_that_count(self, namespace: str, labels: Labels) -> Labels:
         """Return those labels of a pod that some selector of the cluster reads."""
@@ -51,7 +57,9 @@ class TaskClasses:
         """Return the class of a pod that is written like this; `read` is asked for its shape, with all labels, when it is new."""
         shape = self._by_text.get(text)
         if shape is None:
-            shape = self._by_text[text] = self._of_shape(read())
+            new = read()
+            shape = self._interned(replace(new, labels=self.labels_that_count(new.namespace, new.labels)))
+            self._by_text[text] = shape
         return shape
 
     def again(self, shape: Shape, labels: Labels) -> Shape:
@@ -59,22 +67,49 @@ class TaskClasses:
         counting = self.labels_that_count(shape.namespace, labels)
         return shape if counting == shape.labels else self._interned(replace(shape, labels=counting))
 
-    def read_by_service(self, namespace: str, selector: LabelSelector) -> None:
-        """Note that a Service reads labels of the pods of its namespace."""
-        self._note_readings((namespace, part.key) for part in selector.requirements)
+    def note_pod(self, key: str, shape: Shape) -> None:
+        """Note what the selectors of a pod read; most have none."""
+        if shape.has_affinity or shape.spread or key in self._readings:
+            self._note(key, frozenset(_readings(shape)))
 
-    def _of_shape(self, shape: Shape) -> Shape:
-        self._note_readings(_readings(shape))
-        return self._interned(replace(shape, labels=self.labels_that_count(shape.namespace, shape.labels)))
+    def note_service(self, key: str, namespace: str, selector: LabelSelector) -> None:
+        """Note that a Service reads labels of the pods of its namespace."""
+        self._note(f"{SERVICE}{key}", frozenset((namespace, part.key) for part in selector.requirements))
+
+    def forget_pod(self, key: str) -> None:
+        """Note that a pod is gone, and with it what its selectors read."""
+        if key in self._readings:
+            self._note(key, frozenset())
+
+    def forget_service(self, key: str) -> None:
+        """Note that a Service is gone."""
+        self._note(f"{SERVICE}{key}", frozenset())
+
+    def _note(self, reader: str, readings: frozenset[Reading]) -> None:
+        before = self._readings.pop(reader, frozenset())
+        if readings:
+            self._readings[reader] = readings
+        for reading in readings - before:
+            self._readers[reading] += 1
+            if self._readers[reading] == 1:
+                self._keys_read.setdefault(reading[0], set()).add(reading[1])
+                self.is_outdated = True
+        for reading in before - readings:
+            self._readers[reading] -= 1
+            if not self._readers[reading]:
+                self._stop(reading)
+
+    def _stop(self, reading: Reading) -> None:
+        """Let labels count no longer that nobody reads any more."""
+        namespace, key = reading
+        del self._readers[reading]
+        self._keys_read[namespace].discard(key)
+        if not self._keys_read[namespace]:
+            del self._keys_read[namespace]
+        self.is_outdated = True
 
     def _interned(self, shape: Shape) -> Shape:
         return self._by_meaning.setdefault(_meaning(shape), shape)
-
-    def _note_readings(self, readings: Iterable[Reading]) -> None:
-        for namespace, key in readings:
-            if key not in self._keys_read[namespace]:
-                self._keys_read[namespace].add(key)
-                self.is_outdated = True
 
 
 def _readings(shape: Shape) -> Iterator[Reading]:

@@ -58,7 +58,8 @@ def gated_rows(part: ShardDecisions, gangs: Container[str], gate: str) -> list[G
 
 
 def _behind(row: GangRow, gate: str) -> str:
-    return f"when its scheduling gate {gate} is removed" if row.status.has_minimum else f"held back by the scheduling gate {gate}"
+    is_free = row.status.has_minimum
+    return f"when its scheduling gate {gate!r} is removed" if is_free else f"held back by the scheduling gate {gate!r}"
 
 
 def _missing_rows(snapshots: Iterable[Snapshot]) -> list[GangRow]:

@@ -11,6 +11,7 @@ from typing import Any
 from phalanx.dialects.status import condition_document
 from phalanx.dialects.traits import dialect_status
 from phalanx.explain.gang_status import GangStatus, gang_status, is_empty, is_taken_away, minimum_of
+from phalanx.explain.held_back import has_foreign, held_back
 from phalanx.explain.recorded import refusal
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.gang import Gang
@@ -55,7 +56,18 @@ class GangBook:
 
     def documents(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return all gangs, each that waits with the reason that the last session gave."""
-        return gang_list(snapshot, lambda state: self._why.get(GangKey(state.key), "no session has looked at it yet"))
+        return gang_list(snapshot, lambda state: self._reason(state, snapshot))
+
+    def _reason(self, gang: GangState, snapshot: Snapshot) -> str:
+        key = GangKey(gang.key)
+        return self._why[key] if key in self._why else _unseen(gang, snapshot)
+
+
+def _unseen(gang: GangState, snapshot: Snapshot) -> str:
+    """Say why no session has looked at a gang."""
+    if has_foreign(gang.tasks):
+        return "; ".join(held_back(gang, snapshot.surroundings.schedulers))
+    return "no session has looked at it yet"
 
 
 def _of_gangs(texts: Mapping[GangKey, str], snapshot: Snapshot) -> dict[GangKey, str]:

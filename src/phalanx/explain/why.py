@@ -36,7 +36,7 @@ VOLUME_SLOTS = "attachable-volumes-csi-"
 
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
-    gang = outcome.state
+    gang, snapshot = outcome.state, outcome.seen or snapshot
     stale = stale_verdict(gang)
     if outcome.is_loose and gang.tally.ready and not has_minimum(gang):
         return f"{_part(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(outcome, snapshot)}"

@@ -18,8 +18,10 @@ from phalanx.model.kinds import POD, SILENT, Document, Kind, split_key
 from phalanx.model.task import GangKey, TaskKey
 from phalanx.model.watch_event import DELETED, WatchEvent
 from phalanx.scheduling.port import ClusterPort, Report, Timer
-from phalanx.session.cycle import Profile, run_cycle
+from phalanx.scheduling.shards import decide
+from phalanx.session.cycle import Profile
 from phalanx.session.decision import Decisions
+from phalanx.session.shard_decisions import as_one
 from phalanx.state.snapshot import Snapshot
 
 AFTER_REFUSAL_SECONDS = 5.0
@@ -109,7 +111,7 @@ class GatePlanner:
 
     def _look(self, cluster: GatedCluster, now: float) -> tuple[Snapshot, Decisions]:
         snapshot = cluster.snapshot(now)
-        return snapshot, run_cycle(snapshot, self._profile.policy, self._profile.catalogue)
+        return as_one(snapshot, decide(snapshot, self._profile))
 
     def _reasons(self, cluster: GatedCluster, snapshot: Snapshot, decisions: Decisions) -> dict[GangKey, str]:
         gangs = cluster.held_gangs()

@@ -31,7 +31,7 @@ from phalanx.scheduling.timing import Stopwatch, Times
 from phalanx.scheduling.unschedulable import UnschedulableGangs
 from phalanx.session.cycle import Decider, Profile
 from phalanx.session.decision import Decisions, Fault, Outcome
-from phalanx.session.shard_decisions import ShardDecisions, together
+from phalanx.session.shard_decisions import ShardDecisions, as_one
 from phalanx.state.snapshot import Snapshot
 
 NEVER = float("inf")
@@ -220,8 +220,7 @@ class SessionLoop:
         return parts
 
     def _announce(self, whole: Snapshot, parts: list[ShardDecisions]) -> None:
-        is_one = len(parts) == 1
-        snapshot, decisions = (parts[0].snapshot, parts[0].decisions) if is_one else (whole, together(parts))
+        snapshot, decisions = as_one(whole, parts)
         self._report_faults(decisions)
         for listener in self.decided:
             try:

@@ -93,7 +93,9 @@ class Decider:
     def __init__(self, *, isolates: bool = True) -> None:
         """Start before the first cycle; one that `isolates` leaves out gangs on which a cycle fails."""
         self._is_guarded: bool | None = None
-        self._isolation = Isolation() if isolates else None
+        self._isolates = isolates
+        self._isolations: dict[str | None, Isolation] = {}
+        """By node pool: several shards share the cluster, and each sees its own gangs."""
 
     def decide(
         self, snapshot: Snapshot, policy: Policy, catalogue: Catalogue, *, trace_level: int = 0, traced_gangs: Collection[str] = ()
@@ -103,7 +105,8 @@ class Decider:
         if quiet is not None:
             return quiet
         run = partial(run_cycle, policy=policy, catalogue=catalogue, trace_level=trace_level, traced_gangs=traced_gangs)
-        decisions = run(snapshot) if self._isolation is None else _isolated(self._isolation, snapshot, policy, run)
+        isolation = self._isolations.setdefault(policy.node_pool, Isolation())
+        decisions = _isolated(isolation, snapshot, policy, run) if self._isolates else run(snapshot)
         self._is_guarded = decisions.is_guarded
         return decisions
 

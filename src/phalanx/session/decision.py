@@ -7,6 +7,7 @@ from phalanx.model.storage import GrantedDevice
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.session.trace import TraceEvent
 from phalanx.state.gang_state import GangState
+from phalanx.state.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Outcome:
     """The policy lets a part of a gang start without the rest."""
     was_tried: bool = False
     """There is no admission: the gang was tried if its queue and its pods are there."""
+    seen: Snapshot | None = None
+    """The part of the cluster that its scheduler sees, where several share the cluster."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Several schedulers on one cluster: what each of them sees and decides, and all of it together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.shards import in_pools
@@ -32,13 +32,18 @@ def together(parts: Sequence[ShardDecisions]) -> Decisions:
         whole.stamps |= own.stamps
         whole.claims |= own.claims
         whole.faults |= own.faults
-        whole.outcomes += own.outcomes
+        whole.outcomes += [replace(outcome, seen=part.snapshot) for outcome in own.outcomes]
         whole.trace += own.trace
         if own.again is not None:
             whole.look_again(own.again)
         prefix = f"{part.shard}/" if len(parts) > 1 else ""
         whole.queues |= {prefix + name: figures for name, figures in own.queues.items()}
     return whole
+
+
+def as_one(whole: Snapshot, parts: Sequence[ShardDecisions]) -> tuple[Snapshot, Decisions]:
+    """Return the only part, or all of them on the whole cluster."""
+    return (parts[0].snapshot, parts[0].decisions) if len(parts) == 1 else (whole, together(parts))
 
 
 def unseen(snapshot: Snapshot, pools: set[str]) -> ShardDecisions | None:

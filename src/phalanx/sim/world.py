@@ -29,9 +29,11 @@ from phalanx.scheduling.cache import SchedulerCache, Urgency
 from phalanx.scheduling.controllers import ControllerRunner
 from phalanx.scheduling.gates import GateLoop, GatePlanner
 from phalanx.scheduling.loop import BinderUse, Pace, SessionLoop
+from phalanx.scheduling.shards import decide
 from phalanx.scheduling.unschedulable import UnschedulableGangs
-from phalanx.session.cycle import Profile, run_cycle
+from phalanx.session.cycle import Profile, run_cycle, run_isolated
 from phalanx.session.decision import Decisions, Eviction
+from phalanx.session.shard_decisions import as_one
 from phalanx.sim.claim_controller import ClaimKeeping
 from phalanx.sim.device_plugins import Devices
 from phalanx.sim.faults import Faults
@@ -86,6 +88,7 @@ class World:
         self._controller_port = StorePort(self.store, self.time, Precedence.CONTROLLER)
         self._begin_clusters(schedulers, is_solo=is_solo)
         self._begin_nodes(controllers)
+        self._is_served = is_served
         self._begin_scheduling(profile, gates, controllers, is_served=is_served)
         self._begin_work()
 
@@ -116,7 +119,7 @@ class World:
         """Begin what the process does on a real cluster: sessions, plans behind gates, controllers."""
         pace = Pace(
             gap=self.settings.period, later=self.settings.settling, heartbeat=self.settings.heartbeat, rests=True,
-            is_resilient=False, arrival=Pace().arrival if is_served else 0.0, writes_pod_conditions=is_served,
+            is_resilient=is_served, arrival=Pace().arrival if is_served else 0.0, writes_pod_conditions=is_served,
         )  # fmt: skip
         is_unschedulable_kept = self.settings.parks_up_to > 0 and not profile.policy.counts_all_gangs
         self.loop = SessionLoop(
@@ -319,8 +322,8 @@ class World:
 
     def look(self) -> tuple[Snapshot, Decisions]:
         """Return what a session would decide now; nothing is carried out."""
-        snapshot, profile = self.cache.snapshot(self.now), self.loop.profile
-        return snapshot, run_cycle(snapshot, profile.policy, profile.catalogue)
+        snapshot = self.cache.snapshot(self.now)
+        return as_one(snapshot, decide(snapshot, self.loop.profile, run=run_isolated if self._is_served else run_cycle))
 
     def _gang_named(self, key: str) -> str:
         """Return the gang of a name that may be the one of a pod, where every pod is a gang of its own."""
