@@ -346,7 +346,8 @@ def _grove(kind: str, name: str, *, is_top: bool = True) -> tuple[Tree, Group]:
     make = _top if is_top else _object
     top = make("grove.io/v1alpha1", kind, name)
     tree = _owned(top, *cliques, Tree(_object("scheduler.grove.io/v1alpha1", "PodGang", f"{name}-0", gang)))
-    parts = {f"{name}-prefill": (1, ""), "near": (2, ""), f"{name}-decode": (2, "near")}
+    # A sub-group with others below it has no number: newer versions of KAI refuse one, and all below it are needed.
+    parts = {f"{name}-prefill": (1, ""), "near": (0, ""), f"{name}-decode": (2, "near")}
     return tree, Group(3, {f"{name}-prefill": 1, f"{name}-decode": 2}, parts, priority="inference")
 
 
