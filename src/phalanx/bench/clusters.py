@@ -7,9 +7,7 @@ gangs ask for the same either. All of them fit: a row measures placing, not refu
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from phalanx.bench.pod_objects import put_gangs
 from phalanx.bench.scenarios import BenchKind, BenchScenario
-from phalanx.dialects.cluster import ObjectCluster
 from phalanx.model.gang import Condition, Gang, SubGroup, TopologyConstraint
 from phalanx.model.node import HyperNode, HyperNodeMember, Node
 from phalanx.model.queue import Queue
@@ -86,6 +84,10 @@ def build(scenario: BenchScenario) -> ClusterState:
 
 
 def _build_from_objects(scenario: BenchScenario) -> ClusterState:
+    # Only these rows read objects; the others should not pay for the import.
+    from phalanx.bench.pod_objects import put_gangs
+    from phalanx.dialects.cluster import ObjectCluster
+
     cluster = ObjectCluster()
     for node in _nodes(scenario):
         cluster.state.put_node(node)
