@@ -108,7 +108,7 @@ def test_a_trace_of_a_gang_has_its_lines_and_those_of_the_session(family: str) -
 
 
 def test_the_room_of_a_node_follows_a_placement_and_its_end() -> None:
-    found = texts(clusters.starts_and_waits(clusters.BREAKS_GANGS), "node node-2 now", "second-0", level=4)
+    found = texts(clusters.starts_and_waits(clusters.BREAKS_GANGS), "node node-2 now", "second-0", level=3)
     now = "node node-2 now: "
     assert found[found.index("allocated task default/second-0 on node node-2") + 1] == (
         f"{now}idle cpu 0, memory 32Gi; used cpu 4, memory 0; releasing nothing"
@@ -131,6 +131,25 @@ def test_a_pipelined_task_is_told_and_its_end_too() -> None:
     found = texts(clusters.makes_room_in_vain(clusters.BREAKS_GANGS), "new-0", level=3)
     assert "pipelined task default/new-0 on node node-0" in found
     assert "unpipelined task default/new-0 from node node-0" in found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_room_of_a_node_follows_every_placement_of_level_3(family: str) -> None:
+    for make in FAMILIES[family]:
+        placed: set[tuple[object, object]] = set()
+        for event in traced(make(), level=3):
+            if isinstance(event, trace_operations.TaskAllocated | trace_operations.TaskPipelined):
+                placed.add((event.gang, event.node))
+            elif isinstance(event, trace_operations.NodeRoom):
+                placed.discard((event.gang, event.node))
+        assert placed == set()
+
+
+@pytest.mark.parametrize("family", ["volcano", "phalanx", "coscheduling"])
+def test_tasks_that_are_tried_and_find_no_node_are_told_at_level_3(family: str) -> None:
+    shown = [text for level, text in lines(family) if level == 3]
+    assert "try 2 task(s) like default/first-0 on 3 node(s)" in shown
+    assert any(text.startswith("task default/picky-0: 0/1 nodes are unavailable: ") for text in shown)
 
 
 # --- evictions ---------------------------------------------------------------------------------------------------------------
@@ -184,7 +203,7 @@ def test_candidates_that_an_action_spares_are_counted_by_reason() -> None:
     old = clusters.humble("old", ["node-0"], queue="green")
     cluster = clusters.nodes(clusters.VOLCANO, 1, old, clusters.important("new", [""], minimum=1))
     head = "consider task default/new-0 on node node-0: 0 of 1 running task(s) are candidates"
-    assert f"{head}; not: 1 of another queue" in texts(cluster, "consider")
+    assert f"{head}; not: 1 of another queue" in texts(cluster, "consider", level=3)
 
 
 # --- domains -----------------------------------------------------------------------------------------------------------------
@@ -214,7 +233,9 @@ def test_a_domain_that_does_not_work_says_how_far_the_gang_got() -> None:
 def test_a_job_that_gets_a_part_gives_it_back_and_says_why() -> None:
     assert texts(clusters.jobs_wait(), "default/part", level=3) == [
         "try job default/part of queue a in allocate: 3 task(s)", "allocated task default/part-0 on node node-0",
-        "allocated task default/part-1 on node node-0", "roll-back of tasks: 2 to allocate (default/part-0, default/part-1)",
+        "allocated task default/part-1 on node node-0",
+        "task default/part-2: 0/1 nodes are unavailable: 1 Insufficient nvidia.com/gpu.",
+        "roll-back of tasks: 2 to allocate (default/part-0, default/part-1)",
         "unallocated task default/part-1 from node node-0", "unallocated task default/part-0 from node node-0",
         "job default/part gets nothing from allocate: task default/part-2: 0/1 nodes are unavailable:"
         " 1 Insufficient nvidia.com/gpu.",

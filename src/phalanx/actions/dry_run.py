@@ -191,12 +191,12 @@ def _why_not_reclaimed(session: Session, task: TaskState, queue: str) -> str:
     return "" if may_give(session, theirs) else "of a queue that has no more than it keeps"
 
 
-def candidates_on(session: Session, node: int, task: TaskState, spared: Spared) -> list[TaskState]:
+def candidates_on(session: Session, node: int, task: TaskState, spared: Spared, *, is_trial: bool = False) -> list[TaskState]:
     """Return who runs on a node and may be considered for a task, before plugins are asked."""
     running = session.running_on(node)
-    if session.trace.level >= 5:
-        why = Counter(filter(None, map(spared, running)))
-        session.trace.note(NodeConsidered, task.gang.key, task.task.key, session.node_name(node), len(running), why)
+    if session.trace.wants(NodeConsidered.trial_level if is_trial else NodeConsidered.at_level, task.gang.key):
+        why, name = Counter(filter(None, map(spared, running))), session.node_name(node)
+        session.trace.note(NodeConsidered, task.gang.key, task.task.key, name, len(running), why, is_trial=is_trial)
     return [victim for victim in running if not spared(victim)]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from phalanx.session.trace import TraceEvent, listed
+from phalanx.session.trace import TraceEvent, TrialEvent, listed
 from phalanx.session.trace_events import Amounts, amounts_text
 
 # --- domains ---------------------------------------------------------------------------------------------------------------
@@ -111,10 +111,10 @@ class NoTaskLeft(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeConsidered(TraceEvent):
+class NodeConsidered(TrialEvent):
     """Who runs on a node and could go, before plugins are asked."""
 
-    at_level, event = 5, "node"
+    at_level, trial_level, event = 3, 5, "node"
     gang: str
     task: str
     node: str
@@ -123,7 +123,7 @@ class NodeConsidered(TraceEvent):
     """How many are none, by reason."""
 
     @property
-    def text(self) -> str:
+    def told(self) -> str:
         """How many are candidates, and why the others are not."""
         candidates = self.running - sum(self.spared.values())
         why = "; ".join(f"{count} {reason}" for reason, count in self.spared.items())

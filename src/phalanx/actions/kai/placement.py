@@ -137,8 +137,8 @@ class Placer:
         """
         if not self._pipelines_only or task.error is None:
             task.error = error()
-        if self._session.trace.wants(4, task.gang.key):
-            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error().text)
+        if self._session.trace.wants(4 if self._pipelines_only else 3, task.gang.key):
+            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error().text, is_trial=self._pipelines_only)
 
 
 def note_no_places(session: Session, gang: GangState, action: str, tasks: list[TaskState]) -> None:
