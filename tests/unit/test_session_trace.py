@@ -9,10 +9,12 @@ from phalanx.config.policies import policy_of_profile
 from phalanx.session import trace_events, trace_operations, trace_searches
 from phalanx.session.cycle import run_cycle
 from phalanx.session.shards import seen_by
-from phalanx.session.trace import TraceEvent
+from phalanx.session.trace import TraceEvent, TrialEvent
+from phalanx.testing import build
 from phalanx.testing.build import Cluster
+from tests.support import kai_objects as kai
 from tests.support import traced_clusters as clusters
-from tests.support.traced_clusters import FAMILIES, kinds, lines, traced
+from tests.support.traced_clusters import FAMILIES, events, kinds, lines, traced
 
 STATEMENTS = (
     "TaskAllocated", "TaskUnallocated", "TaskPipelined", "TaskUnpipelined", "TaskBound", "EvictionTried", "EvictionUndone",
@@ -39,7 +41,7 @@ KINDS = {
     "coscheduling": (*EVERYWHERE, *GANGS, "GangNominated"),
     "kai": (
         *EVERYWHERE, "QueueFigures", "JobTried", "JobNotTried", "JobLeft", "JobAlike", "JobSpared", "VictimsProposed",
-        "ScenarioTried", "ScenarioRefused", "ScenarioWorks", "StatementRolledBack", "DomainLeft",
+        "ScenarioTried", "ScenarioRefused", "ScenarioWorks", "StatementRolledBack", "DomainLeft", "DomainRefused", "DomainChosen",
     ),
 }  # fmt: skip
 
@@ -102,6 +104,15 @@ def test_a_trace_of_a_gang_has_its_lines_and_those_of_the_session(family: str) -
         for gang in {gang for event in everything for gang in event.gangs}:
             wanted = [event for event in everything if not event.gangs or gang in event.gangs]
             assert traced(make(), gangs=(gang,)) == wanted
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_line_about_a_dry_run_is_marked_and_comes_after_level_3(family: str) -> None:
+    found = [event for event in events(family) if isinstance(event, TrialEvent)]
+    assert any(event.is_trial for event in found)
+    for event in found:
+        assert event.text.startswith("trial: ") == event.is_trial, event
+        assert event.level > 3 or not event.is_trial, event
 
 
 # --- placements and what is undone -------------------------------------------------------------------------------------------
@@ -245,9 +256,63 @@ def test_a_job_that_gets_a_part_gives_it_back_and_says_why() -> None:
 def test_a_scenario_is_told_with_its_victims_and_what_refuses_it() -> None:
     found = texts(clusters.is_lopsided(), "scenario", "proposes", level=4)
     assert found[0] == "reclaim proposes victims for default/train: default/old-3-0"
-    assert found[1] == "try scenario for 1 task(s) of default/train in reclaim, victims: default/old-3-0"
-    assert any(text.startswith("scenario for default/train refused in reclaim: the job finds no place") for text in found)
+    assert found[1] == "trial: try scenario for 1 task(s) of default/train in reclaim, victims: default/old-3-0"
+    assert any(text.startswith("trial: scenario for default/train refused in reclaim: the job finds no place") for text in found)
     assert found[-1].startswith("scenario for 2 task(s) of default/train works in reclaim, evicted or moved: ")
+
+
+def test_a_scenario_that_works_for_a_part_of_a_job_is_a_trial() -> None:
+    found = texts(clusters.is_lopsided(), "works")
+    assert [text.partition(" of ")[0] for text in found] == ["trial: scenario for 1 task(s)", "scenario for 2 task(s)"]
+
+
+def test_a_job_that_no_scenario_places_shows_no_scenario_and_no_domain_of_one_at_level_3() -> None:
+    cluster = clusters.cannot_move_together()
+    tried = texts(cluster, "works in", "rack=", level=4)
+    assert {text.partition(":")[0] for text in tried[2:]} == {"trial"}  # the first two are of allocate
+    assert any("works in" in text for text in tried)
+    found = texts(cluster, "default/near", level=3)
+    assert found[found.index("try job default/near of queue a in consolidation: 5 task(s)") + 1 :] == [
+        "job default/near gets nothing from consolidation: no scenario works"
+    ]
+
+
+def test_a_job_is_told_the_domains_of_its_topology_by_name() -> None:
+    fits, near = "does not fit into", "gang default/near"
+    assert texts(clusters.has_racks(), "rack=", level=3) == [
+        f"{near} {fits} rack=r0 of topology racks: it has room for 0 of 2 task(s)",
+        "try gang default/near in rack=r1 of topology racks (topology)",
+        f"{near} goes to rack=r1 of topology racks",
+    ]
+    assert f"gang default/mixed {fits} rack=r1 of topology racks: nvidia.com/gpu 2 is free in all, and 3 requested" in texts(
+        clusters.has_racks_of_small_nodes(), fits, level=3
+    )
+    assert texts(clusters.cannot_move_together(), fits, "from allocate", level=3) == [
+        f"{near} {fits} rack=r0 of topology racks: it has room for 1 of 5 task(s)",
+        f"{near} {fits} rack=r1 of topology racks: it has room for 4 of 5 task(s)",
+        "job default/near gets nothing from allocate: no domain of its topology has room for all of it",
+    ]
+
+
+def test_a_domain_of_several_levels_has_the_labels_of_all_and_says_where_the_others_are() -> None:
+    cluster = kai.cluster(nodes=0, actions="allocate").submit(kai.queue("a", quota=8), kai.topology("racks", "block", "rack"))
+    cluster.submit(
+        *(build.node(f"node-{n}", labels={"block": f"b{n}", "rack": "r0"}, cpu=64, memory="256Gi", gpus=2) for n in range(2))
+    )
+    constraint = {"topology": "racks", "requiredTopologyLevel": "rack"}
+    cluster.submit(kai.gang("near", tasks=3, min_member=1, on=["node-1"], gpus=1, topologyConstraint=constraint))
+    assert texts(cluster, "rack=", level=3)[:2] == [
+        "gang default/near does not fit into rack=r0 in block=b0 of topology racks: other tasks of it are in another domain",
+        "try gang default/near in rack=r0 in block=b1 of topology racks (topology)",
+    ]
+
+
+def test_a_job_whose_topology_does_not_exist_is_told_so() -> None:
+    cluster = kai.cluster(actions="allocate").submit(kai.queue("a", quota=8))
+    cluster.submit(kai.gang("near", gpus=1, topologyConstraint={"topology": "nowhere", "requiredTopologyLevel": "rack"}))
+    assert texts(cluster, "gets nothing", level=3) == [
+        "job default/near gets nothing from allocate: Requested topology nowhere does not exist"
+    ]
 
 
 def test_consolidation_says_whom_it_moves_or_why_it_does_not_try() -> None:
