@@ -8,6 +8,7 @@ from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.session import trace_events, trace_operations, trace_searches
 from phalanx.session.cycle import run_cycle
+from phalanx.session.policy import Policy
 from phalanx.session.shards import seen_by
 from phalanx.session.trace import TraceEvent, TrialEvent
 from phalanx.testing import build
@@ -93,6 +94,9 @@ def test_a_silent_session_makes_no_entry_and_asks_no_plugin_for_one(monkeypatch:
         monkeypatch.setattr(kind, "__init__", refuse)
     for name in ("_answers", "scores_by_plugin", "placement_scores_by_plugin", "enqueue_votes", "gang_order_by_plugin"):
         monkeypatch.setattr(f"phalanx.session.questions.Questions.{name}", refuse)
+    monkeypatch.setattr("phalanx.actions.gang_eviction.why_hopeless", refuse)
+    for name in ("name", "refused"):
+        monkeypatch.setattr(f"phalanx.plugins.kai.topology._Search.{name}", refuse)
     for make in (make for makers in FAMILIES.values() for make in makers):
         make().run_cycle()
 
@@ -208,6 +212,60 @@ def test_gangpreempt_tells_trials_as_such(family: str) -> None:
 )
 def test_who_refuses_a_victim_and_why(make: Callable[..., Cluster], says: str) -> None:
     assert says in texts(make(clusters.VOLCANO), "refuses", "cannot", level=4)
+
+
+def is_not_preemptable(policy: Policy) -> Cluster:
+    group, *pods = clusters.humble("old", ["node-0"])
+    group["metadata"]["annotations"] = {"volcano.sh/preemptable": "false"}
+    return clusters.nodes(policy, 1, group, *pods, clusters.important("new", [""], minimum=1))
+
+
+def has_a_queue_that_keeps_its_gang(policy: Policy) -> Cluster:
+    rich = clusters.humble("rich", ["node-0"] * 4, minimum=4, cpu=1)
+    return clusters.nodes(policy, 1, rich, clusters.gang("poor", [""], minimum=1, cpu=1, queue="green"))
+
+
+def has_a_queue_that_gives_too_little(policy: Policy) -> Cluster:
+    rich = clusters.humble("rich", ["node-0"] * 4 + ["node-1"] * 4, cpu=1)
+    return clusters.nodes(policy, 2, rich, clusters.gang("poor", [""] * 6, minimum=6, cpu=1, queue="green"))
+
+
+def is_empty(policy: Policy) -> Cluster:
+    return clusters.nodes(policy, 1, clusters.gang("new", ["", ""], minimum=2))
+
+
+@pytest.mark.parametrize("family", ["phalanx", "coscheduling"])
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (is_not_preemptable, "nobody may go for it: task default/old-0 on node node-0 is not preemptable"),
+        (clusters.is_of_equal_rank, "nobody may go for it: task default/old-0 on node node-0 is not of lower priority"),
+        (clusters.makes_room_in_vain, "1 of 2 task(s) would have room if all left that may: default/old-0"),
+        (is_empty, "no task runs that could go"),
+    ],
+)
+def test_gangpreempt_skips_a_gang_for_one_cause_and_names_the_victim(
+    family: str, make: Callable[[Policy], Cluster], says: str
+) -> None:
+    assert texts(make(policy_of_profile(family)), "skipped by gangpreempt", level=4) == [
+        f"gang default/new skipped by gangpreempt: {says}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            has_a_queue_that_keeps_its_gang,
+            "task default/rich-0 on node node-0 could go only with its whole gang, and queue blue has too little to give for that",
+        ),
+        (has_a_queue_that_gives_too_little, "the queues that give have too little cpu beyond what they keep: blue"),
+        (clusters.is_of_equal_rank, "task default/new-0: queue blue has 4 of 4 cpu it may use; 4 more do not fit"),
+    ],
+)
+def test_gangreclaim_skips_a_gang_for_one_cause_and_names_who_gives(make: Callable[[Policy], Cluster], says: str) -> None:
+    found = texts(make(policy_of_profile("phalanx")), "skipped by gangreclaim", level=4)
+    assert [text.partition(" skipped by gangreclaim: ")[2] for text in found] == [says]
 
 
 def test_candidates_that_an_action_spares_are_counted_by_reason() -> None:

@@ -23,7 +23,7 @@ from phalanx.state.verdict import FitError, Verdict
 Spared = Callable[[TaskState], str]
 """Says why an action leaves a running task alone; empty for one that plugins are asked about."""
 NOT_PREEMPTABLE, NOT_RECLAIMABLE, NOT_RUNNING = "not preemptable", "of a queue that is not reclaimable", "not running yet"
-SAME_QUEUE, OTHER_QUEUE = "of the same queue", "of another queue"
+SAME_GANG, SAME_QUEUE, OTHER_QUEUE = "of the same gang", "of the same queue", "of another queue"
 TOO_LITTLE_ROOM = "its victims together leave too little room"
 VICTIMS_NOT_ENOUGH = "without its victims it still does not fit, or its queue has no room"
 
@@ -170,7 +170,7 @@ def why_spared(session: Session, task: TaskState, preemptor: GangState, purpose:
     """
     gang, mine = task.gang.gang, preemptor.gang
     if task.gang is preemptor:
-        return "of the same gang"
+        return SAME_GANG
     if gang.is_preemptable is False or not task.task.is_preemptable:
         return NOT_PREEMPTABLE
     if purpose != "preempt":
