@@ -68,10 +68,10 @@ class TrialEvent(TraceEvent):
     @property
     def text(self) -> str:
         """The step as a sentence, marked if it is a trial."""
-        return f"{'trial: ' if self.is_trial else ''}{self.told}"
+        return f"{'trial: ' if self.is_trial else ''}{self.unmarked}"
 
     @property
-    def told(self) -> str:
+    def unmarked(self) -> str:
         """The sentence without the mark."""
         return self.sentence.format_map(self.fields)
 

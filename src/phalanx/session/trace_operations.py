@@ -60,7 +60,7 @@ class _EvictionStep(_TaskStep):
     action: str = ""
 
     @property
-    def told(self) -> str:
+    def unmarked(self) -> str:
         """The sentence, with the action and for whom."""
         by = f" ({self.action}{f' for {self.preemptor}' if self.preemptor else ''})"
         return f"{self.sentence.format_map(self.fields)}{by}"
@@ -103,7 +103,7 @@ class _StatementEnd(TrialEvent):
         return tuple(self.concerned)
 
     @property
-    def told(self) -> str:
+    def unmarked(self) -> str:
         """How many tasks, and which."""
         what = ", ".join(f"{count} to {kind}" for kind, count in self.operations.items())
         return f"{self.sentence}: {what} ({listed(self.tasks)})"
@@ -149,7 +149,7 @@ class NodeRoom(TrialEvent):
     releasing: Amounts
 
     @property
-    def told(self) -> str:
+    def unmarked(self) -> str:
         """The three amounts."""
         releasing = {name: amount for name, amount in self.releasing.items() if amount}
         room = f"idle {amounts_text(self.idle)}; used {amounts_text(self.used)}; releasing {amounts_text(releasing)}"

@@ -133,7 +133,7 @@ class NodeConsidered(TrialEvent):
     """How many are none, by reason."""
 
     @property
-    def told(self) -> str:
+    def unmarked(self) -> str:
         """How many are candidates, and why the others are not."""
         candidates = self.running - sum(self.spared.values())
         why = "; ".join(f"{count} {reason}" for reason, count in self.spared.items())
@@ -296,7 +296,7 @@ class _VictimStep(TrialEvent):
         return (self.gang, *self.concerned)
 
     @property
-    def told(self) -> str:
+    def unmarked(self) -> str:
         """The sentence with the first few victims."""
         return self.sentence.format_map({**self.fields, "victims": listed(self.victims) or "nobody"})
 
