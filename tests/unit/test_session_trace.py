@@ -214,6 +214,13 @@ def test_who_refuses_a_victim_and_why(make: Callable[..., Cluster], says: str) -
     assert says in texts(make(clusters.VOLCANO), "refuses", "cannot", level=4)
 
 
+def test_drf_refuses_a_victim_whose_gang_would_have_less_than_the_preemptor() -> None:
+    policy = build.policy([["gang", "drf"], ["predicates", "nodeorder"]], "allocate, preempt")
+    cluster = clusters.nodes(policy, 2, clusters.humble("old", ["node-0"]), clusters.important("new", ["node-1", ""], minimum=2))
+    says = "drf refuses 1 victim(s) for default/new-1, its gang, or its queue, would have less than the share of the preemptor"
+    assert f"{says}: default/old-0" in texts(cluster, "refuses", level=4)
+
+
 def is_not_preemptable(policy: Policy) -> Cluster:
     group, *pods = clusters.humble("old", ["node-0"])
     group["metadata"]["annotations"] = {"volcano.sh/preemptable": "false"}
