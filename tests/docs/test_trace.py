@@ -38,6 +38,28 @@ def test_a_line_beside_one_of_volcano_is_printed_by_its_family(pattern: str, lev
     assert is_printed(pattern, level, ("volcano",))
 
 
+def why_at_another_level(there: str, level: int) -> str | None:
+    """Say why a line has a lower level than Volcano's, as the row does; None for one that is too late, or that says nothing."""
+    levels, _, reason = there.partition("; ")
+    known = [] if levels == "–" else [int(each) for each in levels.split(", ")]
+    if not known or level in known:
+        return "the same level"
+    return reason if reason and level < min(known) else None
+
+
+@pytest.mark.parametrize(
+    ("words", "there", "level"), [(words, there, int(level)) for words, there, _, level in rows("From Volcano's log")]
+)
+def test_a_line_beside_one_of_volcano_has_its_level_or_the_row_says_why_not(words: str, there: str, level: int) -> None:
+    assert why_at_another_level(there, level), words
+
+
+def test_a_level_that_is_too_late_or_has_no_reason_is_found() -> None:
+    assert why_at_another_level("3", 4) is None
+    assert why_at_another_level("3; ours is more", 4) is None
+    assert why_at_another_level("5", 3) is None
+
+
 @pytest.mark.parametrize(("pattern", "level"), promised("In the profile kai"))
 def test_a_line_of_the_profile_kai_is_printed(pattern: str, level: int) -> None:
     assert is_printed(pattern, level, ("kai",))

@@ -278,6 +278,23 @@ def has_racks_of_small_nodes() -> Cluster:
     return found.submit(group, kai.pod("mixed-0", "mixed", gpus=0), kai.pod("mixed-1", "mixed", gpus=3))
 
 
+def cannot_move_together(tasks: int = 5) -> Cluster:
+    """Return two racks of four GPUs, five of them free, and a job of five tasks that has to stay in one of them."""
+    found = kai.cluster(nodes=0, actions="allocate, consolidation").submit(kai.queue("a", quota=8), kai.topology("racks", "rack"))
+    found.submit(*(build.node(f"node-{n}", labels={"rack": f"r{n // 2}"}, cpu=64, memory="256Gi", gpus=2) for n in range(4)))
+    constraint = {"topology": "racks", "requiredTopologyLevel": "rack"}
+    found.submit(kai.gang("busy", tasks=3, on=["node-0", "node-0", "node-1"], gpus=1))
+    return found.submit(kai.gang("near", tasks=tasks, gpus=1, topologyConstraint=constraint))
+
+
+def cannot_move_to_its_node() -> Cluster:
+    """Return two racks with room for a job that asks for a node which does not exist."""
+    found = cannot_move_together(tasks=0)
+    group, pod = kai.gang("picky", gpus=2, topologyConstraint={"topology": "racks", "requiredTopologyLevel": "rack"})
+    pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "nowhere"}
+    return found.submit(group, pod)
+
+
 def made_with(policy: Policy, makers: list[Callable[[Policy], Cluster]] = COMMON) -> list[Callable[[], Cluster]]:
     """Return the common clusters under a policy."""
     return [lambda make=make: make(policy) for make in makers]  # type: ignore[misc]  # bound per loop
@@ -294,6 +311,6 @@ FAMILIES: dict[str, list[Callable[[], Cluster]]] = {
     "coscheduling": made_with(policy_of_profile("coscheduling")),
     "kai": [
         jobs_wait, is_scattered, is_too_full_to_move, is_lopsided, is_fair_already, has_less_important_jobs, has_racks,
-        has_racks_of_small_nodes,
+        has_racks_of_small_nodes, cannot_move_together, cannot_move_to_its_node,
     ],
 }  # fmt: skip

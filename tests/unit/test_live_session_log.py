@@ -125,8 +125,8 @@ def test_from_level_three_on_the_course_is_told(two: build.Cluster) -> None:
     assert {line.verbosity for line in lines} == {1, 2, 3}
 
 
-def test_level_four_says_how_many_nodes_refused_a_task(two: build.Cluster) -> None:
-    assert "task default/gpt-2: 0/3 nodes are unavailable: 3 Insufficient cpu." in texts(told(two, 4), 4)
+def test_level_three_says_how_many_nodes_refused_a_task(two: build.Cluster) -> None:
+    assert "task default/gpt-2: 0/3 nodes are unavailable: 3 Insufficient cpu." in texts(told(two, 3), 3)
 
 
 def test_level_five_names_the_nodes_and_the_scores(two: build.Cluster) -> None:

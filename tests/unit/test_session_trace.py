@@ -8,11 +8,14 @@ from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.session import trace_events, trace_operations, trace_searches
 from phalanx.session.cycle import run_cycle
+from phalanx.session.policy import Policy
 from phalanx.session.shards import seen_by
-from phalanx.session.trace import TraceEvent
+from phalanx.session.trace import TraceEvent, TrialEvent
+from phalanx.testing import build
 from phalanx.testing.build import Cluster
+from tests.support import kai_objects as kai
 from tests.support import traced_clusters as clusters
-from tests.support.traced_clusters import FAMILIES, kinds, lines, traced
+from tests.support.traced_clusters import FAMILIES, events, kinds, lines, traced
 
 STATEMENTS = (
     "TaskAllocated", "TaskUnallocated", "TaskPipelined", "TaskUnpipelined", "TaskBound", "EvictionTried", "EvictionUndone",
@@ -39,7 +42,7 @@ KINDS = {
     "coscheduling": (*EVERYWHERE, *GANGS, "GangNominated"),
     "kai": (
         *EVERYWHERE, "QueueFigures", "JobTried", "JobNotTried", "JobLeft", "JobAlike", "JobSpared", "VictimsProposed",
-        "ScenarioTried", "ScenarioRefused", "ScenarioWorks", "StatementRolledBack", "DomainLeft",
+        "ScenarioTried", "ScenarioRefused", "ScenarioWorks", "StatementRolledBack", "DomainLeft", "DomainRefused", "DomainChosen",
     ),
 }  # fmt: skip
 
@@ -91,6 +94,9 @@ def test_a_silent_session_makes_no_entry_and_asks_no_plugin_for_one(monkeypatch:
         monkeypatch.setattr(kind, "__init__", refuse)
     for name in ("_answers", "scores_by_plugin", "placement_scores_by_plugin", "enqueue_votes", "gang_order_by_plugin"):
         monkeypatch.setattr(f"phalanx.session.questions.Questions.{name}", refuse)
+    monkeypatch.setattr("phalanx.actions.gang_eviction.why_hopeless", refuse)
+    for name in ("name", "refused"):
+        monkeypatch.setattr(f"phalanx.plugins.kai.topology._Search.{name}", refuse)
     for make in (make for makers in FAMILIES.values() for make in makers):
         make().run_cycle()
 
@@ -104,11 +110,20 @@ def test_a_trace_of_a_gang_has_its_lines_and_those_of_the_session(family: str) -
             assert traced(make(), gangs=(gang,)) == wanted
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_line_about_a_dry_run_is_marked_and_comes_after_level_3(family: str) -> None:
+    found = [event for event in events(family) if isinstance(event, TrialEvent)]
+    assert any(event.is_trial for event in found)
+    for event in found:
+        assert event.text.startswith("trial: ") == event.is_trial, event
+        assert event.level > 3 or not event.is_trial, event
+
+
 # --- placements and what is undone -------------------------------------------------------------------------------------------
 
 
 def test_the_room_of_a_node_follows_a_placement_and_its_end() -> None:
-    found = texts(clusters.starts_and_waits(clusters.BREAKS_GANGS), "node node-2 now", "second-0", level=4)
+    found = texts(clusters.starts_and_waits(clusters.BREAKS_GANGS), "node node-2 now", "second-0", level=3)
     now = "node node-2 now: "
     assert found[found.index("allocated task default/second-0 on node node-2") + 1] == (
         f"{now}idle cpu 0, memory 32Gi; used cpu 4, memory 0; releasing nothing"
@@ -131,6 +146,25 @@ def test_a_pipelined_task_is_told_and_its_end_too() -> None:
     found = texts(clusters.makes_room_in_vain(clusters.BREAKS_GANGS), "new-0", level=3)
     assert "pipelined task default/new-0 on node node-0" in found
     assert "unpipelined task default/new-0 from node node-0" in found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_room_of_a_node_follows_every_placement_of_level_3(family: str) -> None:
+    for make in FAMILIES[family]:
+        placed: set[tuple[object, object]] = set()
+        for event in traced(make(), level=3):
+            if isinstance(event, trace_operations.TaskAllocated | trace_operations.TaskPipelined):
+                placed.add((event.gang, event.node))
+            elif isinstance(event, trace_operations.NodeRoom):
+                placed.discard((event.gang, event.node))
+        assert placed == set()
+
+
+@pytest.mark.parametrize("family", ["volcano", "phalanx", "coscheduling"])
+def test_tasks_that_are_tried_and_find_no_node_are_told_at_level_3(family: str) -> None:
+    shown = [text for level, text in lines(family) if level == 3]
+    assert "try 2 task(s) like default/first-0 on 3 node(s)" in shown
+    assert any(text.startswith("task default/picky-0: 0/1 nodes are unavailable: ") for text in shown)
 
 
 # --- evictions ---------------------------------------------------------------------------------------------------------------
@@ -180,11 +214,72 @@ def test_who_refuses_a_victim_and_why(make: Callable[..., Cluster], says: str) -
     assert says in texts(make(clusters.VOLCANO), "refuses", "cannot", level=4)
 
 
+def test_drf_refuses_a_victim_whose_gang_would_have_less_than_the_preemptor() -> None:
+    policy = build.policy([["gang", "drf"], ["predicates", "nodeorder"]], "allocate, preempt")
+    cluster = clusters.nodes(policy, 2, clusters.humble("old", ["node-0"]), clusters.important("new", ["node-1", ""], minimum=2))
+    says = "drf refuses 1 victim(s) for default/new-1, its gang, or its queue, would have less than the share of the preemptor"
+    assert f"{says}: default/old-0" in texts(cluster, "refuses", level=4)
+
+
+def is_not_preemptable(policy: Policy) -> Cluster:
+    group, *pods = clusters.humble("old", ["node-0"])
+    group["metadata"]["annotations"] = {"volcano.sh/preemptable": "false"}
+    return clusters.nodes(policy, 1, group, *pods, clusters.important("new", [""], minimum=1))
+
+
+def has_a_queue_that_keeps_its_gang(policy: Policy) -> Cluster:
+    rich = clusters.humble("rich", ["node-0"] * 4, minimum=4, cpu=1)
+    return clusters.nodes(policy, 1, rich, clusters.gang("poor", [""], minimum=1, cpu=1, queue="green"))
+
+
+def has_a_queue_that_gives_too_little(policy: Policy) -> Cluster:
+    rich = clusters.humble("rich", ["node-0"] * 4 + ["node-1"] * 4, cpu=1)
+    return clusters.nodes(policy, 2, rich, clusters.gang("poor", [""] * 6, minimum=6, cpu=1, queue="green"))
+
+
+def is_empty(policy: Policy) -> Cluster:
+    return clusters.nodes(policy, 1, clusters.gang("new", ["", ""], minimum=2))
+
+
+@pytest.mark.parametrize("family", ["phalanx", "coscheduling"])
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (is_not_preemptable, "nobody may go for it: task default/old-0 on node node-0 is not preemptable"),
+        (clusters.is_of_equal_rank, "nobody may go for it: task default/old-0 on node node-0 is not of lower priority"),
+        (clusters.makes_room_in_vain, "1 of 2 task(s) would have room if all left that may: default/old-0"),
+        (is_empty, "no task runs that could go"),
+    ],
+)
+def test_gangpreempt_skips_a_gang_for_one_cause_and_names_the_victim(
+    family: str, make: Callable[[Policy], Cluster], says: str
+) -> None:
+    assert texts(make(policy_of_profile(family)), "skipped by gangpreempt", level=4) == [
+        f"gang default/new skipped by gangpreempt: {says}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            has_a_queue_that_keeps_its_gang,
+            "task default/rich-0 on node node-0 could go only with its whole gang, and queue blue has too little to give for that",
+        ),
+        (has_a_queue_that_gives_too_little, "the queues that give have too little cpu beyond what they keep: blue"),
+        (clusters.is_of_equal_rank, "task default/new-0: queue blue has 4 of 4 cpu it may use; 4 more do not fit"),
+    ],
+)
+def test_gangreclaim_skips_a_gang_for_one_cause_and_names_who_gives(make: Callable[[Policy], Cluster], says: str) -> None:
+    found = texts(make(policy_of_profile("phalanx")), "skipped by gangreclaim", level=4)
+    assert [text.partition(" skipped by gangreclaim: ")[2] for text in found] == [says]
+
+
 def test_candidates_that_an_action_spares_are_counted_by_reason() -> None:
     old = clusters.humble("old", ["node-0"], queue="green")
     cluster = clusters.nodes(clusters.VOLCANO, 1, old, clusters.important("new", [""], minimum=1))
     head = "consider task default/new-0 on node node-0: 0 of 1 running task(s) are candidates"
-    assert f"{head}; not: 1 of another queue" in texts(cluster, "consider")
+    assert f"{head}; not: 1 of another queue" in texts(cluster, "consider", level=3)
 
 
 # --- domains -----------------------------------------------------------------------------------------------------------------
@@ -214,7 +309,9 @@ def test_a_domain_that_does_not_work_says_how_far_the_gang_got() -> None:
 def test_a_job_that_gets_a_part_gives_it_back_and_says_why() -> None:
     assert texts(clusters.jobs_wait(), "default/part", level=3) == [
         "try job default/part of queue a in allocate: 3 task(s)", "allocated task default/part-0 on node node-0",
-        "allocated task default/part-1 on node node-0", "roll-back of tasks: 2 to allocate (default/part-0, default/part-1)",
+        "allocated task default/part-1 on node node-0",
+        "task default/part-2: 0/1 nodes are unavailable: 1 Insufficient nvidia.com/gpu.",
+        "roll-back of tasks: 2 to allocate (default/part-0, default/part-1)",
         "unallocated task default/part-1 from node node-0", "unallocated task default/part-0 from node node-0",
         "job default/part gets nothing from allocate: task default/part-2: 0/1 nodes are unavailable:"
         " 1 Insufficient nvidia.com/gpu.",
@@ -224,9 +321,63 @@ def test_a_job_that_gets_a_part_gives_it_back_and_says_why() -> None:
 def test_a_scenario_is_told_with_its_victims_and_what_refuses_it() -> None:
     found = texts(clusters.is_lopsided(), "scenario", "proposes", level=4)
     assert found[0] == "reclaim proposes victims for default/train: default/old-3-0"
-    assert found[1] == "try scenario for 1 task(s) of default/train in reclaim, victims: default/old-3-0"
-    assert any(text.startswith("scenario for default/train refused in reclaim: the job finds no place") for text in found)
+    assert found[1] == "trial: try scenario for 1 task(s) of default/train in reclaim, victims: default/old-3-0"
+    assert any(text.startswith("trial: scenario for default/train refused in reclaim: the job finds no place") for text in found)
     assert found[-1].startswith("scenario for 2 task(s) of default/train works in reclaim, evicted or moved: ")
+
+
+def test_a_scenario_that_works_for_a_part_of_a_job_is_a_trial() -> None:
+    found = texts(clusters.is_lopsided(), "works")
+    assert [text.partition(" of ")[0] for text in found] == ["trial: scenario for 1 task(s)", "scenario for 2 task(s)"]
+
+
+def test_a_job_that_no_scenario_places_shows_no_scenario_and_no_domain_of_one_at_level_3() -> None:
+    cluster = clusters.cannot_move_together()
+    tried = texts(cluster, "works in", "rack=", level=4)
+    assert {text.partition(":")[0] for text in tried[2:]} == {"trial"}  # the first two are of allocate
+    assert any("works in" in text for text in tried)
+    found = texts(cluster, "default/near", level=3)
+    assert found[found.index("try job default/near of queue a in consolidation: 5 task(s)") + 1 :] == [
+        "job default/near gets nothing from consolidation: no scenario works"
+    ]
+
+
+def test_a_job_is_told_the_domains_of_its_topology_by_name() -> None:
+    fits, near = "does not fit into", "gang default/near"
+    assert texts(clusters.has_racks(), "rack=", level=3) == [
+        f"{near} {fits} rack=r0 of topology racks: it has room for 0 of 2 task(s)",
+        "try gang default/near in rack=r1 of topology racks (topology)",
+        f"{near} goes to rack=r1 of topology racks",
+    ]
+    assert f"gang default/mixed {fits} rack=r1 of topology racks: nvidia.com/gpu 2 is free in all, and 3 requested" in texts(
+        clusters.has_racks_of_small_nodes(), fits, level=3
+    )
+    assert texts(clusters.cannot_move_together(), fits, "from allocate", level=3) == [
+        f"{near} {fits} rack=r0 of topology racks: it has room for 1 of 5 task(s)",
+        f"{near} {fits} rack=r1 of topology racks: it has room for 4 of 5 task(s)",
+        "job default/near gets nothing from allocate: no domain of its topology has room for all of it",
+    ]
+
+
+def test_a_domain_of_several_levels_has_the_labels_of_all_and_says_where_the_others_are() -> None:
+    cluster = kai.cluster(nodes=0, actions="allocate").submit(kai.queue("a", quota=8), kai.topology("racks", "block", "rack"))
+    cluster.submit(
+        *(build.node(f"node-{n}", labels={"block": f"b{n}", "rack": "r0"}, cpu=64, memory="256Gi", gpus=2) for n in range(2))
+    )
+    constraint = {"topology": "racks", "requiredTopologyLevel": "rack"}
+    cluster.submit(kai.gang("near", tasks=3, min_member=1, on=["node-1"], gpus=1, topologyConstraint=constraint))
+    assert texts(cluster, "rack=", level=3)[:2] == [
+        "gang default/near does not fit into rack=r0 in block=b0 of topology racks: other tasks of it are in another domain",
+        "try gang default/near in rack=r0 in block=b1 of topology racks (topology)",
+    ]
+
+
+def test_a_job_whose_topology_does_not_exist_is_told_so() -> None:
+    cluster = kai.cluster(actions="allocate").submit(kai.queue("a", quota=8))
+    cluster.submit(kai.gang("near", gpus=1, topologyConstraint={"topology": "nowhere", "requiredTopologyLevel": "rack"}))
+    assert texts(cluster, "gets nothing", level=3) == [
+        "job default/near gets nothing from allocate: Requested topology nowhere does not exist"
+    ]
 
 
 def test_consolidation_says_whom_it_moves_or_why_it_does_not_try() -> None:

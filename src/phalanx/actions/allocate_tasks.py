@@ -82,6 +82,7 @@ class TaskPlacer:
         """
         session, run = self._session, _TaskRun(self._session, subgroup, queue, within, scope, self._remembers_failed_roles)
         statement = session.dry_run() if is_dry_run else session.statement()
+        run.is_dry_run = is_dry_run
         tasks = self.tasks_left(subgroup)
         subgroup.occupied_hypernode = subgroup.allocated_hypernode
         while tasks and run.goes_on:
@@ -113,6 +114,8 @@ class _TaskRun:
         self._run: list[int] = []
         """The nodes of the next batch, where they are known already."""
         self.goes_on = True
+        self.is_dry_run = False
+        """Whether the trace marks its steps as those of a trial."""
         self.last_error = ""
         """What stopped the last task that failed, for the trace."""
 
@@ -183,7 +186,7 @@ class _TaskRun:
         return next((group for group in groups if group[1].any()), groups[-1])
 
     def _place_batch(self, batch: list[TaskState], tasks: list[TaskState], statement: Statement) -> None:
-        if self._session.trace.level >= 4:
+        if self._session.trace.level >= 3:
             self._note_class(batch)
         now, later = self._choose(batch)
         statement.allocate(batch[: len(now)], now)
@@ -213,7 +216,7 @@ class _TaskRun:
     def _note_class(self, batch: list[TaskState]) -> None:
         """Record the task that is tried and how the nodes look to its class: what the filters refuse, what the best score."""
         trace, gang, key = self._session.trace, batch[0].gang.key, batch[0].task.key
-        trace.note(TasksTried, gang, key, len(batch), self._node_count())
+        trace.note(TasksTried, gang, key, len(batch), self._node_count(), is_trial=self.is_dry_run)
         if not trace.wants(5, gang):
             return
         feasible = self._session.node_view(batch[0].task.shape).feasible
@@ -279,7 +282,7 @@ class _TaskRun:
         self._failed_roles.add(task.task.role)
         if self._session.trace.level >= 3:
             self.last_error = f"task {task.task.key}: {error.text}"
-            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error.text)
+            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error.text, is_trial=self.is_dry_run)
         is_hopeful = self._subgroup.gang.may_continue_without(self._failed_roles, self._subgroup)
         self.goes_on = is_hopeful or self._tolerated_gap is not None
 

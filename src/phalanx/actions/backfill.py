@@ -68,7 +68,7 @@ class BackfillAction:
                     statement.allocate([task], [node])
                 return node is not None
         task.error = error = node_view.error(ignores_room=True, own=own.layers)
-        if session.trace.level >= 4:
+        if session.trace.level >= 3:
             session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error.text)
         return False
 

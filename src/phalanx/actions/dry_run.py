@@ -23,7 +23,7 @@ from phalanx.state.verdict import FitError, Verdict
 Spared = Callable[[TaskState], str]
 """Says why an action leaves a running task alone; empty for one that plugins are asked about."""
 NOT_PREEMPTABLE, NOT_RECLAIMABLE, NOT_RUNNING = "not preemptable", "of a queue that is not reclaimable", "not running yet"
-SAME_QUEUE, OTHER_QUEUE = "of the same queue", "of another queue"
+SAME_GANG, SAME_QUEUE, OTHER_QUEUE = "of the same gang", "of the same queue", "of another queue"
 TOO_LITTLE_ROOM = "its victims together leave too little room"
 VICTIMS_NOT_ENOUGH = "without its victims it still does not fit, or its queue has no room"
 
@@ -170,7 +170,7 @@ def why_spared(session: Session, task: TaskState, preemptor: GangState, purpose:
     """
     gang, mine = task.gang.gang, preemptor.gang
     if task.gang is preemptor:
-        return "of the same gang"
+        return SAME_GANG
     if gang.is_preemptable is False or not task.task.is_preemptable:
         return NOT_PREEMPTABLE
     if purpose != "preempt":
@@ -191,12 +191,12 @@ def _why_not_reclaimed(session: Session, task: TaskState, queue: str) -> str:
     return "" if may_give(session, theirs) else "of a queue that has no more than it keeps"
 
 
-def candidates_on(session: Session, node: int, task: TaskState, spared: Spared) -> list[TaskState]:
+def candidates_on(session: Session, node: int, task: TaskState, spared: Spared, *, is_trial: bool = False) -> list[TaskState]:
     """Return who runs on a node and may be considered for a task, before plugins are asked."""
     running = session.running_on(node)
-    if session.trace.level >= 5:
-        why = Counter(filter(None, map(spared, running)))
-        session.trace.note(NodeConsidered, task.gang.key, task.task.key, session.node_name(node), len(running), why)
+    if session.trace.wants(NodeConsidered.trial_level if is_trial else NodeConsidered.at_level, task.gang.key):
+        why, name = Counter(filter(None, map(spared, running))), session.node_name(node)
+        session.trace.note(NodeConsidered, task.gang.key, task.task.key, name, len(running), why, is_trial=is_trial)
     return [victim for victim in running if not spared(victim)]
 
 

@@ -13,6 +13,7 @@ and kept for the session.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +32,28 @@ Cost = tuple[int, int, int, int, int, int]
 """Whether a gang is broken, the highest priority of a victim, victims, gangs broken, the place of the queue that gives last, and
 seconds of work lost."""
 NOTHING: Cost = (0, -(1 << 62), 0, 0, 0, 0)
+
+
+class Lack(Enum):
+    """What evictions cannot do for a gang."""
+
+    VICTIMS = auto()
+    """Nobody may go who has anything of what it asks for."""
+    ROOM = auto()
+    """The nodes have too few places even without all who may go."""
+    SURPLUS = auto()
+    """The queues that give have too little beyond what they keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """The first check that a gang fails, with its numbers."""
+
+    lack: Lack
+    places: int = 0
+    """How many of its tasks would have room."""
+    row: int = 0
+    """The resource that queues have too little of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +89,8 @@ class EvictionBounds:
         high, which is the side it may be wrong on. Sums that followed every eviction on trial would cost more than they save.
         """
 
-    def may_fit(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> bool:
-        """Tell whether equal tasks of a gang could find room if everybody left who may.
+    def shortage(self, gang: GangState, tasks: Sequence[TaskState], purpose: str) -> Shortage | None:
+        """Return why equal tasks of a gang could not find room even if everybody left who may; None if they could.
 
         Without anybody who may leave, `allocate` has had its chance on the same room. It takes tasks in their order, though: a gang
         of roles may have failed with tasks of one role where it fits with those of another.
@@ -76,17 +99,17 @@ class EvictionBounds:
         givers = self._givers(gang.gang) if purpose == "reclaim" else ()
         gain = self._gain(self.victims_of(gang, purpose), gang.gang, request)
         if not gain.any() and not gang.gang.role_minima:
-            return False
+            return Shortage(Lack.VICTIMS)
         room = np.minimum(copies(future + gain, request), len(tasks))
         if int(room.sum()) < len(tasks):
-            return False
+            return Shortage(Lack.ROOM, places=int(room.sum()))
         if purpose == "preempt" or self._session.policy.victim_rule != "all-agree":
-            return True
+            return None
         # Nodes have the room, but queues give only what they have beyond their share: compare with the least that must go.
-        return all(
-            _least_eviction(future[row], amount, room, len(tasks)) <= sum(self._most_given_by(name, row) for name in givers)
-            for row, amount in request.rows
-        )
+        for row, amount in request.rows:
+            if _least_eviction(future[row], amount, room, len(tasks)) > sum(self._most_given_by(name, row) for name in givers):
+                return Shortage(Lack.SURPLUS, row=row)
+        return None
 
     def victims_of(self, gang: GangState, purpose: str) -> tuple[object, ...]:
         """Return a key for the victims of a gang: the less important gangs of its queue, or the queues that give."""

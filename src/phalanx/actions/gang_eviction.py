@@ -17,8 +17,9 @@ import numpy as np
 
 from phalanx.actions.domain_trace import domain_name, note_domains
 from phalanx.actions.dry_run import gang_heap, starving_gangs, waiting_tasks, why_refused
-from phalanx.actions.eviction_bounds import EvictionBounds
+from phalanx.actions.eviction_bounds import EvictionBounds, Shortage
 from phalanx.actions.gang_places import dominant_share
+from phalanx.actions.hopeless_trace import why_hopeless
 from phalanx.actions.node_costs import NodeCostTable
 from phalanx.actions.queue_heap import Heap
 from phalanx.actions.victim_bundles import VictimBundle, VictimBundles
@@ -40,7 +41,6 @@ from phalanx.state.label_domains import label_domains
 from phalanx.state.verdict import YES
 
 NO_VICTIMS = "no victims there make room for enough of its tasks"
-HOPELESS = "it may take nothing from others, or evictions could not free enough for it"
 MOST_CHOICES = 64
 """So many choices of members that make a gang whole are tried at most, if members differ; beyond that only the smallest."""
 
@@ -105,7 +105,6 @@ class _Attempt:
 
     def run(self) -> None:
         if self._is_hopeless():
-            self._note_hopeless()
             return
         waiting = self._waiting()
         if not waiting:
@@ -128,18 +127,30 @@ class _Attempt:
         if not all(task.task.may_preempt for task in tasks):
             return False
         if not self._may_take(tasks[0]):
+            self._note_hopeless(tasks, None)
             return True
         needed = tasks_needed(self._gang, tasks)
-        return bool(needed) and not self._action.bounds.may_fit(self._gang, needed, self._action.purpose)
+        shortage = self._action.bounds.shortage(self._gang, needed, self._action.purpose) if needed else None
+        if shortage is not None:
+            self._note_hopeless(needed, shortage)
+        return shortage is not None
 
-    def _note_hopeless(self) -> None:
-        """Record why nothing is searched: who could go on each node, and what the plugins say about them."""
+    def _note_hopeless(self, tasks: list[TaskState], shortage: Shortage | None) -> None:
+        """Record why nothing is searched, who could go on each node, and what the plugins say about them.
+
+        Without a shortage it is that nothing may be taken for the first task.
+        """
         session, gang, purpose = self._session, self._gang, self._action.purpose
-        session.trace.note(GangSkipped, gang.key, self._action.name, HOPELESS)
-        if session.trace.level >= 4:
-            task, units = pending_tasks(gang.tasks)[0], VictimUnits(session, gang, purpose)
-            for node in range(len(session.snapshot.nodes)):
-                units.on_node(node, task)
+        if session.trace.level < 4:
+            return
+        if shortage is None:
+            reason = f"task {tasks[0].task.key}: {self._why_not_eligible(tasks[0])}"
+        else:
+            reason = why_hopeless(session, gang, tasks, purpose, shortage)
+        session.trace.note(GangSkipped, gang.key, self._action.name, reason)
+        units = VictimUnits(session, gang, purpose)
+        for node in range(len(session.snapshot.nodes)):
+            units.on_node(node, tasks[0])
 
     def _make_room(self, domain: Mask, name: str, needed: list[TaskState]) -> bool:
         room_request = RoomRequest(self._gang, self._queue, self._action.purpose, self._action.name)

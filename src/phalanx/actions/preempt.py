@@ -14,6 +14,7 @@ import numpy as np
 from phalanx.actions.dry_run import (
     NOT_PREEMPTABLE,
     OTHER_QUEUE,
+    SAME_GANG,
     TOO_LITTLE_ROOM,
     VICTIMS_NOT_ENOUGH,
     DryRun,
@@ -228,7 +229,7 @@ class _Preemption:
 def _why_no_rival(victim: TaskState, task: TaskState) -> str:
     if victim.gang.gang.queue != task.gang.gang.queue:
         return OTHER_QUEUE
-    return "of the same gang" if victim.gang is task.gang else _why_spared(victim, task)
+    return SAME_GANG if victim.gang is task.gang else _why_spared(victim, task)
 
 
 def _why_no_mate(victim: TaskState, task: TaskState) -> str:

@@ -74,7 +74,7 @@ class VictimUnits:
         Without the second order a gang that can spare one task offers its least important one, even if that is too small and
         another one would do: then a whole gang would go.
         """
-        candidates = candidates_on(self._session, node, preemptor, self._why_spared)
+        candidates = candidates_on(self._session, node, preemptor, self._why_spared, is_trial=True)
         line = sorted(self._allowed(preemptor, candidates), key=self._importance)
         spare = spare_of(line)
         spared = set(map(id, spare))

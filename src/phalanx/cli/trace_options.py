@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 LEVELS = ("3", "4", "5")
-VERBOSITY_HELP = "Print the trace of sessions: 3 what happened, 4 each task, 5 each node and plugin."
+VERBOSITY_HELP = "Print the trace of sessions: 3 what happened, 4 also orders, votes and trials, 5 also each node and plugin."
 GANG_HELP = "With -v 3 or more, trace only what concerns this gang; may be repeated."
 
 

@@ -16,6 +16,7 @@ from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask, Scores, Vector
 from phalanx.session import combine
 from phalanx.session.combine import AnyHook, Hook
+from phalanx.session.node_subset import NodeSubset
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import Room, Verdict, Vote
 
@@ -490,12 +491,12 @@ HYPERNODE_SCORES = Hook(HyperNodeScores.hypernode_scores, combine.added_pairs, "
 class NodeSubsets(Protocol):
     """The sets of nodes to try for a part of a gang, best first; asked by KAI's actions.
 
-    The first answer that is not None counts.
+    The first answer that is not None counts. Names and refusals are for the trace: give them only if it wants them.
     """
 
     def node_subsets(
         self, session: "Session", gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask
-    ) -> list[Mask] | None: ...
+    ) -> list[NodeSubset] | None: ...
 
 
 NODE_SUBSETS = Hook(NodeSubsets.node_subsets, combine.first_answer)

@@ -14,6 +14,7 @@ from phalanx.session import combine, hooks
 from phalanx.session.combine import AnyHook, Asked, Hook, Tiers
 from phalanx.session.contract import hooks_of
 from phalanx.session.hooks import HOOKS, Layer, Plugin, Scope, Site, SortKey, Term
+from phalanx.session.node_subset import NodeSubset
 from phalanx.session.node_view import Valuation
 from phalanx.session.plugin_trace import PluginAnswer, note_votes
 from phalanx.session.policy import PluginPolicy, Policy
@@ -332,10 +333,10 @@ class Questions:
         scores = self._ask(hooks.HYPERNODE_SCORES, subgroup, hypernodes)
         return (np.zeros(len(hypernodes)), np.zeros(len(hypernodes))) if scores is None else scores
 
-    def node_subsets(self, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask) -> list[Mask]:
+    def node_subsets(self, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask) -> list[NodeSubset]:
         """Return the sets of nodes to try for a part of a gang, best first."""
         subsets = self._ask(hooks.NODE_SUBSETS, gang, subgroup, tasks, offered)
-        return [offered] if subsets is None else subsets
+        return [NodeSubset(offered)] if subsets is None else subsets
 
 
 def _sum_of_terms(terms: Sequence[Term], candidates: Index, count: int) -> Scores:

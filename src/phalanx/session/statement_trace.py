@@ -61,12 +61,14 @@ def note_decided(session: "Session", operation: "Operation", *, was_trial: bool)
         _note_tasks(session, operation, TaskBound, False)
     elif operation.kind.name == "PIPELINE" and was_trial:
         _note_tasks(session, operation, TaskPipelined, False)
+        _note_room(session, operation, False)
 
 
 def note_kept(session: "Session", operation: "Operation") -> None:
     """Record what a trial leaves until the session ends."""
     if operation.kind.name in PLACED:
         _note_tasks(session, operation, PLACED[operation.kind.name], False)
+        _note_room(session, operation, False)
 
 
 def note_end(session: "Session", operations: Sequence["Operation"], end: End, *, is_trial: bool = False) -> None:
@@ -74,27 +76,29 @@ def note_end(session: "Session", operations: Sequence["Operation"], end: End, *,
     kinds = Counter(operation.kind.name.lower() for operation in operations for _ in operation.tasks)
     tasks = list(dict.fromkeys(task.task.key for operation in operations for task in operation.tasks))
     gangs = dict.fromkeys(key for operation in operations for key in (operation.gang.key, operation.preemptor) if key)
-    session.trace.note(end, dict(sorted(kinds.items())), tasks, list(gangs), is_trial)
+    session.trace.note(end, dict(sorted(kinds.items())), tasks, list(gangs), is_trial=is_trial)
 
 
 def _note_tasks(session: "Session", operation: "Operation", kind: Placement, is_trial: bool) -> None:
     for task, node in zip(operation.tasks, operation.nodes, strict=True):
-        session.trace.note(kind, operation.gang.key, task.task.key, session.node_name(node), is_trial)
+        session.trace.note(kind, operation.gang.key, task.task.key, session.node_name(node), is_trial=is_trial)
 
 
 def _note_eviction(session: "Session", operation: "Operation", kind: Eviction, is_trial: bool) -> None:
     gang, preemptor, action = operation.gang.key, operation.preemptor, operation.action
     for task, node in zip(operation.tasks, operation.nodes, strict=True):
-        session.trace.note(kind, gang, task.task.key, session.node_name(node), is_trial, preemptor, action)
+        session.trace.note(kind, gang, task.task.key, session.node_name(node), preemptor, action, is_trial=is_trial)
 
 
 def _note_room(session: "Session", operation: "Operation", is_trial: bool) -> None:
-    if not session.trace.wants(5 if is_trial else 4, operation.gang.key, *filter(None, (operation.preemptor,))):
+    if not session.trace.wants(
+        NodeRoom.trial_level if is_trial else NodeRoom.at_level, operation.gang.key, *filter(None, (operation.preemptor,))
+    ):
         return
     ledger, nodes, _ = session.ledger, *operation.tally()
     for node in np.atleast_1d(nodes).tolist():
         idle, used, releasing = (_amounts(session, book[:, node], node) for book in (ledger.idle, ledger.used, ledger.releasing))
-        session.trace.note(NodeRoom, operation.gang.key, session.node_name(node), idle, used, releasing, is_trial)
+        session.trace.note(NodeRoom, operation.gang.key, session.node_name(node), idle, used, releasing, is_trial=is_trial)
 
 
 def _amounts(session: "Session", amounts: "Amounts", node: int) -> dict[str, int]:

@@ -4,13 +4,16 @@ Nothing is recorded unless a level is asked for; a silent session pays one compa
 themselves before they compute something for it. An entry is data, one class for each kind (`trace_events.py`,
 `trace_operations.py`, `trace_searches.py`), and its sentence is made when somebody reads it.
 
-    3  what happened: queues and gangs in order, domains, tasks placed and undone, evictions tried and decided, commit and discard
-    4  each task: tries, orders, votes, admission, the room of a node after a placement, whatever is tried without effect
+    3  what happened: queues and gangs in order, domains, tasks tried, placed and undone, the room of a node after that, nodes
+       considered for a preemptor, evictions tried and decided, commit and discard
+    4  orders, votes, admission, whatever is tried without effect
     5  each node and plugin: actions entered and left, filters, scores, the nodes and candidates that are refused
+
+A line that stands for one of Volcano's log has its level (`docs/reference/trace.md` has both side by side).
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import ClassVar, ParamSpec
 
 Fields = ParamSpec("Fields")
@@ -36,8 +39,8 @@ class TraceEvent:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What it is about, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        """What it is about, by name; whether it is a trial comes last."""
+        return {each.name: getattr(self, each.name) for each in sorted(fields(self), key=lambda each: bool(each.kw_only))}
 
     @property
     def text(self) -> str:
@@ -48,6 +51,29 @@ class TraceEvent:
     def gangs(self) -> tuple[str, ...]:
         """The gangs that it concerns; none for a step of the session or of a queue, which concerns all."""
         return tuple(filter(None, (getattr(self, name, "") for name in ("gang", "preemptor"))))
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEvent(TraceEvent):
+    """A step that is taken for good or in a dry run; a dry run is told later, and marked as such."""
+
+    trial_level: ClassVar[int] = 4
+    is_trial: bool = field(default=False, kw_only=True)
+
+    @property
+    def level(self) -> int:
+        """From which verbosity on it is recorded."""
+        return self.trial_level if self.is_trial else self.at_level
+
+    @property
+    def text(self) -> str:
+        """The step as a sentence, marked if it is a trial."""
+        return f"{'trial: ' if self.is_trial else ''}{self.unmarked}"
+
+    @property
+    def unmarked(self) -> str:
+        """The sentence without the mark."""
+        return self.sentence.format_map(self.fields)
 
 
 class Trace:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from phalanx.model.resources import CPU, readable
-from phalanx.session.trace import TraceEvent, listed
+from phalanx.session.trace import TraceEvent, TrialEvent, listed
 from phalanx.state.verdict import SearchScope
 
 Amounts = Mapping[str, int]
@@ -289,10 +289,10 @@ class GangNotReady(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class TasksTried(TraceEvent):
+class TasksTried(TrialEvent):
     """Some equal tasks look for nodes."""
 
-    at_level, event, sentence = 4, "task", "try {count} task(s) like {task} on {nodes} node(s)"
+    at_level, event, sentence = 3, "task", "try {count} task(s) like {task} on {nodes} node(s)"
     gang: str
     task: str
     count: int
@@ -311,10 +311,10 @@ class TaskRefused(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskWithoutNode(TraceEvent):
+class TaskWithoutNode(TrialEvent):
     """No node takes a task."""
 
-    at_level, event, sentence = 4, "no node", "task {task}: {reason}"
+    at_level, event, sentence = 3, "no node", "task {task}: {reason}"
     gang: str
     task: str
     reason: str

@@ -3,28 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from phalanx.session.trace import TraceEvent, listed
+from phalanx.session.trace import TrialEvent, listed
 from phalanx.session.trace_events import Amounts, amounts_text
 
 
 @dataclass(frozen=True, slots=True)
-class _TaskStep(TraceEvent):
+class _TaskStep(TrialEvent):
     """Something that happens to a task on a node, for good or on trial."""
 
+    at_level = 3
     gang: str
     task: str
     node: str
-    is_trial: bool = False
-
-    @property
-    def level(self) -> int:
-        """What is only tried is told later."""
-        return 4 if self.is_trial else 3
-
-    @property
-    def text(self) -> str:
-        """The sentence, marked if it is a trial."""
-        return ("trial: " if self.is_trial else "") + self.sentence.format_map(self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +60,10 @@ class _EvictionStep(_TaskStep):
     action: str = ""
 
     @property
-    def text(self) -> str:
-        """The sentence, with the action and for whom; marked if it is a trial."""
+    def unmarked(self) -> str:
+        """The sentence, with the action and for whom."""
         by = f" ({self.action}{f' for {self.preemptor}' if self.preemptor else ''})"
-        return f"{'trial: ' if self.is_trial else ''}{self.sentence.format_map(self.fields)}{by}"
+        return f"{self.sentence.format_map(self.fields)}{by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +88,14 @@ class TaskEvicted(_EvictionStep):
 
 
 @dataclass(frozen=True, slots=True)
-class _StatementEnd(TraceEvent):
+class _StatementEnd(TrialEvent):
     """What becomes of the operations of a statement."""
 
+    at_level = 3
     operations: Mapping[str, int]
     tasks: Sequence[str]
     concerned: Sequence[str]
     """The gangs of its tasks, and those that evictions are for."""
-    is_trial: bool = False
-
-    @property
-    def level(self) -> int:
-        """What is only tried is told later."""
-        return 4 if self.is_trial else 3
 
     @property
     def gangs(self) -> tuple[str, ...]:
@@ -118,10 +103,10 @@ class _StatementEnd(TraceEvent):
         return tuple(self.concerned)
 
     @property
-    def text(self) -> str:
+    def unmarked(self) -> str:
         """How many tasks, and which."""
         what = ", ".join(f"{count} to {kind}" for kind, count in self.operations.items())
-        return f"{'trial: ' if self.is_trial else ''}{self.sentence}: {what} ({listed(self.tasks)})"
+        return f"{self.sentence}: {what} ({listed(self.tasks)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,24 +138,18 @@ class StatementKept(_StatementEnd):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRoom(TraceEvent):
+class NodeRoom(TrialEvent):
     """The room of a node after something changed on it."""
 
-    event = "room"
+    at_level, trial_level, event = 3, 5, "room"
     gang: str
     node: str
     idle: Amounts
     used: Amounts
     releasing: Amounts
-    is_trial: bool = False
 
     @property
-    def level(self) -> int:
-        """What is only tried is told later."""
-        return 5 if self.is_trial else 4
-
-    @property
-    def text(self) -> str:
+    def unmarked(self) -> str:
         """The three amounts."""
         releasing = {name: amount for name, amount in self.releasing.items() if amount}
         room = f"idle {amounts_text(self.idle)}; used {amounts_text(self.used)}; releasing {amounts_text(releasing)}"

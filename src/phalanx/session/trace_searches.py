@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from phalanx.session.trace import TraceEvent, listed
+from phalanx.session.trace import TraceEvent, TrialEvent, listed
 from phalanx.session.trace_events import Amounts, amounts_text
 
 # --- domains ---------------------------------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ class NoDomain(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class DomainTried(TraceEvent):
+class DomainTried(TrialEvent):
     """A gang, or a part of it, is tried in a domain."""
 
     at_level, event, sentence = 3, "domain", "try gang {gang} in {domain} ({action})"
@@ -47,7 +47,17 @@ class DomainTried(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class DomainLeft(TraceEvent):
+class DomainRefused(TrialEvent):
+    """A domain is not tried because it has too little room by a first check, or may not be used."""
+
+    at_level, event, sentence = 3, "domain refused", "gang {gang} does not fit into {domain}: {reason}"
+    gang: str
+    domain: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainLeft(TrialEvent):
     """A domain does not work."""
 
     at_level, event, sentence = 3, "domain left", "gang {gang} leaves {domain}: {reason}"
@@ -79,7 +89,7 @@ class DomainSpared(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class DomainChosen(TraceEvent):
+class DomainChosen(TrialEvent):
     """The domain in which a gang is placed."""
 
     at_level, event, sentence = 3, "domain chosen", "gang {gang} goes to {domain}"
@@ -111,10 +121,10 @@ class NoTaskLeft(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeConsidered(TraceEvent):
+class NodeConsidered(TrialEvent):
     """Who runs on a node and could go, before plugins are asked."""
 
-    at_level, event = 5, "node"
+    at_level, trial_level, event = 3, 5, "node"
     gang: str
     task: str
     node: str
@@ -123,7 +133,7 @@ class NodeConsidered(TraceEvent):
     """How many are none, by reason."""
 
     @property
-    def text(self) -> str:
+    def unmarked(self) -> str:
         """How many are candidates, and why the others are not."""
         candidates = self.running - sum(self.spared.values())
         why = "; ".join(f"{count} {reason}" for reason, count in self.spared.items())
@@ -272,7 +282,7 @@ class JobSpared(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class _VictimStep(TraceEvent):
+class _VictimStep(TrialEvent):
     """Something about victims of other jobs."""
 
     gang: str
@@ -286,7 +296,7 @@ class _VictimStep(TraceEvent):
         return (self.gang, *self.concerned)
 
     @property
-    def text(self) -> str:
+    def unmarked(self) -> str:
         """The sentence with the first few victims."""
         return self.sentence.format_map({**self.fields, "victims": listed(self.victims) or "nobody"})
 
@@ -316,7 +326,7 @@ class ScenarioRefused(_VictimStep):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioWorks(_VictimStep):
-    """A scenario places the job."""
+    """A scenario places the job, or on trial some of its tasks, before it grows."""
 
     at_level, event = 3, "scenario works"
     sentence = "scenario for {count} task(s) of {gang} works in {action}, evicted or moved: {victims}"

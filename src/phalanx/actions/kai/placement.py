@@ -7,6 +7,7 @@ leave: then all places of the attempt are pipelined (`_pipeline_all`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,13 +17,14 @@ from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Mask
 from phalanx.placement.fill import NOT_A_CANDIDATE
 from phalanx.placement.fit import fits
+from phalanx.session.node_subset import NodeSubset
 from phalanx.session.plugin_trace import note_filters, note_scores
 from phalanx.session.session import Session
 from phalanx.session.statement import OperationKind, Statement
 from phalanx.session.task_filters import offers, own_filters
-from phalanx.session.trace import listed
+from phalanx.session.trace import TraceEvent
 from phalanx.session.trace_events import TaskWithoutNode
-from phalanx.session.trace_searches import DomainLeft, DomainTried, JobLeft
+from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainRefused, DomainTried, JobLeft
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError
 
@@ -41,17 +43,22 @@ class Placer:
     def __init__(self, session: Session, *, pipelines_only: bool = False) -> None:
         """Prepare for one session. Opening the book of shared GPUs takes these devices from the idle ones, before any is placed."""
         self._session, self._pipelines_only = session, pipelines_only
+        self._chosen: list[tuple[str, NodeSubset]] = []
+        """The parts of the gang that are in a domain so far, for the trace."""
         session.book(SharedGpus)
 
     def place(self, gang: GangState, tasks: list[TaskState], statement: Statement, nodes: Mask | None = None) -> bool:
         """Place all tasks and return True, or none and return False."""
         offered = np.ones(len(self._session.snapshot.nodes), dtype=np.bool_) if nodes is None else nodes
         mark = statement.checkpoint()
+        self._chosen.clear()
         if not any(self._place_group(gang, "", tasks, statement, some) for some in offers(self._session, gang, offered)):
             statement.rollback(mark)
             return False
         if not self._pipelines_only and _waits_for_pipelined(gang):
             _pipeline_all(gang, statement, mark)
+        for part, subset in self._chosen:
+            self._note_domain(DomainChosen, gang, part, subset)
         return True
 
     def _place_group(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, offered: Mask) -> bool:
@@ -59,21 +66,30 @@ class Placer:
         below = _tasks_below(gang, name, tasks)
         if not below:
             return True
-        for nodes in self._session.node_subsets(gang, name, below, offered):
-            mark = statement.checkpoint()
-            is_narrow = nodes is not offered and self._session.trace.wants(4 if self._pipelines_only else 3, gang.key)
-            if is_narrow:
-                self._session.trace.note(DomainTried, gang.key, "topology", self._domain(name, nodes))
-            if self._place_parts(gang, name, below, statement, nodes):
+        for subset in self._session.node_subsets(gang, name, below, offered):
+            if subset.refusal:
+                self._note_domain(partial(DomainRefused, reason=subset.refusal), gang, name, subset)
+            elif self._place_in(gang, name, below, statement, subset):
                 return True
-            if is_narrow:
-                self._session.trace.note(DomainLeft, gang.key, self._domain(name, nodes), self._how_far(below, statement, mark))
-            statement.rollback(mark)
         return False
 
-    def _domain(self, part: str, nodes: Mask) -> str:
-        names = [self._session.node_name(node) for node in np.flatnonzero(nodes).tolist()]
-        return f"node(s) {listed(names)}" + (f" with its part {part}" if part else "")
+    def _place_in(self, gang: GangState, name: str, tasks: list[TaskState], statement: Statement, subset: NodeSubset) -> bool:
+        """Place a sub-group and everything below it in one set of nodes, all of it or nothing; tell whether it did."""
+        mark, known = statement.checkpoint(), len(self._chosen)
+        if subset.domain:
+            self._note_domain(partial(DomainTried, action="topology"), gang, name, subset)
+            self._chosen.append((name, subset))
+        if self._place_parts(gang, name, tasks, statement, subset.nodes):
+            return True
+        if subset.domain:
+            self._note_domain(partial(DomainLeft, reason=self._how_far(tasks, statement, mark)), gang, name, subset)
+        del self._chosen[known:]
+        statement.rollback(mark)
+        return False
+
+    def _note_domain(self, kind: Callable[..., TraceEvent], gang: GangState, part: str, subset: NodeSubset) -> None:
+        domain = subset.domain + (f" with its part {part}" if part else "")
+        self._session.trace.note(kind, gang=gang.key, domain=domain, is_trial=self._pipelines_only)
 
     def _how_far(self, tasks: list[TaskState], statement: Statement, mark: int) -> str:
         placed = sum(len(operation.tasks) for operation in statement.operations[mark:])
@@ -137,16 +153,20 @@ class Placer:
         """
         if not self._pipelines_only or task.error is None:
             task.error = error()
-        if self._session.trace.wants(4, task.gang.key):
-            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error().text)
+        if self._session.trace.wants(4 if self._pipelines_only else 3, task.gang.key):
+            self._session.trace.note(TaskWithoutNode, task.gang.key, task.task.key, error().text, is_trial=self._pipelines_only)
 
 
 def note_no_places(session: Session, gang: GangState, action: str, tasks: list[TaskState]) -> None:
     """Record that a job found no places for its next tasks, and why."""
     if session.trace.wants(3, gang.key):
         task = next((task for task in tasks if task.error is not None), None)
-        error = task.error.text if task is not None and isinstance(task.error, FitError) else "no set of nodes takes all of it"
-        session.trace.note(JobLeft, gang.key, action, f"task {task.task.key}: {error}" if task is not None else error)
+        if task is None:
+            refused = (verdict.message for verdict in reversed(gang.verdicts) if verdict.plugin == "topology")
+            session.trace.note(JobLeft, gang.key, action, next(refused, "no domain of its topology has room for all of it"))
+            return
+        error = task.error.text if isinstance(task.error, FitError) else task.error
+        session.trace.note(JobLeft, gang.key, action, f"task {task.task.key}: {error}")
 
 
 def _tasks_below(gang: GangState, name: str, tasks: list[TaskState]) -> list[TaskState]:

@@ -80,8 +80,9 @@ class Solver:
             if found is None:
                 return None
             statement, recorded = found
-            self._note(partial(ScenarioWorks, count=count), recorded)
-            if count == len(tasks) and is_whole(self._gang):
+            is_solved = count == len(tasks) and is_whole(self._gang)
+            self._note(partial(ScenarioWorks, count=count, is_trial=not is_solved), recorded)
+            if is_solved:
                 return statement
             # Only victims are kept. Places are found anew with one task more: the best ones for few tasks may be wrong for all.
             left = displaced(recorded)
@@ -102,7 +103,7 @@ class Solver:
             potential.append(unit)
             self._note(VictimsProposed, [unit])
             if not self._could_work(tasks, [*recorded, *potential]):
-                self._note(partial(ScenarioRefused, reason=TOO_FEW_GPUS), [*recorded, *potential])
+                self._note(partial(ScenarioRefused, reason=TOO_FEW_GPUS, is_trial=True), [*recorded, *potential])
                 continue
             if statement := self._simulate(tasks, recorded, potential, judge):
                 return statement, self._victims(statement, [*recorded, *potential])
@@ -161,11 +162,11 @@ class Solver:
             self._evict(statement, chosen)
             units, offered = [*recorded, *chosen], self._nodes.copy()
             _add_nodes(offered, chosen)
-            self._note(partial(ScenarioTried, count=len(tasks)), units)
+            self._note(partial(ScenarioTried, count=len(tasks), is_trial=True), units)
             reason = judge(units, tasks) if self._place_everybody(tasks, units, statement, offered) else NO_PLACE
             if not reason:
                 return statement
-            self._note(partial(ScenarioRefused, reason=reason), units)
+            self._note(partial(ScenarioRefused, reason=reason, is_trial=True), units)
             statement.rollback(mark)
         statement.discard()
         return None

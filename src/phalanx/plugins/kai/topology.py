@@ -12,11 +12,12 @@ import numpy as np
 from phalanx.kai.podsets import ACTIVE
 from phalanx.model.gang import TopologyConstraint
 from phalanx.model.label_tree import LabelTree
-from phalanx.model.resources import GPU, PODS
+from phalanx.model.resources import GPU, PODS, readable
 from phalanx.placement import Amounts, Counts, Mask, Scores
 from phalanx.placement.fit import copies
 from phalanx.placement.ledger import Request
 from phalanx.session.arguments import Arguments
+from phalanx.session.node_subset import NodeSubset
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
@@ -25,6 +26,7 @@ from phalanx.state.verdict import Verdict
 STEP = 10_000.0
 NOTHING_FREE = 1000.0
 ROOT = ""
+OCCUPIED, NOT_OFFERED = "other tasks of it are in another domain", "none of its nodes is on offer"
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +62,7 @@ class TopologyPlugin:
 
     def node_subsets(
         self, session: Session, gang: GangState, subgroup: str, tasks: Sequence[TaskState], offered: Mask
-    ) -> list[Mask] | None:
+    ) -> list[NodeSubset] | None:
         """Return the domains that fit, best first, cut down to the offered nodes."""
         constraint = _constraint(gang, subgroup)
         if constraint is None:
@@ -71,9 +73,12 @@ class TopologyPlugin:
             return []
         search = _Search(session, self._root(session, tree), tree, constraint, _ask(session, tasks))
         self._preferred[gang.key, subgroup] = search.scores()
-        occupied = _occupied(gang, subgroup, tasks)
-        found = (domain.nodes & offered for domain in search.domains(offered, occupied))
-        return [nodes for nodes in found if nodes.any()]
+        domains = search.domains(offered, _occupied(gang, subgroup, tasks))
+        usable = [(domain, nodes) for domain in domains if (nodes := domain.nodes & offered).any()]
+        if not session.trace.wants(3, gang.key):
+            return [NodeSubset(nodes) for _, nodes in usable]
+        refused = search.refused(offered, [domain for domain, _ in usable])
+        return refused + [NodeSubset(nodes, search.name(domain)) for domain, nodes in usable]
 
     def _root(self, session: Session, tree: LabelTree) -> Domain:
         if tree.name not in self._trees:
@@ -161,20 +166,47 @@ class _Search:
     def __init__(self, session: Session, root: Domain, tree: LabelTree, constraint: TopologyConstraint, ask: _Ask) -> None:
         self._session, self._root, self._tree, self._constraint, self._ask_ = session, root, tree, constraint, ask
         self._room: Counts = copies(session.ledger.future, ask.largest)
+        self._names = session.snapshot.space.names
+        self._rows = [row for row in np.flatnonzero(ask.total).tolist() if self._names[row] != PODS]
 
     def domains(self, offered: Mask, occupied: set[int]) -> list[Domain]:
         """Return the fitting domains, lowest level first, the tightest of a level first."""
-        required, lowest = self._level(self._constraint.required_level), self._lowest()
-        start = self._start(offered, lowest)
+        required, start = self._level(self._constraint.required_level), self._start(offered)
         if not self._fits(start):
             return []
-        found: list[Domain] = []
-        for level in range(lowest, required - 1, -1):
-            found += [domain for domain in self._at(start, level) if self._fits(domain)]
+        found = [domain for domain in self._allowed(start) if self._fits(domain)]
         if occupied and required >= 0:
             allowed = [domain for domain in self._at(self._root, required) if any(domain.nodes[node] for node in occupied)]
             found = [domain for domain in found if any(_is_inside(domain, outer) for outer in allowed)]
         return found
+
+    def refused(self, offered: Mask, found: list[Domain]) -> list[NodeSubset]:
+        """Return the domains that are allowed and were not found, each with the reason, for the trace."""
+        start, known = self._start(offered), set(map(id, found))
+        domains = self._allowed(start) if self._fits(start) else [start]
+        return [NodeSubset(each.nodes, self.name(each), self._why_not(each, offered)) for each in domains if id(each) not in known]
+
+    def _why_not(self, domain: Domain, offered: Mask) -> str:
+        if self._fits(domain):
+            return OCCUPIED if (domain.nodes & offered).any() else NOT_OFFERED
+        if self._ask_.is_uniform:
+            return f"it has room for {int(self._room[domain.nodes].sum())} of {self._ask_.count} task(s)"
+        free = self._free(domain)
+        row = max(self._rows, key=lambda row: self._part(row, free))
+        name = self._names[row]
+        return f"{name} {readable(name, free[row])} is free in all, and {readable(name, self._ask_.total[row])} requested"
+
+    def name(self, domain: Domain) -> str:
+        """Name a domain by its labels, the narrowest first, and its topology: ``rack=r1 in block=b0 of topology racks``."""
+        table, topology = self._session.snapshot.nodes, "" if self._constraint.label else f" of topology {self._tree.name}"
+        node, columns = int(domain.nodes.argmax()), {level: table.label(level) for level in self._tree.levels[: domain.level + 1]}
+        labels = [f"{level}={column.values[column.codes[node]]}" for level, column in columns.items()]
+        return (" in ".join(reversed(labels)) or "all nodes") + topology
+
+    def _allowed(self, start: Domain) -> Iterator[Domain]:
+        """Yield the domains of the levels that are asked for, lowest level first."""
+        for level in range(self._lowest(), self._level(self._constraint.required_level) - 1, -1):
+            yield from self._at(start, level)
 
     def _level(self, name: str) -> int:
         return self._tree.levels.index(name) if name else -1
@@ -182,10 +214,10 @@ class _Search:
     def _lowest(self) -> int:
         return self._level(self._constraint.preferred_level or self._constraint.required_level)
 
-    def _start(self, offered: Mask, lowest: int) -> Domain:
+    def _start(self, offered: Mask) -> Domain:
         """Return the narrowest domain that holds all offered nodes, not below the level that is asked for."""
         current = self._root
-        stop = self._level(self._constraint.required_level) if self._constraint.required_level else lowest
+        stop = self._level(self._constraint.required_level) if self._constraint.required_level else self._lowest()
         while current.level < stop - 1:
             inner = [child for child in current.children if (child.nodes & offered).any()]
             if len(inner) != 1:
@@ -208,16 +240,18 @@ class _Search:
 
     def _ratio(self, domain: Domain) -> float:
         """Return the largest part of a domain's free room that the group needs; cpu in whole cores, pods left aside."""
-        free = self._session.ledger.future[:, domain.nodes].sum(axis=1, dtype=np.float64)
-        names, worst = self._session.snapshot.space.names, 0.0
-        for row in np.flatnonzero(self._ask_.total).tolist():
-            if names[row] == PODS:
-                continue
-            wanted, room = float(self._ask_.total[row]), float(free[row])
-            if row == 0:
-                wanted, room = math.ceil(wanted / 1000) * 1000.0, math.ceil(room / 1000) * 1000.0
-            worst = max(worst, wanted / room if room > 0 else (math.inf if names[row] == GPU else NOTHING_FREE))
-        return worst
+        free = self._free(domain)
+        return max((self._part(row, free) for row in self._rows), default=0.0)
+
+    def _free(self, domain: Domain) -> Scores:
+        free: Scores = self._session.ledger.future[:, domain.nodes].sum(axis=1, dtype=np.float64)
+        return free
+
+    def _part(self, row: int, free: Scores) -> float:
+        wanted, room = float(self._ask_.total[row]), float(free[row])
+        if row == 0:
+            wanted, room = math.ceil(wanted / 1000) * 1000.0, math.ceil(room / 1000) * 1000.0
+        return wanted / room if room > 0 else (math.inf if self._names[row] == GPU else NOTHING_FREE)
 
     def scores(self) -> Scores:
         """Return what the preferred level adds: later domains of the order score higher."""

@@ -1,0 +1,16 @@
+"""The answer of the hook `node_subsets`: a set of nodes for a part of a gang, and what the trace says about it."""
+
+from dataclasses import dataclass
+
+from phalanx.placement import Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeSubset:
+    """Nodes to try. What is for the trace only is empty in a silent session."""
+
+    nodes: Mask
+    domain: str = ""
+    """The name of the domain that the nodes are, for the trace; empty if they are none."""
+    refusal: str = ""
+    """Why the domain cannot take the tasks, for the trace: such a set is told, and not tried."""
