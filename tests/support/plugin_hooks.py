@@ -152,6 +152,7 @@ PLACEMENT_SCORES: tuple[type[hooks.PlacementScores], ...] = (
     kai_scores.NodePlacementPlugin,
     kai_topology.TopologyPlugin,
 )
+SCORES_BY_LEAF: tuple[type[hooks.ScoresByLeaf], ...] = (NetworkTopologyAwarePlugin,)
 PREEMPTABLE: tuple[type[hooks.Preemptable], ...] = (
     GangPlugin,
     PriorityPlugin,

@@ -16,7 +16,7 @@ from phalanx.model.shape import Shape
 from phalanx.model.storage import StorageCapacity, StorageClass, Volume, VolumeClaim, VolumeLimits
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.model.task_status import Status
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.policy import Policy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind

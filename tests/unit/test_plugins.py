@@ -11,7 +11,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError
 from phalanx.plugins.overcommit import OvercommitPlugin
 from phalanx.session.cycle import open_session
-from phalanx.session.hooks import Site
+from phalanx.session.node_answers import Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.testing import build

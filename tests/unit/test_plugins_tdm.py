@@ -8,7 +8,7 @@ from phalanx.errors import ConfigError
 from phalanx.model.task import GangKey
 from phalanx.plugins.tdm import TdmPlugin
 from phalanx.session.cycle import open_session
-from phalanx.session.hooks import Site
+from phalanx.session.node_answers import Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.testing import build

@@ -9,7 +9,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.plugins.usage import UsagePlugin
 from phalanx.session.cycle import open_session
-from phalanx.session.hooks import Site
+from phalanx.session.node_answers import Site
 from phalanx.session.session import Session
 from phalanx.testing import build
 from phalanx.testing.build import Cluster, Document

@@ -9,7 +9,7 @@ from phalanx.config.builtin import CATALOGUE
 from phalanx.model.shape import Shape
 from phalanx.placement import Mask, Scores
 from phalanx.session.cycle import Catalogue
-from phalanx.session.hooks import Site, Term
+from phalanx.session.node_answers import Site, Term
 from phalanx.session.node_view import NodeView
 from phalanx.session.session import Session
 from phalanx.state.verdict import SearchScope

@@ -31,7 +31,7 @@ from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import Status
 from phalanx.placement import Counts, Index, Mask
 from phalanx.session.decision import ClaimGrant, Decisions
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.verdict import YES, Verdict

@@ -14,7 +14,7 @@ from phalanx.kubernetes.podindex import PodIndex
 from phalanx.model.shape import AffinityTerm, Shape
 from phalanx.placement import Counts, Index, Mask
 from phalanx.placement.score import normalise_range
-from phalanx.session.hooks import Layer, Term
+from phalanx.session.node_answers import Layer, Term
 from phalanx.session.session import Session
 
 AFFINITY = "node(s) didn't match pod affinity rules"

@@ -9,7 +9,7 @@ from phalanx.kubernetes.taints import closed_by_taint
 from phalanx.model.selectors import LabelSelector
 from phalanx.model.shape import Shape, SpreadConstraint
 from phalanx.placement import Counts, Index, Mask
-from phalanx.session.hooks import Layer, Term
+from phalanx.session.node_answers import Layer, Term
 from phalanx.session.session import Session
 
 SKEW = "node(s) didn't match pod topology spread constraints"

@@ -27,7 +27,7 @@ from phalanx.model.shape import Shape
 from phalanx.model.storage import Volume, VolumeClaim
 from phalanx.model.task import TaskKey
 from phalanx.placement import Counts, Index, Mask
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind
 from phalanx.state.verdict import YES, Verdict

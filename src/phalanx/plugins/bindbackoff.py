@@ -14,7 +14,7 @@ from phalanx.model.task import FailedBind, GangKey
 from phalanx.placement import Index, Mask
 from phalanx.session.arguments import Arguments
 from phalanx.session.decision import Decisions
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState

@@ -4,7 +4,7 @@ from phalanx.model.shape import Shape
 from phalanx.placement import Scores
 from phalanx.placement.score import TOP, pack
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Site
+from phalanx.session.node_answers import Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 

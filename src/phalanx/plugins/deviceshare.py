@@ -27,7 +27,7 @@ from phalanx.model.shape import Shape
 from phalanx.model.task import TaskKey
 from phalanx.placement import NO_LIMIT, Counts, Index, Scores
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Layer, Site
+from phalanx.session.node_answers import Layer, Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind

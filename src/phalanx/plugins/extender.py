@@ -16,7 +16,7 @@ from phalanx.errors import ConfigError
 from phalanx.model.queue import Queue
 from phalanx.placement import Index, Mask, Scores
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind

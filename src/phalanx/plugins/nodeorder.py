@@ -13,7 +13,7 @@ from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Counts, Scores
 from phalanx.placement.score import balanced, least_allocated, most_allocated, normalise
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Site, Term
+from phalanx.session.node_answers import Site, Term
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 

@@ -21,7 +21,7 @@ from phalanx.model.task import TaskKey
 from phalanx.placement import Index
 from phalanx.placement.score import normalise
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Layer, Site, Term
+from phalanx.session.node_answers import Layer, Site, Term
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind

@@ -17,7 +17,7 @@ from phalanx.kubernetes.volumes import VolumeBook
 from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.state.gang_state import TaskState

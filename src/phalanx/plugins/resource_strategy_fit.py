@@ -11,7 +11,7 @@ from phalanx.errors import ConfigError
 from phalanx.model.shape import Shape
 from phalanx.placement import NO_LIMIT, Counts, Index, Scores
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Layer, Site
+from phalanx.session.node_answers import Layer, Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 

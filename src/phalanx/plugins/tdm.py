@@ -26,7 +26,7 @@ from phalanx.model.task_status import COMPLETED, Status
 from phalanx.placement import Index, Mask, Scores
 from phalanx.placement.score import TOP
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Layer, Site
+from phalanx.session.node_answers import Layer, Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState

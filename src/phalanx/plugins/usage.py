@@ -19,7 +19,7 @@ from phalanx.model.task import Task, TaskKey
 from phalanx.model.task_status import HOLDING, Status
 from phalanx.placement import Amounts, Index, Mask, Scores
 from phalanx.session.arguments import Arguments
-from phalanx.session.hooks import Layer, Site
+from phalanx.session.node_answers import Layer, Site
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
 from phalanx.session.statement import Operation, OperationKind

@@ -7,8 +7,7 @@ declarations, and `Session` asks nothing else. Shipped plugins are checked again
 (`tests/support/plugin_hooks.py`), every plugin by `contract.py` when a catalogue or a session takes it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from phalanx.model.queue import Queue
@@ -16,6 +15,7 @@ from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask, Scores, Vector
 from phalanx.session import combine
 from phalanx.session.combine import AnyHook, Hook
+from phalanx.session.node_answers import Layer, Site, Term
 from phalanx.session.node_subset import NodeSubset
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.verdict import Room, Verdict, Vote
@@ -28,41 +28,6 @@ SortKey = Any
 """Anything that compares; keys of one hook compare with each other."""
 Scope = GangState | SubGroupState
 """What a topology constraint holds for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One filter's answer for some nodes: which of them it refuses, and why."""
-
-    refused: Mask
-    reason: str
-    is_final: bool = False
-    """No eviction can help, and later filters are not asked about these nodes."""
-    is_prepared: bool = False
-    """Made from counts of other pods that were taken before any eviction; evictions for the task do not change it."""
-    is_recounted: bool = False
-    """Of those: a dry run of topology-aware preemption counts again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Nodes to score, each as if it had taken some more tasks of the class already."""
-
-    nodes: Index | slice
-    extra: Counts | int = 0
-    extra_booked: Counts | int = 0
-    """How many more of them Kubernetes' own scores count: in their book pipelined tasks are there at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One score. Either the same for any set of candidates (`values`), or made relative to them (`among`)."""
-
-    weight: int = 1
-    values: Counts | None = None
-    among: Callable[[Index], Counts] | None = None
-    is_static: bool = True
-    """For a relative term: it does not change when a node takes a task of the class."""
 
 
 class Plugin(Protocol):

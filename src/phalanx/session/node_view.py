@@ -17,7 +17,7 @@ from phalanx.model.shape import Shape
 from phalanx.placement import Counts, Index, Mask, Scores
 from phalanx.placement.fill import NOT_A_CANDIDATE, Candidates, fill
 from phalanx.placement.fit import copies, first_short
-from phalanx.session.hooks import Layer, Site, Term
+from phalanx.session.node_answers import Layer, Site, Term
 from phalanx.state.verdict import WHOLE_CLUSTER, FitError, SearchScope, insufficient
 
 if TYPE_CHECKING:

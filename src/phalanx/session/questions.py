@@ -13,7 +13,8 @@ from phalanx.placement.ledger import Ledger
 from phalanx.session import combine, hooks
 from phalanx.session.combine import AnyHook, Asked, Hook, Tiers
 from phalanx.session.contract import hooks_of
-from phalanx.session.hooks import HOOKS, Layer, Plugin, Scope, Site, SortKey, Term
+from phalanx.session.hooks import HOOKS, Plugin, Scope, SortKey
+from phalanx.session.node_answers import Layer, Site, Term
 from phalanx.session.node_subset import NodeSubset
 from phalanx.session.node_view import Valuation
 from phalanx.session.plugin_trace import PluginAnswer, note_votes

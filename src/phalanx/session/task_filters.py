@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from phalanx.placement import Index, Mask
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.session import Session
 from phalanx.state.gang_state import GangState, TaskState
 

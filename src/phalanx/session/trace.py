@@ -2,7 +2,8 @@
 
 Nothing is recorded unless a level is asked for; a silent session pays one comparison for each step, and callers test the level
 themselves before they compute something for it. An entry is data, one class for each kind (`trace_events.py`,
-`trace_operations.py`, `trace_searches.py`), and its sentence is made when somebody reads it.
+`trace_operations.py`, `trace_searches.py`), and its sentence is made when somebody reads it. The classes are structs of msgspec: so
+many dataclasses would add a tenth of a second to the start of every command.
 
     3  what happened: queues and gangs in order, domains, tasks tried, placed and undone, the room of a node after that, nodes
        considered for a preemptor, evictions tried and decided, commit and discard
@@ -13,8 +14,9 @@ A line that stands for one of Volcano's log has its level (`docs/reference/trace
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, fields
 from typing import ClassVar, ParamSpec
+
+import msgspec
 
 Fields = ParamSpec("Fields")
 
@@ -24,8 +26,7 @@ NEVER = 99
 """The level of what is not recorded: dry runs that only answer a question."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEvent:
+class TraceEvent(msgspec.Struct, frozen=True):
     """One step of a session. A kind declares its level, its name and its sentence; the fields are what it is about."""
 
     at_level: ClassVar[int]
@@ -40,7 +41,7 @@ class TraceEvent:
     @property
     def fields(self) -> dict[str, object]:
         """What it is about, by name; whether it is a trial comes last."""
-        return {each.name: getattr(self, each.name) for each in sorted(fields(self), key=lambda each: bool(each.kw_only))}
+        return {name: getattr(self, name) for name in self.__struct_fields__}
 
     @property
     def text(self) -> str:
@@ -53,12 +54,11 @@ class TraceEvent:
         return tuple(filter(None, (getattr(self, name, "") for name in ("gang", "preemptor"))))
 
 
-@dataclass(frozen=True, slots=True)
-class TrialEvent(TraceEvent):
+class TrialEvent(TraceEvent, frozen=True, kw_only=True):
     """A step that is taken for good or in a dry run; a dry run is told later, and marked as such."""
 
     trial_level: ClassVar[int] = 4
-    is_trial: bool = field(default=False, kw_only=True)
+    is_trial: bool = False
 
     @property
     def level(self) -> int:

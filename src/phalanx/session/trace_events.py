@@ -6,7 +6,6 @@ session.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from phalanx.model.resources import CPU, readable
 from phalanx.session.trace import TraceEvent, TrialEvent, listed
@@ -37,24 +36,21 @@ def scope_text(scope: SearchScope) -> str:
 # --- the session and its queues --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ActionEntered(TraceEvent):
+class ActionEntered(TraceEvent, frozen=True):
     """An action begins."""
 
     at_level, event, sentence = 5, "enter", "enter action {action}"
     action: str
 
 
-@dataclass(frozen=True, slots=True)
-class ActionLeft(TraceEvent):
+class ActionLeft(TraceEvent, frozen=True):
     """An action is over."""
 
     at_level, event, sentence = 5, "leave", "leave action {action}"
     action: str
 
 
-@dataclass(frozen=True, slots=True)
-class HyperNodesSeen(TraceEvent):
+class HyperNodesSeen(TraceEvent, frozen=True):
     """The network domains of the cluster."""
 
     at_level, event, sentence = 3, "hypernodes", "{count} HyperNode(s) in {tiers} tier(s) are ready"
@@ -62,8 +58,7 @@ class HyperNodesSeen(TraceEvent):
     tiers: int
 
 
-@dataclass(frozen=True, slots=True)
-class HyperNodeSeen(TraceEvent):
+class HyperNodeSeen(TraceEvent, frozen=True):
     """One network domain."""
 
     at_level, event, sentence = 5, "hypernode", "HyperNode {hypernode} in session: tier {tier}, {nodes} node(s)"
@@ -72,8 +67,7 @@ class HyperNodeSeen(TraceEvent):
     nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueueFigures(TraceEvent):
+class QueueFigures(TraceEvent, frozen=True):
     """What a queue has and deserves when the session opens."""
 
     at_level, event = 4, "queue"
@@ -87,8 +81,7 @@ class QueueFigures(TraceEvent):
         return f"queue {self.queue}: {'; '.join(parts)}"
 
 
-@dataclass(frozen=True, slots=True)
-class QueuesOrdered(TraceEvent):
+class QueuesOrdered(TraceEvent, frozen=True):
     """The queues that `allocate` serves, in their order at the start."""
 
     at_level, event = 3, "queues"
@@ -100,8 +93,7 @@ class QueuesOrdered(TraceEvent):
         return f"try to allocate for {len(self.queues)} queue(s): {', '.join(self.queues)}"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueNext(TraceEvent):
+class QueueNext(TraceEvent, frozen=True):
     """A queue has its turn."""
 
     at_level, event, sentence = 4, "queue next", "queue {queue} is next in {action}: {count} gang(s) wait"
@@ -110,8 +102,7 @@ class QueueNext(TraceEvent):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueueOverused(TraceEvent):
+class QueueOverused(TraceEvent, frozen=True):
     """A queue is passed over because it has all it should have."""
 
     at_level, event, sentence = 3, "overused", "queue {queue} is overused, ignore it ({plugin}: {reason})"
@@ -120,16 +111,14 @@ class QueueOverused(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoPreemptors(TraceEvent):
+class NoPreemptors(TraceEvent, frozen=True):
     """No gang of a queue starves, or none is left that has not been tried."""
 
     at_level, event, sentence = 3, "no preemptors", "no preemptors in queue {queue}, or none left"
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
-class PluginNote(TraceEvent):
+class PluginNote(TraceEvent, frozen=True):
     """Something that a plugin has to say."""
 
     at_level, event, sentence = 3, "plugin", "{plugin}: {message}"
@@ -141,8 +130,7 @@ class PluginNote(TraceEvent):
 # --- gangs -----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GangAdmitted(TraceEvent):
+class GangAdmitted(TraceEvent, frozen=True):
     """`enqueue` admits a gang."""
 
     at_level, event = 4, "enqueued"
@@ -155,8 +143,7 @@ class GangAdmitted(TraceEvent):
         return f"gang {self.gang} is admitted{_votes_text(self.votes)}"
 
 
-@dataclass(frozen=True, slots=True)
-class GangNotAdmitted(TraceEvent):
+class GangNotAdmitted(TraceEvent, frozen=True):
     """`enqueue` does not admit a gang."""
 
     at_level, event = 4, "enqueue refused"
@@ -183,8 +170,7 @@ def _votes_text(votes: Mapping[str, str]) -> str:
     return f"; votes: {', '.join(f'{name} {vote}' for name, vote in votes.items())}" if votes else ""
 
 
-@dataclass(frozen=True, slots=True)
-class GangAdded(TraceEvent):
+class GangAdded(TraceEvent, frozen=True):
     """A gang stands in the line of its queue."""
 
     at_level, event = 4, "added"
@@ -199,8 +185,7 @@ class GangAdded(TraceEvent):
         return f"gang {self.gang} added to queue {self.queue}{f', order: {keys}' if keys else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class GangSkipped(TraceEvent):
+class GangSkipped(TraceEvent, frozen=True):
     """An action passes a gang over."""
 
     at_level, event, sentence = 4, "skipped", "gang {gang} skipped by {action}: {reason}"
@@ -209,8 +194,7 @@ class GangSkipped(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class GangTried(TraceEvent):
+class GangTried(TraceEvent, frozen=True):
     """A gang has its turn."""
 
     at_level, event, sentence = 3, "gang", "try gang {gang} of queue {queue}"
@@ -218,8 +202,7 @@ class GangTried(TraceEvent):
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
-class GangStarving(TraceEvent):
+class GangStarving(TraceEvent, frozen=True):
     """Whether a gang may take room from others."""
 
     at_level, event = 4, "starving"
@@ -234,8 +217,7 @@ class GangStarving(TraceEvent):
         return f"gang {self.gang} {'starves' if self.starves else 'does not starve'}{said}"
 
 
-@dataclass(frozen=True, slots=True)
-class GangStale(TraceEvent):
+class GangStale(TraceEvent, frozen=True):
     """A gang runs below a minimum, and what `heal` does about it."""
 
     at_level, event, sentence = 3, "stale", "gang {gang} is stale, {state}: {outcome}"
@@ -244,32 +226,28 @@ class GangStale(TraceEvent):
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
-class GangReady(TraceEvent):
+class GangReady(TraceEvent, frozen=True):
     """A gang has its minimum."""
 
     at_level, event, sentence = 3, "ready", "gang {gang} is ready"
     gang: str
 
 
-@dataclass(frozen=True, slots=True)
-class GangPipelined(TraceEvent):
+class GangPipelined(TraceEvent, frozen=True):
     """A gang waits for others to leave."""
 
     at_level, event, sentence = 3, "pipelined", "gang {gang}: waits, and its places are kept from others"
     gang: str
 
 
-@dataclass(frozen=True, slots=True)
-class GangNominated(TraceEvent):
+class GangNominated(TraceEvent, frozen=True):
     """A gang keeps the places that an earlier session found."""
 
     at_level, event, sentence = 3, "nominated", "gang {gang}: its tasks keep their nominated nodes"
     gang: str
 
 
-@dataclass(frozen=True, slots=True)
-class GangNotReady(TraceEvent):
+class GangNotReady(TraceEvent, frozen=True):
     """A gang, or a part of it, found too few places; none is left to it."""
 
     at_level, event = 3, "not ready"
@@ -288,8 +266,7 @@ class GangNotReady(TraceEvent):
 # --- tasks and nodes -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TasksTried(TrialEvent):
+class TasksTried(TrialEvent, frozen=True):
     """Some equal tasks look for nodes."""
 
     at_level, event, sentence = 3, "task", "try {count} task(s) like {task} on {nodes} node(s)"
@@ -299,8 +276,7 @@ class TasksTried(TrialEvent):
     nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRefused(TraceEvent):
+class TaskRefused(TraceEvent, frozen=True):
     """A prefilter refuses a task whatever the node."""
 
     at_level, event, sentence = 3, "prefilter", "task {task} is refused on every node by {plugin}: {reason}"
@@ -310,8 +286,7 @@ class TaskRefused(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskWithoutNode(TrialEvent):
+class TaskWithoutNode(TrialEvent, frozen=True):
     """No node takes a task."""
 
     at_level, event, sentence = 3, "no node", "task {task}: {reason}"
@@ -320,8 +295,7 @@ class TaskWithoutNode(TrialEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSkipped(TraceEvent):
+class TaskSkipped(TraceEvent, frozen=True):
     """A task is not tried because one like it failed."""
 
     at_level, event, sentence = 5, "skipped", "{reason}"
@@ -330,8 +304,7 @@ class TaskSkipped(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskWithoutQuota(TraceEvent):
+class TaskWithoutQuota(TraceEvent, frozen=True):
     """The queue has no room for a task."""
 
     at_level, event, sentence = 4, "no quota", "task {task}: {reason} ({plugin})"
@@ -341,8 +314,7 @@ class TaskWithoutQuota(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodesFitting(TraceEvent):
+class NodesFitting(TraceEvent, frozen=True):
     """How many nodes a task can go to."""
 
     at_level, event, sentence = 5, "filters", "{count} node(s) fit {task}"
@@ -352,8 +324,7 @@ class NodesFitting(TraceEvent):
     refused: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class NodesRefused(TraceEvent):
+class NodesRefused(TraceEvent, frozen=True):
     """The nodes that a filter refuses."""
 
     at_level, event = 5, "refused"
@@ -368,8 +339,7 @@ class NodesRefused(TraceEvent):
         return f"{len(self.nodes)} node(s) refuse {self.task}, {self.reason}: {listed(self.nodes)}"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeScores(TraceEvent):
+class NodeScores(TraceEvent, frozen=True):
     """The best nodes of a task, with what each plugin gives them."""
 
     at_level, event = 5, "scores"

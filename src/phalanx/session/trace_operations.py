@@ -1,14 +1,12 @@
 """The kinds of steps that statements record: tasks placed, undone, bound and evicted, and the room of nodes after that."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from phalanx.session.trace import TrialEvent, listed
 from phalanx.session.trace_events import Amounts, amounts_text
 
 
-@dataclass(frozen=True, slots=True)
-class _TaskStep(TrialEvent):
+class _TaskStep(TrialEvent, frozen=True):
     """Something that happens to a task on a node, for good or on trial."""
 
     at_level = 3
@@ -17,43 +15,37 @@ class _TaskStep(TrialEvent):
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskAllocated(_TaskStep):
+class TaskAllocated(_TaskStep, frozen=True):
     """A task gets a place now."""
 
     event, sentence = "allocated", "allocated task {task} on node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPipelined(_TaskStep):
+class TaskPipelined(_TaskStep, frozen=True):
     """A task gets a place once others have left."""
 
     event, sentence = "pipelined", "pipelined task {task} on node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskUnallocated(_TaskStep):
+class TaskUnallocated(_TaskStep, frozen=True):
     """An allocation is undone."""
 
     event, sentence = "unallocated", "unallocated task {task} from node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskUnpipelined(_TaskStep):
+class TaskUnpipelined(_TaskStep, frozen=True):
     """A pipelined place is undone."""
 
     event, sentence = "unpipelined", "unpipelined task {task} from node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskBound(_TaskStep):
+class TaskBound(_TaskStep, frozen=True):
     """A commit binds a task."""
 
     event, sentence = "bind", "bind task {task} to node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class _EvictionStep(_TaskStep):
+class _EvictionStep(_TaskStep, frozen=True):
     """Something about the eviction of a task, with the gang that it is for."""
 
     preemptor: str = ""
@@ -66,29 +58,25 @@ class _EvictionStep(_TaskStep):
         return f"{self.sentence.format_map(self.fields)}{by}"
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionTried(_EvictionStep):
+class EvictionTried(_EvictionStep, frozen=True):
     """A task is evicted in a statement that is not decided yet."""
 
     event, sentence = "eviction tried", "try to evict task {task} from node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionUndone(_EvictionStep):
+class EvictionUndone(_EvictionStep, frozen=True):
     """A task stays after all."""
 
     event, sentence = "eviction undone", "eviction undone, task {task} stays on node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEvicted(_EvictionStep):
+class TaskEvicted(_EvictionStep, frozen=True):
     """A commit evicts a task."""
 
     event, sentence = "evicted", "evicted task {task} from node {node}"
 
 
-@dataclass(frozen=True, slots=True)
-class _StatementEnd(TrialEvent):
+class _StatementEnd(TrialEvent, frozen=True):
     """What becomes of the operations of a statement."""
 
     at_level = 3
@@ -109,36 +97,31 @@ class _StatementEnd(TrialEvent):
         return f"{self.sentence}: {what} ({listed(self.tasks)})"
 
 
-@dataclass(frozen=True, slots=True)
-class StatementCommitted(_StatementEnd):
+class StatementCommitted(_StatementEnd, frozen=True):
     """The operations become decisions."""
 
     event, sentence = "commit", "commit of tasks"
 
 
-@dataclass(frozen=True, slots=True)
-class StatementDiscarded(_StatementEnd):
+class StatementDiscarded(_StatementEnd, frozen=True):
     """All operations are undone."""
 
     event, sentence = "discard", "discard of tasks"
 
 
-@dataclass(frozen=True, slots=True)
-class StatementRolledBack(_StatementEnd):
+class StatementRolledBack(_StatementEnd, frozen=True):
     """The last operations are undone."""
 
     event, sentence = "rollback", "roll-back of tasks"
 
 
-@dataclass(frozen=True, slots=True)
-class StatementKept(_StatementEnd):
+class StatementKept(_StatementEnd, frozen=True):
     """The operations stand until the session ends, and decide nothing."""
 
     event, sentence = "keep", "kept until the session ends"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRoom(TrialEvent):
+class NodeRoom(TrialEvent, frozen=True):
     """The room of a node after something changed on it."""
 
     at_level, trial_level, event = 3, 5, "room"

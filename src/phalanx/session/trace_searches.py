@@ -1,7 +1,6 @@
 """The kinds of steps that searches record: network domains, victims with the votes about them, and scenarios of the profile kai."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from phalanx.session.trace import TraceEvent, TrialEvent, listed
 from phalanx.session.trace_events import Amounts, amounts_text
@@ -9,8 +8,7 @@ from phalanx.session.trace_events import Amounts, amounts_text
 # --- domains ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class DomainsOrdered(TraceEvent):
+class DomainsOrdered(TraceEvent, frozen=True):
     """The domains that a gang may use, in groups; a group is tried if none of those before it works."""
 
     at_level, event = 4, "domains"
@@ -25,8 +23,7 @@ class DomainsOrdered(TraceEvent):
         return f"domains for gang {self.gang} in {self.action}: {groups}"
 
 
-@dataclass(frozen=True, slots=True)
-class NoDomain(TraceEvent):
+class NoDomain(TraceEvent, frozen=True):
     """No domain is allowed to a gang, or none could have room."""
 
     at_level, event = 3, "no domain"
@@ -36,8 +33,7 @@ class NoDomain(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class DomainTried(TrialEvent):
+class DomainTried(TrialEvent, frozen=True):
     """A gang, or a part of it, is tried in a domain."""
 
     at_level, event, sentence = 3, "domain", "try gang {gang} in {domain} ({action})"
@@ -46,8 +42,7 @@ class DomainTried(TrialEvent):
     domain: str
 
 
-@dataclass(frozen=True, slots=True)
-class DomainRefused(TrialEvent):
+class DomainRefused(TrialEvent, frozen=True):
     """A domain is not tried because it has too little room by a first check, or may not be used."""
 
     at_level, event, sentence = 3, "domain refused", "gang {gang} does not fit into {domain}: {reason}"
@@ -56,8 +51,7 @@ class DomainRefused(TrialEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class DomainLeft(TrialEvent):
+class DomainLeft(TrialEvent, frozen=True):
     """A domain does not work."""
 
     at_level, event, sentence = 3, "domain left", "gang {gang} leaves {domain}: {reason}"
@@ -66,8 +60,7 @@ class DomainLeft(TrialEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class DomainWorks(TraceEvent):
+class DomainWorks(TraceEvent, frozen=True):
     """A gang fits into a domain; others may score higher."""
 
     at_level, event, sentence = 3, "domain works", "gang {gang} fits into {domain}, score {score:g}"
@@ -76,8 +69,7 @@ class DomainWorks(TraceEvent):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class DomainSpared(TraceEvent):
+class DomainSpared(TraceEvent, frozen=True):
     """A domain is not tried because it cannot win."""
 
     at_level, event = 5, "domain spared"
@@ -88,8 +80,7 @@ class DomainSpared(TraceEvent):
     best: float
 
 
-@dataclass(frozen=True, slots=True)
-class DomainChosen(TrialEvent):
+class DomainChosen(TrialEvent, frozen=True):
     """The domain in which a gang is placed."""
 
     at_level, event, sentence = 3, "domain chosen", "gang {gang} goes to {domain}"
@@ -100,8 +91,7 @@ class DomainChosen(TrialEvent):
 # --- victims ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MayNotEvict(TraceEvent):
+class MayNotEvict(TraceEvent, frozen=True):
     """Nobody is evicted for a task."""
 
     at_level, event, sentence = 4, "may not evict", "task {task} cannot {action}: {reason}"
@@ -111,8 +101,7 @@ class MayNotEvict(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoTaskLeft(TraceEvent):
+class NoTaskLeft(TraceEvent, frozen=True):
     """No task of a starving gang waits for a node."""
 
     at_level, event, sentence = 3, "no task", "gang {gang}: no waiting task to {action} for"
@@ -120,8 +109,7 @@ class NoTaskLeft(TraceEvent):
     action: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeConsidered(TrialEvent):
+class NodeConsidered(TrialEvent, frozen=True):
     """Who runs on a node and could go, before plugins are asked."""
 
     at_level, trial_level, event = 3, 5, "node"
@@ -141,8 +129,7 @@ class NodeConsidered(TrialEvent):
         return f"{head}{f'; not: {why}' if why else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class VictimsVoted(TraceEvent):
+class VictimsVoted(TraceEvent, frozen=True):
     """What comes out of the votes about victims."""
 
     at_level, event = 4, "victims"
@@ -168,8 +155,7 @@ class VictimsVoted(TraceEvent):
         return f"{len(self.victims)} of {self.candidates} task(s) may go for {self.task}{victims} ({said or 'nobody asked'})"
 
 
-@dataclass(frozen=True, slots=True)
-class VictimsRefused(TraceEvent):
+class VictimsRefused(TraceEvent, frozen=True):
     """The candidates that a plugin does not let go."""
 
     at_level, event = 4, "victims refused"
@@ -192,8 +178,7 @@ class VictimsRefused(TraceEvent):
         return f"{self.plugin} refuses {len(self.victims)} victim(s) for {self.task}{why}: {listed(self.victims)}"
 
 
-@dataclass(frozen=True, slots=True)
-class RoomMade(TraceEvent):
+class RoomMade(TraceEvent, frozen=True):
     """What evictions on a node make room for."""
 
     at_level, event = 3, "room made"
@@ -211,8 +196,7 @@ class RoomMade(TraceEvent):
         return f"room on node {self.node} for task {self.task}: {freed}; requested {amounts_text(self.requested)}"
 
 
-@dataclass(frozen=True, slots=True)
-class RoomNotMade(TraceEvent):
+class RoomNotMade(TraceEvent, frozen=True):
     """A node has too little room even without its victims."""
 
     at_level, event, sentence = 5, "no room made", "no room on node {node} for task {task}: {reason}"
@@ -225,8 +209,7 @@ class RoomNotMade(TraceEvent):
 # --- the profile kai -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class JobTried(TraceEvent):
+class JobTried(TraceEvent, frozen=True):
     """A job has its turn."""
 
     at_level, event, sentence = 3, "job", "try job {gang} of queue {queue} in {action}: {count} task(s)"
@@ -236,8 +219,7 @@ class JobTried(TraceEvent):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobNotTried(TraceEvent):
+class JobNotTried(TraceEvent, frozen=True):
     """An action does not search for a job."""
 
     at_level, event, sentence = 4, "job not tried", "job {gang} is not tried by {action}: {reason}"
@@ -246,8 +228,7 @@ class JobNotTried(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobLeft(TraceEvent):
+class JobLeft(TraceEvent, frozen=True):
     """An action did nothing for a job."""
 
     at_level, event, sentence = 3, "job left", "job {gang} gets nothing from {action}: {reason}"
@@ -256,8 +237,7 @@ class JobLeft(TraceEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobAlike(TraceEvent):
+class JobAlike(TraceEvent, frozen=True):
     """A job is like another one that failed."""
 
     at_level, event, sentence = 4, "alike", "job {gang}: like {twin}, which was tried in vain"
@@ -265,8 +245,7 @@ class JobAlike(TraceEvent):
     twin: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobSpared(TraceEvent):
+class JobSpared(TraceEvent, frozen=True):
     """A running job gives nothing to another."""
 
     at_level, event, sentence = 5, "job spared", "job {victim} gives nothing to {gang} in {action}: {reason}"
@@ -281,8 +260,7 @@ class JobSpared(TraceEvent):
         return self.gang, self.victim
 
 
-@dataclass(frozen=True, slots=True)
-class _VictimStep(TrialEvent):
+class _VictimStep(TrialEvent, frozen=True):
     """Something about victims of other jobs."""
 
     gang: str
@@ -301,31 +279,27 @@ class _VictimStep(TrialEvent):
         return self.sentence.format_map({**self.fields, "victims": listed(self.victims) or "nobody"})
 
 
-@dataclass(frozen=True, slots=True)
-class VictimsProposed(_VictimStep):
+class VictimsProposed(_VictimStep, frozen=True):
     """The next victims in line."""
 
     at_level, event, sentence = 4, "victims proposed", "{action} proposes victims for {gang}: {victims}"
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioTried(_VictimStep):
+class ScenarioTried(_VictimStep, frozen=True):
     """Victims are evicted on trial, and everybody is placed anew."""
 
     at_level, event, sentence = 4, "scenario", "try scenario for {count} task(s) of {gang} in {action}, victims: {victims}"
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioRefused(_VictimStep):
+class ScenarioRefused(_VictimStep, frozen=True):
     """A scenario does not work, or is not fair."""
 
     at_level, event, sentence = 4, "scenario refused", "scenario for {gang} refused in {action}: {reason}; victims: {victims}"
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioWorks(_VictimStep):
+class ScenarioWorks(_VictimStep, frozen=True):
     """A scenario places the job, or on trial some of its tasks, before it grows."""
 
     at_level, event = 3, "scenario works"

@@ -10,7 +10,7 @@ from phalanx.model.shape import Shape
 from phalanx.model.task import Task
 from phalanx.placement import Index, Mask
 from phalanx.session.arguments import PlainPlugin
-from phalanx.session.hooks import Layer
+from phalanx.session.node_answers import Layer
 from phalanx.session.session import Session
 from phalanx.session.shards import CPU_WORKER, GPU_WORKER
 from phalanx.state.gang_state import TaskState

@@ -1,0 +1,41 @@
+"""What plugins answer about nodes, many of them at once: filters, and scores with the places that they are for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from phalanx.placement import Counts, Index, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One filter's answer for some nodes: which of them it refuses, and why."""
+
+    refused: Mask
+    reason: str
+    is_final: bool = False
+    """No eviction can help, and later filters are not asked about these nodes."""
+    is_prepared: bool = False
+    """Made from counts of other pods that were taken before any eviction; evictions for the task do not change it."""
+    is_recounted: bool = False
+    """Of those: a dry run of topology-aware preemption counts again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Nodes to score, each as if it had taken some more tasks of the class already."""
+
+    nodes: Index | slice
+    extra: Counts | int = 0
+    extra_booked: Counts | int = 0
+    """How many more of them Kubernetes' own scores count: in their book pipelined tasks are there at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One score. Either the same for any set of candidates (`values`), or made relative to them (`among`)."""
+
+    weight: int = 1
+    values: Counts | None = None
+    among: Callable[[Index], Counts] | None = None
+    is_static: bool = True
+    """For a relative term: it does not change when a node takes a task of the class."""
