@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.config.builtin import CATALOGUE
+from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.explain.no_effect import notes_without_effect
 from phalanx.session.cycle import run_cycle
@@ -47,7 +47,7 @@ def cycle(*parts: Any, policy: Policy = AS_VOLCANO) -> Cycle:
 
 def notes(*parts: Any, policy: Policy) -> list[str]:
     snapshot = Cluster(policy).submit(*parts).objects.snapshot(0.0)
-    return list(notes_without_effect([(snapshot, run_cycle(snapshot, policy, CATALOGUE))]))
+    return list(notes_without_effect([(snapshot, run_cycle(snapshot, policy, catalogue_of(policy.catalogue)))]))
 
 
 def running(pod: Document, node: str) -> None:
@@ -161,6 +161,11 @@ def test_a_configuration_without_the_plugin_says_that_a_hard_constraint_has_no_e
 def test_a_plugin_that_is_not_asked_for_domains_has_no_effect_either() -> None:
     off = policy_with({"name": PLUGIN, "enabledHyperNodeGradient": False})
     assert len(notes(racks(2, 2), gang({"mode": "hard", "highestTierAllowed": 1}, tasks=3), policy=off)) == 1
+
+
+def test_the_profile_kai_says_that_a_hard_constraint_has_no_effect_though_it_admits_nobody() -> None:
+    hard = gang({"mode": "hard", "highestTierAllowed": 1}, tasks=3)
+    assert len(notes(racks(2, 2), hard, policy=policy_of_profile("kai"))) == 1
 
 
 @pytest.mark.parametrize(

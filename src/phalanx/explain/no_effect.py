@@ -10,7 +10,7 @@ from phalanx.explain.reason_text import counted
 from phalanx.explain.why import UNRESOLVED_TIERS
 from phalanx.model.gang import Gang, SubGroup
 from phalanx.model.task_status import Status
-from phalanx.session.decision import Decisions
+from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.unresolved_tiers import PLUGIN, hard_constraints, unresolved_tier
@@ -32,13 +32,16 @@ def notes_without_effect(parts: Iterable[tuple[Snapshot, Decisions]]) -> Iterato
 
 def without_effect(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Gang, str]]:
     """Yield what has no effect in the groups of which members wait or were just placed, each with a sentence."""
-    for gang in (outcome.state for outcome in decisions.outcomes):
-        if (gang.topology is not None or gang.gang.subgroups) and _is_of_this_session(gang):
+    for outcome in decisions.outcomes:
+        gang = outcome.state
+        if (gang.topology is not None or gang.gang.subgroups) and _is_of_this_session(outcome):
             yield from ((gang.gang, text) for text in (*_constraints(gang, snapshot, decisions), *_policies(gang)))
 
 
-def _is_of_this_session(gang: GangState) -> bool:
-    return gang.phase not in ("", "Pending") and any(task.task.status is Status.PENDING for task in gang.tasks)
+def _is_of_this_session(outcome: Outcome) -> bool:
+    """Tell whether waiting members were looked at: where every gang is tried, none has to be admitted before."""
+    is_admitted = outcome.was_tried or outcome.state.phase not in ("", "Pending")
+    return is_admitted and any(task.task.status is Status.PENDING for task in outcome.state.tasks)
 
 
 def _constraints(gang: GangState, snapshot: Snapshot, decisions: Decisions) -> Iterator[str]:
