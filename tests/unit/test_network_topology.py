@@ -73,6 +73,15 @@ def test_hard_sub_groups_of_a_soft_gang_are_not_placed_across_their_tier(size: i
     assert len(cycle(racks(8, 4), documents).binds) == 3
 
 
+def test_a_sub_group_that_no_domain_takes_is_told_with_its_own_tasks() -> None:
+    ring = {"name": "ring", "subGroupSize": 3, "matchLabelKeys": ["ring"], "networkTopology": {"highestTierAllowed": 1}}
+    documents = gang({"mode": "soft"}, tasks=6, cpu=4, subGroupPolicy=[ring])
+    for number, pod in enumerate(documents[1:]):
+        pod["metadata"]["labels"] = {"ring": str(number // 3)}
+    sentence = "no HyperNode of tier 1 or narrower has room for all 3 tasks of a sub-group of 'ring', each 4 cpu"
+    assert cycle(racks(4, 4, 4), documents).why("train") == sentence
+
+
 def test_tasks_of_a_soft_gang_follow_each_other_from_one_rack_to_the_next() -> None:
     binds = [node for _, node in cycle(racks(4, 4, 4), gang({"mode": "soft"}, tasks=6, cpu=2)).binds]
     assert len({node[:2] for node in binds[:4]}) == 1
