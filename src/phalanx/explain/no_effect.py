@@ -1,7 +1,7 @@
 """What a group asks for and does not get, though its gang may start: constraints and sub-groups that have no effect.
 
 Nobody would notice otherwise: a hard network constraint that no plugin of the configuration heeds, or that means no tier where such
-constraints restrict nothing; a policy of sub-groups that fits no pod.
+constraints restrict nothing; a policy of sub-groups that fits no pod; a minimum beside sub-groups that alone count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,8 @@ def without_effect(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[G
     for outcome in decisions.outcomes:
         gang = outcome.state
         if (gang.topology is not None or gang.gang.subgroups) and _is_of_this_session(outcome):
-            yield from ((gang.gang, text) for text in (*_constraints(gang, snapshot, decisions), *_policies(gang)))
+            texts = (*_constraints(gang, snapshot, decisions), *_policies(gang), *_minimum(gang))
+            yield from ((gang.gang, text) for text in texts)
 
 
 def _is_of_this_session(outcome: Outcome) -> bool:
@@ -59,6 +60,15 @@ def _policies(gang: GangState) -> Iterator[str]:
     for policy in gang.gang.subgroups:
         if policy.match_keys and not any(policy.instance(task.task.labels) for task in gang.tasks):
             yield f"spec.subGroupPolicy[{policy.name}]: makes no sub-group, because {_misfit(policy, gang)}"
+
+
+def _minimum(gang: GangState) -> Iterator[str]:
+    if gang.gang.unheeded_minimum:
+        needed = counted(gang.declared.min_member, "pod")
+        yield (
+            f"spec.minMember is {gang.gang.unheeded_minimum}, but has no effect beside subGroups, which need {needed};"
+            " write as minSubGroup how many of them are needed, or leave minMember out if all are"
+        )
 
 
 def _misfit(policy: SubGroup, gang: GangState) -> str:
