@@ -22,10 +22,11 @@ def write(store: MemoryStore, asked: ApiRequest) -> Answer:
 
 def warnings_about(asked: ApiRequest) -> list[str]:
     """Return what clients show beside the answer to a write."""
-    kind, document = asked.target.kind, asked.document
-    if asked.verb != "create" or not nobody_makes_pods(kind) or not wants_pods(document) or controller_of(document):
+    kind = asked.target.kind
+    if asked.verb != "create" or not nobody_makes_pods(kind):
         return []
-    return [no_pods_text(kind)]
+    is_alone = wants_pods(asked.document) and controller_of(asked.document) is None
+    return [no_pods_text(kind)] if is_alone else []
 
 
 def _create(store: MemoryStore, asked: ApiRequest) -> Answer:
