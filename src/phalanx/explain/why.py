@@ -36,6 +36,21 @@ VOLUME_SLOTS = "attachable-volumes-csi-"
 
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
+    reason = _reason(outcome, snapshot)
+    return "; ".join([reason, *_failed_bind(outcome.state)]) if reason else ""
+
+
+def _failed_bind(gang: GangState) -> Iterator[str]:
+    """Name the last bind that failed, where no plugin waits because of it: what else is said may only follow from its roll-back."""
+    failures = [
+        (failure, task.task.name) for task in gang.tasks if task.status is Status.PENDING for failure in task.task.failed_binds
+    ]
+    if failures and not has_minimum(gang) and not any(verdict.reason == "BindBackoff" for verdict in gang.verdicts):
+        last, pod = max(failures, key=lambda entry: (entry[0].latest, entry[1]))
+        yield f"the last bind of pod {pod}, to node {last.node}, failed ({counted(last.attempts, 'attempt')})"
+
+
+def _reason(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     stale = stale_verdict(gang)
     if outcome.is_loose and gang.tally.ready and not has_minimum(gang):
