@@ -71,6 +71,16 @@ def test_a_bare_pod_of_the_default_scheduler_is_left_out_and_nobody_is_alarmed()
 # --- schedulers ----------------------------------------------------------------------------------------------------------
 
 
+def test_the_first_line_counts_the_pods_that_are_left_out() -> None:
+    bound = build.pod("bound", on="node-0", cpu=1)
+    assert schedule(pod("a"), pod("b")).stdout.startswith(
+        "No gangs: the input has 1 node, 2 pods that are left out, and no PodGroup.\n"
+    )
+    assert schedule(bound, pod("b")).stdout.startswith(
+        "No gangs: the input has 1 node with 1 pod, 1 pod that is left out, and no PodGroup.\n"
+    )
+
+
 def test_a_gang_of_a_scheduler_that_is_not_ours_waits_and_the_name_is_suggested() -> None:
     result = schedule(build.pod_group("train"), pod("train-0", "volcanoo", group="train"))
     assert result.exit_code == 3

@@ -21,6 +21,24 @@ def fair_gpus(cycle: Cycle, queue: str) -> float:
     return float(cycle.answer["queues"][queue]["fair_share"]["gpu"])
 
 
+def coscheduled(*, gpus: int) -> list[build.Document]:
+    """Two pods in a PodGroup of Coscheduling, which has no queues: it is in the queue `default`."""
+    meta = {"namespace": "default", "name": "plain"}
+    group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": meta, "spec": {"minMember": 2}}
+    members = [build.pod(f"plain-{number}", gpus=gpus) for number in range(2)]
+    for pod in members:
+        pod["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "plain"}
+    return [group, *members]
+
+
+def kueue_pod(number: int = 0) -> build.Document:
+    """A pod that says itself that it is one of two, with a local queue that no Queue stands for."""
+    pod = build.pod(f"plain-{number}", gpus=1)
+    pod["metadata"]["labels"] = {"kueue.x-k8s.io/pod-group-name": "plain", "kueue.x-k8s.io/queue-name": "research"}
+    pod["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+    return pod
+
+
 def test_a_queue_has_what_it_deserves_as_quota_its_capability_as_limit_and_its_weight() -> None:
     objects = ObjectCluster()
     objects.put(build.queue("team", weight=3, deserved=DESERVED, capability={"nvidia.com/gpu": "6"}))
@@ -37,13 +55,15 @@ def test_a_queue_that_says_nothing_has_no_quota_and_no_limit() -> None:
     assert (bounds.quota, bounds.limit) == ((0.0, 0.0, 0.0), (-1.0, -1.0, -1.0))
 
 
-def test_the_queues_that_always_exist_take_part_only_where_volcanos_objects_are() -> None:
+@pytest.mark.parametrize("other", [build.pod_group("a"), build.queue("b"), coscheduled(gpus=1)[0], kueue_pod()])
+def test_the_queues_that_always_exist_take_part_only_where_other_dialects_are(other: build.Document) -> None:
     objects = ObjectCluster()
-    objects.put(kai.queue("team"))
+    for document in (kai.queue("team"), *kai.gang("own", tasks=1)):
+        objects.put(document)
     assert objects.snapshot(0).queues["default"].bounds is None
-    objects.put(build.pod_group("a"))
+    objects.put(other)
     assert objects.snapshot(0).queues["default"].bounds is not None
-    objects.remove(build.pod_group("a"))
+    objects.remove(other)
     assert objects.snapshot(0).queues["default"].bounds is None
 
 
@@ -81,20 +101,25 @@ def test_gangs_that_run_count_though_nothing_is_to_be_decided_for_them() -> None
 # --- gangs of other dialects ---------------------------------------------------------------------------------------------
 
 
-def coscheduled(*, gpus: int) -> list[build.Document]:
-    """Two pods in a PodGroup of Coscheduling, which has no queues: it is in the queue `default`."""
-    meta = {"namespace": "default", "name": "plain"}
-    group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": meta, "spec": {"minMember": 2}}
-    members = [build.pod(f"plain-{number}", gpus=gpus) for number in range(2)]
-    for pod in members:
-        pod["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "plain"}
-    return [group, *members]
+@pytest.mark.parametrize("gang", [coscheduled(gpus=1), [kueue_pod(0), kueue_pod(1)]])
+@pytest.mark.parametrize("beside", [[], [build.pod_group("other")], [kai.queue("team", parent="")]])
+def test_a_gang_of_a_dialect_without_such_queues_starts_whatever_else_there_is(
+    gang: list[build.Document], beside: list[build.Document]
+) -> None:
+    cycle = cluster().submit(gang, beside).run_cycle()
+    assert (len(cycle.binds), cycle.why("plain")) == (2, "")
 
 
-def test_a_gang_of_another_dialect_whose_queue_does_not_exist_is_told_what_to_create() -> None:
-    cycle = cluster().submit(coscheduled(gpus=1)).run_cycle()
+def test_a_queue_of_kais_called_default_bounds_them() -> None:
+    cycle = cluster().submit(kai.queue("default", parent="", quota=1, limit=1), coscheduled(gpus=1)).run_cycle()
     assert cycle.binds == []
-    assert cycle.why("plain") == "queue 'default' does not exist; create a Queue of scheduling.run.ai"
+    assert cycle.why("plain").startswith("over limit: queue 'default'")
+
+
+def test_a_gang_whose_queue_does_not_exist_is_told_what_to_create() -> None:
+    cycle = cluster().submit(build.gang("lost", tasks=2, queue="nobody", gpus=1)).run_cycle()
+    assert cycle.binds == []
+    assert cycle.why("lost") == "queue 'nobody' does not exist; create a Queue of scheduling.run.ai"
 
 
 def test_a_gang_of_another_dialect_is_told_what_is_wrong_with_the_nodes() -> None:

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import SnapshotError
+from phalanx.explain.no_effect import notes_without_effect
+from phalanx.session.cycle import run_cycle
 from phalanx.state.gang_state import GangState
 from phalanx.state.staleness import leftovers, stale_parts
 from phalanx.testing import build
@@ -51,6 +54,26 @@ def bound(cycle: Cycle) -> list[str]:
 def test_without_a_number_every_sub_group_is_needed_whatever_min_member_says(profile: str) -> None:
     assert bound(cluster(profile, gpus=4).submit(service(replicas(), min_member=1)).run_cycle()) == []
     assert len(bound(cluster(profile, gpus=6).submit(service(replicas(), min_member=1)).run_cycle())) == 6
+
+
+def notes(profile: str, **spec: Any) -> list[str]:
+    found = cluster(profile, gpus=4).submit(service(replicas(), **spec))
+    snapshot = found.objects.snapshot(0.0)
+    decisions = run_cycle(snapshot, found.policy, catalogue_of(found.policy.catalogue))
+    return list(notes_without_effect([(snapshot, decisions)]))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_min_member_that_has_no_effect_is_told(profile: str) -> None:
+    assert notes(profile, min_member=1) == [
+        "PodGroup default/serve: spec.minMember is 1, but has no effect beside subGroups, which need 6 pods;"
+        " write as minSubGroup how many of them are needed, or leave minMember out if all are"
+    ]
+
+
+@pytest.mark.parametrize("spec", [{"min_member": 6}, {"min_member": 3}, {"min_member": 0}, {"minSubGroup": 2}])
+def test_a_min_member_that_says_that_all_are_needed_is_not(spec: dict[str, Any]) -> None:
+    assert notes("kai", **spec) == []
 
 
 @pytest.mark.parametrize("profile", PROFILES)

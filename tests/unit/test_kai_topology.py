@@ -109,3 +109,28 @@ def test_a_topology_that_is_not_there_is_named() -> None:
     cycle = cluster().submit(kai.gang("train", gpus=1, **wants("rack", tree="ring"))).run_cycle()
     assert cycle.why("train") == "Requested topology ring does not exist"
     assert cycle.condition("train", "UnschedulableOnNodePool") == "Requested topology ring does not exist"
+
+
+# --- constraints of other dialects ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "constraint", [{"mode": "hard", "highestTierAllowed": 1}, {"mode": "hard", "highestTierName": "leaf"}, {"mode": "soft"}]
+)
+@pytest.mark.parametrize("field", ["networkTopology", "subGroupPolicy"])
+def test_a_constraint_on_hypernodes_keeps_no_gang_from_starting(constraint: dict[str, Any], field: str) -> None:
+    documents = build.gang("train", tasks=4, gpus=1, queue="a")
+    part = {"name": "ring", "matchLabelKeys": ["ring"], "subGroupSize": 2, "networkTopology": constraint}
+    documents[0]["spec"][field] = constraint if field == "networkTopology" else [part]
+    for number, pod in enumerate(documents[1:]):
+        pod["metadata"]["labels"] = {"ring": str(number // 2)}
+    cycle = cluster().submit(documents).run_cycle()
+    assert (len(cycle.binds), cycle.why("train")) == (4, "")
+
+
+def test_a_gang_with_a_constraint_on_hypernodes_is_told_that_places_are_missing_and_no_domain() -> None:
+    documents = build.gang("train", tasks=9, gpus=1, queue="a")
+    documents[0]["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+    cycle = cluster().submit(documents).run_cycle()
+    assert cycle.binds == []
+    assert cycle.why("train").startswith("8 of 9 tasks fit; no place for 1 nvidia.com/gpu")

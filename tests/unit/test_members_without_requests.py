@@ -159,6 +159,24 @@ def test_the_profile_volcano_starts_without_them_as_volcano_does() -> None:
     assert bound(answer(*free, profile="volcano")) == ["launcher", "worker-0", "worker-1"]
 
 
+@pytest.mark.parametrize(
+    ("minima", "sentence"),
+    [
+        ({"min_member": 3}, "starts with 2 of 3 tasks, its minimum is 3; 1 more task waits: "),
+        (
+            {"min_member": 2, "minTaskMember": {"worker": 1, "ps": 1}},
+            "starts with 2 of 3 tasks, its minimum is 2 (ps: 0 of 1); 1 more task waits: ",
+        ),
+    ],
+)
+def test_the_profile_volcano_says_which_minimum_it_starts_without(minima: Document, sentence: str) -> None:
+    stuck = gang(*two_workers(), member("ps", role="ps", spec=NOWHERE), **{"phase": "Inqueue", **minima})
+    found = schedule(nodes(), build.queue("default"), stuck, profile="volcano", more=())
+    assert found.exit_code == 0
+    assert sentence in found.stdout
+    assert "Starts" in found.stdout
+
+
 def test_any_configuration_can_ask_for_all_members(tmp_path: Path) -> None:
     conf = tmp_path / "scheduler.yaml"
     conf.write_text("profile: volcano\nbestEffortMembers: with-gang\n")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from phalanx.config.builtin import CATALOGUE
+from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_profile
 from phalanx.explain.no_effect import notes_without_effect
 from phalanx.session.cycle import run_cycle
@@ -47,7 +47,7 @@ def cycle(*parts: Any, policy: Policy = AS_VOLCANO) -> Cycle:
 
 def notes(*parts: Any, policy: Policy) -> list[str]:
     snapshot = Cluster(policy).submit(*parts).objects.snapshot(0.0)
-    return list(notes_without_effect([(snapshot, run_cycle(snapshot, policy, CATALOGUE))]))
+    return list(notes_without_effect([(snapshot, run_cycle(snapshot, policy, catalogue_of(policy.catalogue)))]))
 
 
 def running(pod: Document, node: str) -> None:
@@ -71,6 +71,15 @@ def test_hard_sub_groups_of_a_soft_gang_are_not_placed_across_their_tier(size: i
     documents = gang({"mode": "soft"}, tasks=3, cpu=4, subGroupPolicy=[ring])
     assert cycle(racks(4, 4), documents).binds == []
     assert len(cycle(racks(8, 4), documents).binds) == 3
+
+
+def test_a_sub_group_that_no_domain_takes_is_told_with_its_own_tasks() -> None:
+    ring = {"name": "ring", "subGroupSize": 3, "matchLabelKeys": ["ring"], "networkTopology": {"highestTierAllowed": 1}}
+    documents = gang({"mode": "soft"}, tasks=6, cpu=4, subGroupPolicy=[ring])
+    for number, pod in enumerate(documents[1:]):
+        pod["metadata"]["labels"] = {"ring": str(number // 3)}
+    sentence = "no HyperNode of tier 1 or narrower has room for all 3 tasks of a sub-group of 'ring', each 4 cpu"
+    assert cycle(racks(4, 4, 4), documents).why("train") == sentence
 
 
 def test_tasks_of_a_soft_gang_follow_each_other_from_one_rack_to_the_next() -> None:
@@ -161,6 +170,11 @@ def test_a_configuration_without_the_plugin_says_that_a_hard_constraint_has_no_e
 def test_a_plugin_that_is_not_asked_for_domains_has_no_effect_either() -> None:
     off = policy_with({"name": PLUGIN, "enabledHyperNodeGradient": False})
     assert len(notes(racks(2, 2), gang({"mode": "hard", "highestTierAllowed": 1}, tasks=3), policy=off)) == 1
+
+
+def test_the_profile_kai_says_that_a_hard_constraint_has_no_effect_though_it_admits_nobody() -> None:
+    hard = gang({"mode": "hard", "highestTierAllowed": 1}, tasks=3)
+    assert len(notes(racks(2, 2), hard, policy=policy_of_profile("kai"))) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,11 @@ def quota(name: str, hard: Document, used: Document | None = None, namespace: st
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "status": {"hard": hard, "used": used or {}}}
 
 
-def cluster_with(*quotas: Document) -> Cluster:
-    return build.cluster(nodes=1, policy=build.policy([["resourcequota"]], actions="enqueue")).submit(quotas)
+ONCE = {"name": "resourcequota", "arguments": {"existingPods": "once"}}
+
+
+def cluster_with(*quotas: Document, plugin: str | Document = "resourcequota") -> Cluster:
+    return build.cluster(nodes=1, policy=build.policy([[plugin]], actions="enqueue")).submit(quotas)
 
 
 def admitted(cluster: Cluster, minimum: Document, name: str = "train") -> Cycle:
@@ -97,3 +100,53 @@ def test_gangs_admitted_in_the_same_session_count() -> None:
 
 def test_a_gang_that_asks_for_nothing_of_a_full_quota_is_admitted() -> None:
     assert admitted(cluster_with(quota("team", {"cpu": 1}, {"cpu": 2})), {"cpu": 0, "memory": "1Gi"}).phase("train") == "Inqueue"
+
+
+# --- pods that are already there -----------------------------------------------------------------------------------------
+
+WRITTEN = {"cpu": 4, "requests.cpu": 4, "limits.cpu": 8, "pods": 2, "count/pods": 2}
+"""Of two pods with 2 cpu each and limits of 4."""
+
+
+def with_pods(count: int, hard: Document, used: Document, *, plugin: str | Document = ONCE, ended: int = 0) -> Cycle:
+    cluster = cluster_with(quota("team", hard, used), plugin=plugin)
+    cluster.submit(build.pod_group("train", min_member=2, minResources=WRITTEN))
+    for number in range(count + ended):
+        pod = build.pod(f"train-{number}", group="train", cpu=2)
+        cluster.submit({**pod, "status": {"phase": "Pending" if number < count else "Failed"}})
+    return cluster.run_cycle()
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_pods_that_exist_are_among_what_is_used_and_need_not_count_again(name: str) -> None:
+    full = {name: WRITTEN[name]}
+    assert with_pods(2, full, full).phase("train") == "Inqueue"
+    assert with_pods(2, full, full, plugin="resourcequota").phase("train") == "Pending"
+
+
+def test_a_gang_that_waits_because_its_pods_count_twice_is_told_so() -> None:
+    sentence = (
+        "4 more do not fit"
+        " (its pods that exist are in both amounts, as in Volcano; resourcequota with existingPods: once counts them once)"
+    )
+    full = {"requests.cpu": 4}
+    assert with_pods(2, full, full, plugin="resourcequota").why("train").endswith(sentence)
+    assert with_pods(0, full, full, plugin="resourcequota").why("train").endswith("4 more do not fit")
+
+
+def test_only_what_is_missing_is_asked_for() -> None:
+    assert with_pods(1, {"requests.cpu": 4}, {"requests.cpu": 2}).phase("train") == "Inqueue"
+    sentence = "not admitted: resource quota team has 2 of 3 requests.cpu used; 2 more do not fit"
+    assert with_pods(1, {"requests.cpu": 3}, {"requests.cpu": 2}).why("train") == sentence
+
+
+def test_pods_that_have_ended_take_nothing_of_a_quota() -> None:
+    assert with_pods(1, {"requests.cpu": 3}, {"requests.cpu": 2}, ended=1).phase("train") == "Pending"
+
+
+def test_what_is_reserved_for_an_admitted_gang_is_without_its_pods() -> None:
+    cluster = cluster_with(quota("team", {"cpu": 6}, {"cpu": 2}), plugin=ONCE)
+    cluster.submit(build.pod_group("first", minResources={"cpu": 4}), build.pod("first-0", group="first", cpu=2))
+    cluster.submit(build.pod_group("second", minResources={"cpu": 2}))
+    cycle = cluster.run_cycle()
+    assert (cycle.phase("first"), cycle.phase("second")) == ("Inqueue", "Inqueue")

@@ -180,3 +180,14 @@ def test_a_gang_that_every_node_refuses_is_rolled_back_and_says_why_it_waits(pro
     world = refusing(profile, "node-0", "node-1", "node-2")
     assert set(places(world).values()) == {""}
     assert world.reasons()["default/a"].startswith(why)
+
+
+@pytest.mark.parametrize("profile", ["volcano", "kai"])
+def test_a_gang_that_one_node_refuses_again_and_again_names_the_bind_under_why(profile: str) -> None:
+    world = refusing(profile, "node-0")
+    found = set()
+    for _ in range(8):
+        worlds.run(world, 0.5)
+        found.add("of pod a-" in world.reasons()["default/a"])
+    assert set(places(world).values()) != {"node-1", "node-2"}
+    assert found == {True}

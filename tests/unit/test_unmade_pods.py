@@ -54,8 +54,14 @@ def test_an_owner_with_pods_gets_none() -> None:
     assert events(owner(), pod) == []
 
 
-def test_an_owner_that_wants_no_pods_gets_none() -> None:
-    assert events(owner(suspend=True)) == []
+WANTS_NONE = pytest.mark.parametrize(
+    "spec", [{"suspend": True}, {"runPolicy": {"suspend": True}}, {"replicas": 0}, {"parallelism": 0}]
+)
+
+
+@WANTS_NONE
+def test_an_owner_that_wants_no_pods_gets_none(spec: dict[str, Any]) -> None:
+    assert events(owner(**spec)) == []
 
 
 def test_an_owner_that_belongs_to_another_is_not_the_one_that_is_told() -> None:
@@ -66,6 +72,13 @@ def test_the_answer_to_a_creation_warns() -> None:
     with served(MemoryStore(lambda: 0.0)) as api:
         answer = api.ask("POST", JOBS, owner())
         assert (answer.code, [warning_text(item) for item in answer.warnings]) == (201, [TEXT])
+
+
+@WANTS_NONE
+def test_the_answer_to_the_creation_of_an_owner_that_wants_no_pods_does_not_warn(spec: dict[str, Any]) -> None:
+    with served(MemoryStore(lambda: 0.0)) as api:
+        answer = api.ask("POST", JOBS, owner(**spec))
+        assert (answer.code, answer.warnings) == (201, [])
 
 
 def test_a_job_whose_controller_runs_here_needs_no_warning() -> None:

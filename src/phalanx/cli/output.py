@@ -85,10 +85,26 @@ def write_trace(decisions: Decisions) -> None:
 
 
 def write_tables(
-    parts: Sequence[ShardDecisions], screen: Terminal, gated: "GatedRows | None" = None, rows: Sequence[GangRow] | None = None
+    parts: Sequence[ShardDecisions],
+    screen: Terminal,
+    gated: "GatedRows | None" = None,
+    rows: Sequence[GangRow] | None = None,
+    left_out: "Sequence[LeftOut]" = (),
 ) -> None:
     """Write gangs, placements, nominations and evictions; sections that would be empty are left out."""
-    click.echo("\n".join(lines_of(parts, screen, gated, rows)), color=screen.has_colour)
+    click.echo("\n".join(lines_of(parts, screen, gated, rows, left_out)), color=screen.has_colour)
+
+
+def _without_gangs(parts: Sequence[ShardDecisions], left_out: "Sequence[LeftOut]") -> str:
+    """Count what the input has although there is no gang: bound pods, and those that the session did not look at."""
+    nodes = counted(sum(len(part.snapshot.nodes) for part in parts), "node")
+    bound = sum(len(held) for part in parts for held in part.snapshot.on_node.values())
+    others = sum(item.object.startswith("Pod ") for item in left_out)
+    if not others:
+        return f"No gangs: the input has {nodes} with {counted(bound, 'pod')}, and no PodGroup."
+    first = f"{nodes} with {counted(bound, 'pod')}" if bound else nodes
+    verb = "is" if others == 1 else "are"
+    return f"No gangs: the input has {first}, {counted(others, 'pod')} that {verb} left out, and no PodGroup."
 
 
 def write_refused(refused: Sequence[tuple[str, str]]) -> None:
@@ -124,15 +140,17 @@ class GatedRows:
 
 
 def lines_of(
-    parts: Sequence[ShardDecisions], screen: Terminal, gated: GatedRows | None = None, rows: Sequence[GangRow] | None = None
+    parts: Sequence[ShardDecisions],
+    screen: Terminal,
+    gated: GatedRows | None = None,
+    rows: Sequence[GangRow] | None = None,
+    left_out: "Sequence[LeftOut]" = (),
 ) -> Iterator[str]:
     """Return what `write_tables` writes; `rows` are all gangs by default."""
     rows = all_rows(parts) if rows is None else rows
     snapshot, decisions = parts[0].snapshot, together(parts)
     if not rows:
-        nodes = sum(len(part.snapshot.nodes) for part in parts)
-        pods = sum(len(held) for part in parts for held in part.snapshot.on_node.values())
-        yield f"No gangs: the input has {counted(nodes, 'node')} with {counted(pods, 'pod')}, and no PodGroup."
+        yield _without_gangs(parts, left_out)
         return
     yield from _gang_lines(rows, screen)
     for title, places in (("PLACEMENTS", decisions.binds), ("PIPELINED", decisions.pipelined)):

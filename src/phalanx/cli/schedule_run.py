@@ -106,7 +106,7 @@ def write(found: Scheduled, asked: ScheduleOptions) -> None:
     """Show the decisions in the form that was asked for."""
     if asked.form == "table":
         output.write_trace(together(found.parts))
-        output.write_tables(found.parts, output.Terminal.of_stdout(), found.gated, found.rows)
+        output.write_tables(found.parts, output.Terminal.of_stdout(), found.gated, found.rows, found.left_out)
         output.write_refused(found.intake.refused)
         output.write_left_out(found.left_out)
         return

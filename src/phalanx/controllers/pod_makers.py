@@ -18,6 +18,10 @@ MADE_ELSEWHERE = (
 )
 STOPPED = ("Complete", "Failed", "Succeeded", "Completed", "Terminated", "Aborted", "Suspended")
 
+SUSPENSIONS = (("suspend",), ("runPolicy", "suspend"))
+"""Where a spec says that it is suspended; the second one is that of the training operator and of the MPI operator."""
+NUMBERS = ("replicas", "parallelism")
+
 
 def stands_for_pods(kind: Kind) -> bool:
     """Tell whether objects of a kind have pods, or others that have."""
@@ -31,7 +35,8 @@ def nobody_makes_pods(kind: Kind) -> bool:
 
 def wants_pods(document: Document) -> bool:
     """Tell whether an object still wants pods: it is not suspended, scaled to none, at its end or being deleted."""
-    if inside(document, "spec", "suspend") is True or inside(document, "spec", "replicas") == 0:
+    is_suspended = any(inside(document, "spec", *path) is True for path in SUSPENSIONS)
+    if is_suspended or any(inside(document, "spec", name) == 0 for name in NUMBERS):
         return False
     return "deletionTimestamp" not in meta_of(document) and not _has_ended(document)
 

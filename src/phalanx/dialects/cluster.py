@@ -25,7 +25,7 @@ from phalanx.dialects.kinds.volcano import NodeShard, Numatopology, VolcanoHyper
 from phalanx.dialects.nodes import slot_name
 from phalanx.dialects.pod_gangs import POD_GANG_READERS, PodGangs
 from phalanx.dialects.pods import GangMembership, PodReader, differs_only_in_progress, own_role
-from phalanx.dialects.queue_objects import QueueObjects
+from phalanx.dialects.queue_objects import KAI, QueueObjects
 from phalanx.errors import SnapshotError
 from phalanx.model.gang import Gang
 from phalanx.model.kinds import KINDS, Kind, object_key
@@ -72,6 +72,7 @@ class ObjectCluster:
         if classes.is_outdated:
             self.state.reshape(lambda task: classes.again(task.shape, task.labels))
             classes.is_outdated = False
+        self.queues.serve_others(is_needed=self.groups.has_any_beside(KAI))
         return self.state.snapshot(now)
 
     def put(self, document: Document) -> bool:
@@ -372,36 +373,19 @@ def _put_csi_driver(cluster: ObjectCluster, document: Document) -> None:
         cluster.remove_entry("capacity_drivers", read.metadata.name)
 
 
-def _put_group(cluster: ObjectCluster, document: Document) -> None:
-    cluster.put_group(volcano.gang(_convert(document, VolcanoPodGroup)))
-    cluster.queues.note_volcano(document, is_there=True)
-
-
-def _remove_group(cluster: ObjectCluster, document: Document) -> None:
-    cluster.remove_group("volcano", document)
-    cluster.queues.note_volcano(document, is_there=False)
-
-
-def _put_queue(cluster: ObjectCluster, document: Document) -> None:
-    cluster.queues.put("volcano", volcano.queue(_convert(document, VolcanoQueue)))
-    cluster.queues.note_volcano(document, is_there=True)
-
-
-def _remove_queue(cluster: ObjectCluster, document: Document) -> None:
-    cluster.queues.note_volcano(document, is_there=False)
-    cluster.queues.remove("volcano", _name(document))
-
-
 _CLASSES = ("scheduling.k8s.io", "PriorityClass")
 _HANDLERS: dict[tuple[str, str], _Handler] = {
     ("", "Pod"): _Handler(ObjectCluster.put_pod, ObjectCluster.remove_pod),
     ("", "Node"): _Handler(ObjectCluster.put_node, ObjectCluster.remove_node),
     _CLASSES: _Handler(_put_priority, lambda cluster, document: cluster.state.drop_priority(_name(document))),
     ("scheduling.volcano.sh", "PodGroup"): _Handler(
-        _put_group,
-        _remove_group,
+        lambda cluster, document: cluster.put_group(volcano.gang(_convert(document, VolcanoPodGroup))),
+        lambda cluster, document: cluster.remove_group("volcano", document),
     ),
-    ("scheduling.volcano.sh", "Queue"): _Handler(_put_queue, _remove_queue),
+    ("scheduling.volcano.sh", "Queue"): _Handler(
+        lambda cluster, document: cluster.queues.put("volcano", volcano.queue(_convert(document, VolcanoQueue))),
+        lambda cluster, document: cluster.queues.remove("volcano", _name(document)),
+    ),
     ("scheduling.run.ai", "PodGroup"): _Handler(
         lambda cluster, document: cluster.put_group(kai.gang(_convert(document, KaiPodGroup))),
         lambda cluster, document: cluster.remove_group("kai", document),

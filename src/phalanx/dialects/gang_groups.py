@@ -25,6 +25,11 @@ class GangGroups:
         self._pieces: dict[str, Gang] = {}
         self._listed_by: dict[str, set[str]] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is no group."""
+        return not self._pieces
+
     def put(self, gang: Gang) -> list[str]:
         """Enter a group; return the existing groups whose gang may have changed."""
         concerned = self.remove(gang.key)

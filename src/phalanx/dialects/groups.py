@@ -74,6 +74,10 @@ class Groups:
         """Tell whether a group exists, as an object or described by pods."""
         return group in self._objects or group in self._described
 
+    def has_any_beside(self, dialect: str) -> bool:
+        """Tell whether there are groups of other dialects than this one."""
+        return any(not groups.is_empty for name, groups in self._gang_groups.items() if name != dialect)
+
     def _enter(self, group: GroupReference, gang: Gang, *, is_new: bool = False) -> None:
         self._dialect_by_name.setdefault(group.group, group.dialect)
         self._regroup(group.dialect, self._gang_groups.setdefault(group.dialect, GangGroups()).put(gang))

@@ -42,6 +42,7 @@ def gang(read: kinds.KaiPodGroup) -> Gang:
         conditions=_conditions(read), staleness_grace_seconds=staleness_grace(annotations), annotations=annotations, dialect="kai",
         node_pool=(meta.labels or {}).get(NODE_POOL, ""), tries_pool_once=_tries_pool_once(spec),
         marks_pods=spec.mark_unschedulable is not False, default_priority=DEFAULT_PRIORITY, is_always_active=True,
+        unheeded_minimum=kai_subgroups.unheeded_minimum(spec, subgroups),
     )  # fmt: skip
 
 

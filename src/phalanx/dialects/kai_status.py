@@ -212,7 +212,7 @@ def _reason(reason: str) -> str:
 def unmet(gang: GangState) -> tuple[str, TopologyConstraint] | None:
     """Return the sub-group, or "" for the whole, that no domain of its topology has room for; None without such a constraint."""
     parts = [("", gang.gang.topology), *((policy.name, policy.topology) for policy in gang.gang.subgroups)]
-    scopes = [(name, constraint) for name, constraint in parts if constraint is not None]
+    scopes = [(name, constraint) for name, constraint in parts if constraint is not None and not constraint.is_of_tiers]
     return next((scope for scope in scopes if any(_lacks(leaf) for leaf in _leaves_below(gang, scope[0]))), None)
 
 

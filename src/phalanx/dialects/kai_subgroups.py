@@ -41,6 +41,13 @@ def min_member(spec: kinds.KaiPodGroupSpec, found: tuple[SubGroup, ...]) -> int:
     return SubGroupTree.of(found, spec.min_sub_group).least(_pods) if found else max(written, 1)
 
 
+def unheeded_minimum(spec: kinds.KaiPodGroupSpec, found: tuple[SubGroup, ...]) -> int:
+    """Return a `minMember` that has no effect beside the sub-groups; 0 if it only says that all of them are needed."""
+    tree = SubGroupTree.of(found, spec.min_sub_group)
+    heeded = (None, 0, len(tree.children.get(ROOT, ())), tree.least(_pods)) if found else (spec.min_member,)
+    return 0 if spec.min_member in heeded else spec.min_member or 0
+
+
 def _pods(leaf: SubGroup) -> int:
     return leaf.min_member
 

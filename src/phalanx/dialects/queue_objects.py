@@ -3,13 +3,12 @@
 Both projects install a queue `default`, so a cluster with both has two of that name. Gangs name their queue and nothing more.
 Which one is meant depends on who schedules: by KAI's rules it is KAI's, by all others Volcano's. The other one has no effect then,
 but it is kept: neither replaces the other, in whatever order they come, and when one goes the other one counts.
+
+Only gangs of KAI's must name a queue that somebody has created. The others are in `default` unless they say otherwise, and KAI's
+rules give it a share as long as there are such gangs or queues of Volcano's: without them KAI's shares are what they are in KAI.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from phalanx.dialects import volcano
-from phalanx.model.kinds import object_key
 from phalanx.model.queue import ROOT, Queue
 from phalanx.state.cluster import ClusterState
 
@@ -25,8 +24,7 @@ class QueueObjects:
         """Start with the two queues that always exist."""
         self._state = state
         self._objects: dict[tuple[str, str], Queue] = {}
-        self._volcano: set[str] = set()
-        """Groups and queues of Volcano's, by kind and name."""
+        self._serves_others = False
         for name in IMPLIED_QUEUES:
             self._update(name)
 
@@ -40,13 +38,13 @@ class QueueObjects:
         self._objects.pop((dialect, name), None)
         self._update(name)
 
-    def note_volcano(self, document: Mapping[str, Any], *, is_there: bool) -> None:
-        """Give the queues that always exist in Volcano a share under KAI's rules, but only while there are objects of Volcano."""
-        key = f"{document['kind']} {object_key(document)}"
-        had_any = bool(self._volcano)
-        (self._volcano.add if is_there else self._volcano.discard)(key)
-        for name in IMPLIED_QUEUES if had_any != bool(self._volcano) else ():
-            self._update(name)
+    def serve_others(self, *, is_needed: bool) -> None:
+        """Give the queues that always exist a share under KAI's rules if gangs of other dialects need it, or Volcano has queues."""
+        is_needed = is_needed or any(dialect == VOLCANO for dialect, _ in self._objects)
+        if is_needed != self._serves_others:
+            self._serves_others = is_needed
+            for name in IMPLIED_QUEUES:
+                self._update(name)
 
     def _update(self, name: str) -> None:
         first, second = self._objects.get((VOLCANO, name)), self._objects.get((KAI, name))
@@ -57,4 +55,4 @@ class QueueObjects:
             self._state.put_queue(found, namesake=second if first is not None else None)
 
     def _implied(self, name: str) -> Queue:
-        return volcano.with_bounds(Queue(name)) if self._volcano else Queue(name)
+        return volcano.with_bounds(Queue(name)) if self._serves_others else Queue(name)

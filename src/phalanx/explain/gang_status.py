@@ -23,7 +23,7 @@ class GangStatus(StrEnum):
     """What becomes of a gang."""
 
     STARTS = "Starts"
-    """It gets its minimum in this session."""
+    """It gets its minimum in this session; by Volcano's rule members without requests count before they have a node."""
     GROWS = "Grows"
     """It had its minimum before and gets more."""
     PIPELINED = PIPELINED

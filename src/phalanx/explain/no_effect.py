@@ -1,7 +1,7 @@
 """What a group asks for and does not get, though its gang may start: constraints and sub-groups that have no effect.
 
 Nobody would notice otherwise: a hard network constraint that no plugin of the configuration heeds, or that means no tier where such
-constraints restrict nothing; a policy of sub-groups that fits no pod.
+constraints restrict nothing; a policy of sub-groups that fits no pod; a minimum beside sub-groups that alone count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from phalanx.explain.reason_text import counted
 from phalanx.explain.why import UNRESOLVED_TIERS
 from phalanx.model.gang import Gang, SubGroup
 from phalanx.model.task_status import Status
-from phalanx.session.decision import Decisions
+from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.unresolved_tiers import PLUGIN, hard_constraints, unresolved_tier
@@ -32,13 +32,17 @@ def notes_without_effect(parts: Iterable[tuple[Snapshot, Decisions]]) -> Iterato
 
 def without_effect(snapshot: Snapshot, decisions: Decisions) -> Iterator[tuple[Gang, str]]:
     """Yield what has no effect in the groups of which members wait or were just placed, each with a sentence."""
-    for gang in (outcome.state for outcome in decisions.outcomes):
-        if (gang.topology is not None or gang.gang.subgroups) and _is_of_this_session(gang):
-            yield from ((gang.gang, text) for text in (*_constraints(gang, snapshot, decisions), *_policies(gang)))
+    for outcome in decisions.outcomes:
+        gang = outcome.state
+        if (gang.topology is not None or gang.gang.subgroups) and _is_of_this_session(outcome):
+            texts = (*_constraints(gang, snapshot, decisions), *_policies(gang), *_minimum(gang))
+            yield from ((gang.gang, text) for text in texts)
 
 
-def _is_of_this_session(gang: GangState) -> bool:
-    return gang.phase not in ("", "Pending") and any(task.task.status is Status.PENDING for task in gang.tasks)
+def _is_of_this_session(outcome: Outcome) -> bool:
+    """Tell whether waiting members were looked at: where every gang is tried, none has to be admitted before."""
+    is_admitted = outcome.was_tried or outcome.state.phase not in ("", "Pending")
+    return is_admitted and any(task.task.status is Status.PENDING for task in outcome.state.tasks)
 
 
 def _constraints(gang: GangState, snapshot: Snapshot, decisions: Decisions) -> Iterator[str]:
@@ -56,6 +60,15 @@ def _policies(gang: GangState) -> Iterator[str]:
     for policy in gang.gang.subgroups:
         if policy.match_keys and not any(policy.instance(task.task.labels) for task in gang.tasks):
             yield f"spec.subGroupPolicy[{policy.name}]: makes no sub-group, because {_misfit(policy, gang)}"
+
+
+def _minimum(gang: GangState) -> Iterator[str]:
+    if gang.gang.unheeded_minimum:
+        needed = counted(gang.declared.min_member, "pod")
+        yield (
+            f"spec.minMember is {gang.gang.unheeded_minimum}, but has no effect beside subGroups, which need {needed};"
+            " write as minSubGroup how many of them are needed, or leave minMember out if all are"
+        )
 
 
 def _misfit(policy: SubGroup, gang: GangState) -> str:

@@ -36,7 +36,22 @@ VOLUME_SLOTS = "attachable-volumes-csi-"
 
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
     """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
-    gang, snapshot = outcome.state, outcome.seen or snapshot
+    reason = _reason(outcome, outcome.seen or snapshot)
+    return "; ".join([reason, *_failed_bind(outcome.state)]) if reason else ""
+
+
+def _failed_bind(gang: GangState) -> Iterator[str]:
+    """Name the last bind that failed, where no plugin waits because of it: what else is said may only follow from its roll-back."""
+    failures = [
+        (failure, task.task.name) for task in gang.tasks if task.status is Status.PENDING for failure in task.task.failed_binds
+    ]
+    if failures and not has_minimum(gang) and not any(verdict.reason == "BindBackoff" for verdict in gang.verdicts):
+        last, pod = max(failures, key=lambda entry: (entry[0].latest, entry[1]))
+        yield f"the last bind of pod {pod}, to node {last.node}, failed ({counted(last.attempts, 'attempt')})"
+
+
+def _reason(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     stale = stale_verdict(gang)
     if outcome.is_loose and gang.tally.ready and not has_minimum(gang):
         return f"{_part(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(outcome, snapshot)}"
@@ -63,7 +78,10 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
         return ""
     ready, minimum = gang.tally.ready, minimum_of(gang)
     verb = "starts" if is_new(gang) else "runs"
-    share = f"its minimum of {minimum}" if ready == minimum else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}"
+    parts = ", ".join(_short_parts(gang))
+    short = f" ({parts})" if parts else ""
+    is_exact = ready == minimum and not short
+    share = f"its minimum of {minimum}" if is_exact else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}{short}"
     no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
     causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *held_back(gang, snapshot.surroundings.schedulers)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
@@ -171,27 +189,37 @@ def _untried(gang: GangState) -> str:
     """Say why no task was tried: a network domain without room for all tasks is left out before any of them is."""
     if gang.allowed_tier is None and not gang.has_subgroups:
         return "not tried in this session"
-    where = f"no HyperNode of {_tier(gang)}" if _tier(gang) else "nothing, not even the whole cluster,"
-    return f"{where} has room for {_all_tasks(gang)}"
+    scope = _hard_scope(gang)
+    where = "nothing, not even the whole cluster," if scope is None else f"no HyperNode of {_tier(gang)}"
+    return f"{where} has room for {_all_tasks(scope or gang)}"
 
 
-def _all_tasks(gang: GangState) -> str:
+def _all_tasks(scope: GangState | SubGroupState) -> str:
     """Count the tasks and say what each asks for, or how many ask for what: ``all 3 tasks (2 with 1 cpu, 1 with 8 cpu)``."""
-    kinds, number = Counter(map(_asks, gang.tasks)), f"all {counted(len(gang.tasks), 'task')}"
+    owner = f" of a sub-group of {scope.policy.name!r}" if isinstance(scope, SubGroupState) and scope.policy is not None else ""
+    kinds, number = Counter(map(_asks, scope.tasks)), f"all {counted(len(scope.tasks), 'task')}{owner}"
     if len(kinds) == 1:
-        return f"{number}, each {_asks(gang.tasks[0])}"
+        return f"{number}, each {_asks(scope.tasks[0])}"
     parts = [f"{count} with {asks}" for asks, count in kinds.most_common(MOST_KINDS)]
-    rest = len(gang.tasks) - sum(count for _, count in kinds.most_common(MOST_KINDS))
+    rest = len(scope.tasks) - sum(count for _, count in kinds.most_common(MOST_KINDS))
     return f"{number} ({', '.join([*parts, *([f'{rest} with other requests'] if rest else [])])})"
 
 
 def _tier(gang: GangState) -> str:
     """Say how narrow a network domain must be: ``tier 1 or narrower``; empty without a hard constraint."""
-    scopes: list[GangState | SubGroupState] = [gang, *gang.subgroups.values()]
-    for scope in scopes:
-        if scope.allowed_tier is not None and scope.topology is not None and scope.topology.is_hard:
-            return f"tier {scope.allowed_tier} or narrower"
-    return ""
+    scope = _hard_scope(gang)
+    return "" if scope is None else f"tier {scope.allowed_tier} or narrower"
+
+
+def _hard_scope(gang: GangState) -> GangState | SubGroupState | None:
+    """Return what must be within a tier: the gang, else the largest of its sub-groups that must; None without hard constraints."""
+    if _is_within_tier(gang):
+        return gang
+    return max(filter(_is_within_tier, gang.subgroups.values()), key=lambda part: len(part.tasks), default=None)
+
+
+def _is_within_tier(scope: GangState | SubGroupState) -> bool:
+    return scope.allowed_tier is not None and scope.topology is not None and scope.topology.is_hard
 
 
 def _domain(gang: GangState) -> str:

@@ -171,6 +171,8 @@ class Gang:
     """All its pods must name the same scheduler."""
     preferred_queue: str = ""
     """The queue that it is in whenever there is one of this name; otherwise in the default one. Empty: `queue` says it all."""
+    unheeded_minimum: int = 0
+    """What the group object says it needs, where its sub-groups say otherwise and alone count; 0 without such a number."""
 
     @property
     def namespace(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from phalanx.controllers.objects import controller_of
-from phalanx.controllers.pod_makers import nobody_makes_pods
+from phalanx.controllers.pod_makers import nobody_makes_pods, wants_pods
 from phalanx.controllers.unmade_pods import no_pods_text
 from phalanx.errors import ClusterError, WrongForm
 from phalanx.model.kinds import POD, Document
@@ -23,7 +23,10 @@ def write(store: MemoryStore, asked: ApiRequest) -> Answer:
 def warnings_about(asked: ApiRequest) -> list[str]:
     """Return what clients show beside the answer to a write."""
     kind = asked.target.kind
-    return [no_pods_text(kind)] if asked.verb == "create" and nobody_makes_pods(kind) and not controller_of(asked.document) else []
+    if asked.verb != "create" or not nobody_makes_pods(kind):
+        return []
+    is_alone = wants_pods(asked.document) and controller_of(asked.document) is None
+    return [no_pods_text(kind)] if is_alone else []
 
 
 def _create(store: MemoryStore, asked: ApiRequest) -> Answer:

@@ -99,9 +99,10 @@ class TopologyPlugin:
 
 
 def _constraint(gang: GangState, subgroup: str) -> TopologyConstraint | None:
-    if not subgroup:
-        return gang.gang.topology
-    return next((policy.topology for policy in gang.gang.subgroups if policy.name == subgroup), None)
+    """Return the constraint of a group that is about labels; one about tiers of HyperNodes means nothing to KAI's rules."""
+    policies = [policy.topology for policy in gang.gang.subgroups if policy.name == subgroup]
+    found = next(iter(policies), None) if subgroup else gang.gang.topology
+    return None if found is None or found.is_of_tiers else found
 
 
 def _tree(session: Session, constraint: TopologyConstraint) -> LabelTree | None:
