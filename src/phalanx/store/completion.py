@@ -45,7 +45,7 @@ class ManifestObjects:
         """How many pods name each priority class that is not among the objects."""
         self._items: dict[Kind, list[Document]] = {kind: [] for kind in READ}
         for document in documents:
-            kind = _kind_of(document)
+            kind = known_kind(document)
             if kind in self._items and _name(document):
                 self._items[kind].append(document)
 
@@ -59,7 +59,7 @@ class ManifestObjects:
 
     def complete(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return an object of a manifest as it would be stored. One with a uid was stored before, and is complete."""
-        kind = _kind_of(document)
+        kind = known_kind(document)
         if kind is None or not _name(document) or document["metadata"].get("uid"):
             return document
         try:
@@ -84,7 +84,8 @@ class ManifestObjects:
             yield f"there is no PriorityClass {name!r} in the input; it is named by {pods} priority is 0"
 
 
-def _kind_of(document: Any) -> Kind | None:
+def known_kind(document: Any) -> Kind | None:
+    """Return the kind of an object; None if it is none, or nobody serves it."""
     try:
         return kind_of(document) if isinstance(document, Mapping) else None
     except ClusterError:

@@ -22,7 +22,8 @@ from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.completion import ManifestObjects
+from phalanx.store.completion import ManifestObjects, known_kind
+from phalanx.store.value_rules import refuse_values
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -124,6 +125,8 @@ class Intake:
 
     def _put(self, document: dict[str, Any]) -> bool:
         try:
+            if (kind := known_kind(document)) is not None:
+                refuse_values(kind, document)
             return self.cluster.put(document)
         except NOT_UNDERSTOOD as problem:
             raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
