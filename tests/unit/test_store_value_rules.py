@@ -27,7 +27,8 @@ def pod(amounts: dict[str, Any], group: str = "containers", field: str = "limits
 WRONG = [
     (node("Maybe"), f'Node "n0" is invalid: spec.taints[0].effect: Unsupported value: "Maybe": {SUPPORTED}'),
     (node(gpus="7.5"), 'Node "n0" is invalid: status.allocatable[nvidia.com/gpu]: Invalid value: "7.5": must be an integer'),
-    (pod({"nvidia.com/gpu": "0.5"}), 'Pod "p" is invalid: spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "0.5":'
+    (pod({"nvidia.com/gpu": "0.5"}),
+     'Pod "p" is invalid: spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "0.5":'
      " must be an integer; write a whole number, or share a GPU: annotation gpu-fraction on the pod, and no GPU in its resources"),
     (pod({"example.com/nic": "500m"}, "initContainers", "requests"),
      'Pod "p" is invalid: spec.initContainers[0].resources.requests[example.com/nic]: Invalid value: "500m": must be an integer'),

@@ -31,6 +31,6 @@ def served_objects(paths: Iterable[str]) -> Served:
         meta = document["metadata"]
         own = {"namespace": meta.get("namespace") or "default"} if kind.is_namespaced else {}
         found.append({**document, "metadata": {**meta, **own}})
-    for text in intake.defaults.notes() if intake.defaults is not None else ():
+    for text in intake.notes():
         note(text)
     return Served(found, intake.cluster)

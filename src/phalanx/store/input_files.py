@@ -18,6 +18,8 @@ from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.documents import Located, documents_in
 from phalanx.dialects.queue_usage import history
 from phalanx.errors import ConfigError, PhalanxError, SnapshotError
+from phalanx.explain.reason_text import counted
+from phalanx.model.kinds import object_key
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
@@ -109,6 +111,9 @@ class Intake:
     problems: list[str] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
+    places: dict[str, list[str]] = field(default_factory=dict)
+    """Where each object that has a name was found, by API group, kind and name."""
+    _index: dict[str, int] = field(default_factory=dict)
 
     def enter(self, place: str, document: dict[str, Any]) -> None:
         """Enter an object into the cluster; one that cannot be understood is refused."""
@@ -118,10 +123,34 @@ class Intake:
         except PhalanxError as problem:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
+        if self._is_again((place, document), whole):
+            return
         self.documents.append((place, document))
         self.complete.append(whole)
         if not is_known:
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
+
+    def _is_again(self, placed: Placed, whole: dict[str, Any]) -> bool:
+        """Tell whether an object was there before; if so, it takes the place of the earlier one."""
+        place, document = placed
+        if not (document.get("metadata") or {}).get("name"):
+            return False
+        key = f"{_group(document)} {document['kind']} {object_key(document)}"
+        self.places.setdefault(key, []).append(place)
+        index = self._index.setdefault(key, len(self.documents))
+        if index == len(self.documents):
+            return False
+        self.documents[index], self.complete[index] = placed, whole
+        return True
+
+    def duplicates(self) -> Iterator[str]:
+        """Say of each object that was given more than once where, and which one counts."""
+        again = [(self._index[key], places) for key, places in self.places.items() if len(places) > 1]
+        for index, places in again[:MOST_SHOWN]:
+            where = f"{', '.join(places[:-1])} and {places[-1]}"
+            yield f"{describe(self.documents[index][1])} is given {counted(len(places), 'time')}: {where}; the last one counts"
+        if len(again) > MOST_SHOWN:
+            yield f"{len(again) - MOST_SHOWN} more objects are given more than once; the last one counts"
 
     def _put(self, document: dict[str, Any]) -> bool:
         try:
@@ -130,6 +159,11 @@ class Intake:
             return self.cluster.put(document)
         except NOT_UNDERSTOOD as problem:
             raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
+
+    def notes(self) -> Iterator[str]:
+        """Say in a sentence each what is missing or there twice."""
+        yield from self.duplicates()
+        yield from self.defaults.notes() if self.defaults is not None else ()
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
@@ -213,7 +247,7 @@ def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
 
 def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     """Say in a sentence each what was left out and may surprise."""
-    yield from intake.defaults.notes() if intake.defaults is not None else ()
+    yield from intake.notes()
     if intake.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
         yield f"skipped what a session does not read: {kinds}"
