@@ -25,6 +25,7 @@ from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import ManifestObjects, known_kind
+from phalanx.store.unknown_fields import unknown_fields
 from phalanx.store.value_rules import refuse_values
 
 STDIN = "-"
@@ -113,6 +114,8 @@ class Intake:
     """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
     places: dict[str, list[str]] = field(default_factory=dict)
     """Where each object that has a name was found, by API group, kind and name."""
+    unknown: dict[str, list[Placed]] = field(default_factory=dict)
+    """Objects with fields that their kinds do not have, by what the API server says of it."""
     _index: dict[str, int] = field(default_factory=dict)
 
     def enter(self, place: str, document: dict[str, Any]) -> None:
@@ -123,6 +126,7 @@ class Intake:
         except PhalanxError as problem:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
+        self._look_for_unknown_fields((place, document))
         if self._is_again((place, document), whole):
             return
         self.documents.append((place, document))
@@ -130,10 +134,24 @@ class Intake:
         if not is_known:
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
 
+    def _look_for_unknown_fields(self, placed: Placed) -> None:
+        """Remember unknown fields; an object that an API server has stored has none, whatever version its definitions have."""
+        kind, was_stored = known_kind(placed[1]), bool(_meta(placed[1]).get("uid"))
+        for text in unknown_fields(kind, placed[1]) if kind is not None and not was_stored else ():
+            self.unknown.setdefault(text, []).append(placed)
+
+    def warnings(self) -> Iterator[str]:
+        """Warn of fields that the API server would drop, each with the first object that has it."""
+        for text, found in self.unknown.items():
+            (place, first), more = found[0], len(found) - 1
+            others = f" and {counted(more, 'other object')}" if more else ""
+            field_name, _, hint = text.partition("; ")
+            yield f"{field_name} in {describe(first)} ({place}){others}{f'; {hint}' if hint else ''}"
+
     def _is_again(self, placed: Placed, whole: dict[str, Any]) -> bool:
         """Tell whether an object was there before; if so, it takes the place of the earlier one."""
         place, document = placed
-        if not (document.get("metadata") or {}).get("name"):
+        if not _meta(document).get("name"):
             return False
         key = f"{_group(document)} {document['kind']} {object_key(document)}"
         self.places.setdefault(key, []).append(place)
@@ -194,6 +212,11 @@ def _objects(paths: Iterable[str], problems: list[str]) -> Iterator[Placed]:
 
 def _group(document: dict[str, Any]) -> str:
     return str(document["apiVersion"].rpartition("/")[0])
+
+
+def _meta(document: dict[str, Any]) -> dict[str, Any]:
+    found = document.get("metadata")
+    return found if isinstance(found, dict) else {}
 
 
 def _checked(value: object) -> dict[str, Any]:
