@@ -25,6 +25,7 @@ from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import ManifestObjects, known_kind
+from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 from phalanx.store.unknown_fields import unknown_fields
 from phalanx.store.value_rules import refuse_values
 
@@ -64,7 +65,7 @@ def read_objects(path: str) -> Iterator[Located]:
             found_any = True
             yield from _items(document)
     if not found_any:
-        hint = "; pipe for example 'kubectl get nodes,pods,podgroups,queues -A -o yaml' into it" if path == STDIN else ""
+        hint = f"; a snapshot of a cluster is printed by: {SNAPSHOT_COMMAND}" if path == STDIN else ""
         raise SnapshotError(f"{'stdin' if path == STDIN else path}: no objects in it{hint}")
 
 
