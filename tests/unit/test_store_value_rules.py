@@ -11,7 +11,7 @@ from phalanx.store.input_files import take_in
 from phalanx.store.memory import MemoryStore
 
 NODE: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n0"}}
-SUPPORTED = 'supported values: "NoExecute", "NoSchedule", "PreferNoSchedule"'
+SUPPORTED = 'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
 
 
 def node(effect: str = "NoSchedule", gpus: str = "8") -> dict[str, Any]:

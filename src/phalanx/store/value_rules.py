@@ -1,7 +1,8 @@
 """Values that the API server refuses in pods and nodes, and that would change a placement without a word: effects of taints that do
 not exist, and parts of a resource that comes in whole pieces.
 
-The store in memory refuses them, and so does whoever reads manifests. Messages begin as those of the API server.
+The store in memory refuses them, and so does whoever reads manifests. Messages begin as those of the API server,
+which calls the taints of a node metadata.taints, where nobody finds them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from phalanx.errors import Invalid, SnapshotError
 from phalanx.model.kinds import NODE, POD, Document, Kind
 from phalanx.model.quantity import to_milli
 
-EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 GPU_HINT = "; write a whole number, or share a GPU: annotation gpu-fraction on the pod, and no GPU in its resources"
 CONTAINERS = ("containers", "initContainers")
 NOT_UNDERSTOOD = (TypeError, AttributeError)
