@@ -82,13 +82,14 @@ def test_what_we_read_of_pods_and_nodes_is_known() -> None:
 
 
 def test_manifests_are_warned_of_once_for_each_field(tmp_path: Path) -> None:
-    groups = [volcano("PodGroup", queu="q") | {"metadata": {"name": name, "namespace": "n"}} for name in "abc"]
+    groups = [volcano("PodGroup", minMembr=2) | {"metadata": {"name": name, "namespace": "n"}} for name in "abc"]
     stored = volcano("PodGroup", later=1) | {"metadata": {"name": "d", "uid": "1"}}
     file = tmp_path / "a.json"
     file.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": [*groups, stored]}))
     (text,) = take_in([str(file)]).warnings()
     assert text == (
-        f'unknown field "spec.queu" in PodGroup n/a ({file}, document 1, items[0]) and 2 other objects; did you mean "queue"?'
+        f'unknown field "spec.minMembr" in PodGroup n/a ({file}, document 1, items[0]) and 2 other objects;'
+        ' did you mean "minMember"?'
     )
 
 

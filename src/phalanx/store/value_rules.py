@@ -1,8 +1,8 @@
 """Values that the API server refuses in pods and nodes, and that would change a placement without a word: effects of taints that do
 not exist, and parts of a resource that comes in whole pieces.
 
-The store in memory refuses them, and so does whoever reads manifests. Messages begin as those of the API server,
-which calls the taints of a node metadata.taints, where nobody finds them.
+The store in memory refuses them, and so does whoever reads manifests. Messages begin as those of the API server;
+only the taints of a node are named by their place, spec.taints, where the API server writes metadata.taints.
 """
 
 from collections.abc import Iterator, Mapping
