@@ -24,7 +24,15 @@ def pod(amounts: dict[str, Any], group: str = "containers", field: str = "limits
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": spec}
 
 
+def job(amounts: dict[str, Any]) -> dict[str, Any]:
+    task = {"name": "w", "replicas": 1, "template": {"spec": pod(amounts)["spec"]}}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j", "namespace": "default"},
+            "spec": {"minAvailable": 1, "tasks": [task]}}  # fmt: skip
+
+
 WRONG = [
+    (job({"example.com/nic": "500m"}), 'Job "j" is invalid: spec.tasks[0].template.spec.containers[0].resources.limits'
+     '[example.com/nic]: Invalid value: "500m": must be an integer'),
     (node("Maybe"), f'Node "n0" is invalid: spec.taints[0].effect: Unsupported value: "Maybe": {SUPPORTED}'),
     (node(gpus="7.5"), 'Node "n0" is invalid: status.allocatable[nvidia.com/gpu]: Invalid value: "7.5": must be an integer'),
     (pod({"nvidia.com/gpu": "0.5"}),
@@ -35,6 +43,7 @@ WRONG = [
     (pod({}, effect="NoSchedul"), f'Pod "p" is invalid: spec.tolerations[0].effect: Unsupported value: "NoSchedul": {SUPPORTED}'),
 ]  # fmt: skip
 RIGHT = [
+    job({"nvidia.com/gpu": 1}),
     node(), node("PreferNoSchedule"), pod({"nvidia.com/gpu": "2000m"}), pod({"cpu": "0.5", "memory": "0.5Gi"}),
     pod({"nvidia.com/gpu": 1}), pod({}, effect="NoExecute"),
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from phalanx.errors import Invalid, SnapshotError
-from phalanx.model.kinds import NODE, POD, Document, Kind
+from phalanx.model.kinds import NODE, POD, VOLCANO_JOB, Document, Kind
 from phalanx.model.quantity import to_milli
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -22,9 +22,11 @@ NOT_UNDERSTOOD = (TypeError, AttributeError)
 
 
 def refuse_values(kind: Kind, document: Document) -> None:
-    """Raise if a pod or node has a value that the API server does not take."""
+    """Raise if a pod, a node or the pods of a Volcano Job have a value that the API server does not take."""
     if kind is POD:
-        found = _pod_faults(document.get("spec") or {})
+        found = _pod_faults(document.get("spec") or {}, "spec")
+    elif kind is VOLCANO_JOB:  # refused whole, as by Volcano: its controller would try to create the pods for ever
+        found = _job_faults(document.get("spec") or {})
     elif kind is NODE:
         found = _node_faults(document)
     else:
@@ -37,13 +39,18 @@ def refuse_values(kind: Kind, document: Document) -> None:
         raise Invalid(f'{kind.kind} "{name}" is invalid: {problem}', kind=kind.kind, name=name)
 
 
-def _pod_faults(spec: Document) -> Iterator[str]:
+def _job_faults(spec: Document) -> Iterator[str]:
+    for place, task in enumerate(spec.get("tasks") or ()):
+        yield from _pod_faults((task.get("template") or {}).get("spec") or {}, f"spec.tasks[{place}].template.spec")
+
+
+def _pod_faults(spec: Document, path: str) -> Iterator[str]:
     for group in CONTAINERS:
         for place, container in enumerate(spec.get(group) or ()):
             resources = container.get("resources") or {}
             for amounts in ("limits", "requests"):
-                yield from _parts(resources.get(amounts), f"spec.{group}[{place}].resources.{amounts}")
-    yield from _effects(spec.get("tolerations"), "spec.tolerations")
+                yield from _parts(resources.get(amounts), f"{path}.{group}[{place}].resources.{amounts}")
+    yield from _effects(spec.get("tolerations"), f"{path}.tolerations")
 
 
 def _node_faults(node: Document) -> Iterator[str]:
