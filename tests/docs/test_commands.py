@@ -30,6 +30,7 @@ from phalanx.cli import ENTRIES_BY_NAME
 from phalanx.config.policies import policy_of
 from phalanx.dev.plane import ORDER
 from phalanx.dev.processes import launch
+from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -43,12 +44,9 @@ NOT_RUN = {
     "priorityclasses > cluster.yaml": "needs a cluster",
     "kubectl get -A -o yaml nodes,pods,podgroups.scheduling.run.ai,queues.scheduling.run.ai,"
     "priorityclasses > cluster.yaml": "needs a cluster",
-    "kubectl get nodes,pods,podgroups,queues -A -o yaml | phalanx schedule -f -": "needs a cluster",
+    f"{SNAPSHOT_COMMAND} > cluster.yaml": "needs a cluster",
     "kubectl get nodes,pods -A -o yaml > cluster.yaml": "needs a cluster",
     "kubectl get configmap volcano-scheduler-configmap -n volcano-system -o yaml | phalanx config check -": "needs a cluster",
-    "kubectl get -A -o yaml nodes,pods,podgroups,queues,priorityclasses,hypernodes,namespaces,services,persistentvolumes,"
-    "persistentvolumeclaims,storageclasses,csinodes,csidrivers,csistoragecapacities,resourceclaims,resourceslices,"
-    "deviceclasses": "needs a cluster",
     "kubectl --server http://127.0.0.1:PORT get pods -A": "needs kubectl",
     "kubectl --server http://127.0.0.1:PORT apply --server-side=false --validate=false -f job.yaml": "needs kubectl",
     "make controlplane": "is what runs before the tests",
@@ -76,6 +74,7 @@ NOT_RUN = {
     "--controllers -volcano-job": "needs a cluster",
     "phalanx run --lease-duration 6": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
+    "phalanx schedule -f cluster.yaml": "needs the snapshot of a cluster",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",
 }
 """Commands in ```sh blocks, and why no test runs them."""

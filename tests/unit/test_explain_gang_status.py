@@ -63,3 +63,12 @@ def test_a_gang_without_pods_is_empty_unless_it_waits_to_be_admitted(phase: str,
     cluster = build.cluster().submit(build.pod_group("bert", min_member=2, phase=phase))
     (item,) = gang_list(cluster.objects.snapshot(0.0), lambda state: "")["items"]
     assert item["status"] == status
+
+
+@pytest.mark.parametrize(("phases", "status"), [(("Pending", "Pending"), "Bound"), (("Running", "Pending"), "Runs")])
+def test_a_gang_of_which_no_pod_runs_does_not_run(phases: tuple[str, ...], status: str) -> None:
+    pods = [build.pod(f"bert-{number}", group="bert", on="node-0", cpu=1) for number in range(2)]
+    pods = [{**pod, "status": {"phase": phase}} for pod, phase in zip(pods, phases, strict=True)]
+    cluster = build.cluster(nodes=2, policy=PLAIN).submit(build.pod_group("bert", min_member=2, phase="Running"), *pods)
+    found = gang_status(cluster.run_cycle().decisions.outcomes[0].state)
+    assert (found, found.has_minimum) == (status, True)

@@ -160,6 +160,34 @@ def test_describe_says_what_a_gang_is_and_why_it_waits(inside: Inside, tmp_path:
     assert elsewhere == 'error: gang "bert" not found in this namespace; there is one with -n default\n'
 
 
+def owned(name: str, owner: str) -> list[Document]:
+    """Return a gang whose group belongs to a Job."""
+    group, *pods = elsewhere(worlds.gang(name, tasks=1, gpus=1))
+    owners = [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": owner, "uid": "u"}]
+    return [{**group, "metadata": {**group["metadata"], "ownerReferences": owners}}, *pods]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("pg-wide-5f3c", "pg-wide-5f3c"),
+        ("wide", "pg-wide-5f3c"),
+        ("res", "resnet"),
+        ("resnet", "resnet"),
+        ("many", 'error: gang "many" not found; it may be one of pg-many-1, pg-many-2'),
+        ("pg-", 'error: gang "pg-" not found; it may be one of pg-many-1, pg-many-2, pg-wide-5f3c'),
+        ("nobody", 'error: gang "nobody" not found'),
+    ],
+)  # fmt: skip
+def test_describe_finds_a_gang_by_its_owner_or_by_how_its_name_begins(
+    inside: Inside, tmp_path: Path, typed: str, found: str
+) -> None:
+    inside.world.load([*owned("pg-wide-5f3c", "wide"), *owned("pg-many-1", "many"), *owned("pg-many-2", "many")])
+    with served(inside.world.store) as connection:
+        answer = run(connection, tmp_path, "describe", "gang", typed)
+    assert (answer.stderr or answer.stdout).splitlines()[0].removeprefix("Gang:").strip() == found
+
+
 def test_describe_says_what_keeps_a_pod_from_running(inside: Inside, tmp_path: Path) -> None:
     path, form = "/api/v1/namespaces/default/pods/bert-0/status", "application/merge-patch+json"
     state = {"name": "main", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}

@@ -180,3 +180,17 @@ def test_the_chart_has_the_version_of_the_program() -> None:
 def test_the_values_know_every_profile() -> None:
     schema = msgspec.json.decode((DEPLOY / "chart" / "values.schema.json").read_text())
     assert schema["properties"]["scheduler"]["properties"]["profile"]["enum"] == profile_names()
+
+
+@pytest.mark.parametrize("what", ["rbac", "deployment", "monitoring", "all"])
+@pytest.mark.parametrize("name", ["Bad NS", "-x", "a-", "a.b", "a" * 64])
+def test_a_name_that_no_namespace_can_have_is_refused(what: str, name: str) -> None:
+    answer = CliRunner().invoke(main, ["manifests", what, "-n", name])
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert f"{name!r} is not a name for a namespace; write at most 63 of a-z, 0-9 and '-'" in answer.stderr
+
+
+def test_a_name_that_a_namespace_can_have_is_taken() -> None:
+    for name in ("a", "batch-2", "a" * 63):
+        answer = CliRunner().invoke(main, ["manifests", "rbac", "-n", name])
+        assert f"name: {name}\n" in answer.stdout

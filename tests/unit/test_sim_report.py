@@ -137,17 +137,17 @@ def best(path: str, *compared: Result) -> set[int]:
 
 
 def test_the_best_is_the_highest_or_the_lowest_as_the_figure_wants() -> None:
-    low, high = metrics(allocation=0.5, evictions=1), metrics(allocation=0.9, evictions=7)
-    assert best("allocation", low, high) == {1}
+    low, high = metrics(occupancy=0.5, evictions=1), metrics(occupancy=0.9, evictions=7)
+    assert best("occupancy", low, high) == {1}
     assert best("evictions", low, high) == {0}
     assert best("sessions", metrics(sessions=1), metrics(sessions=2)) == set()
 
 
 def test_equals_share_a_mark_and_nobody_is_best_when_all_are_equal() -> None:
-    low, high = metrics(allocation=0.5), metrics(allocation=0.9)
-    assert best("allocation", high, low, high) == {0, 2}
-    assert best("allocation", low, low) == set()
-    assert best("allocation", metrics(allocation=None), low) == set()
+    low, high = metrics(occupancy=0.5), metrics(occupancy=0.9)
+    assert best("occupancy", high, low, high) == {0, 2}
+    assert best("occupancy", low, low) == set()
+    assert best("occupancy", metrics(occupancy=None), low) == set()
 
 
 def ended(*names: str, wait: float = 0.0, other: tuple[str, ...] = (), **more: Any) -> Result:
@@ -169,16 +169,21 @@ def test_as_many_other_gangs_are_not_the_same() -> None:
 
 
 def test_gangs_that_started_count_where_none_ends() -> None:
-    first = results.result([results.gang("a", run=None), results.gang("b", wait=None, run=None)], metrics={"allocation": 0.9})
-    both = results.result([results.gang("a", run=None), results.gang("b", run=None)], metrics={"allocation": 0.5})
-    assert best("allocation", first, both) == set()
+    first = results.result([results.gang("a", run=None), results.gang("b", wait=None, run=None)], metrics={"occupancy": 0.9})
+    both = results.result([results.gang("a", run=None), results.gang("b", run=None)], metrics={"occupancy": 0.5})
+    assert best("occupancy", first, both) == set()
     assert best("started", first, both) == {1}
 
 
 def test_what_a_deadlock_holds_is_no_merit() -> None:
     blocked = {"since": 0.0, "gangs": ["a"], "holds": 8.0}
-    stuck = ended(other=("a",), deadlocks=[blocked], metrics={"allocation": 1.0})
-    assert best("allocation", stuck, ended(other=("a",), metrics={"allocation": 0.0})) == set()
+    stuck = ended(other=("a",), deadlocks=[blocked], metrics={"occupancy": 1.0})
+    assert best("occupancy", stuck, ended(other=("a",), metrics={"occupancy": 0.0})) == set()
+
+
+def test_what_is_held_without_effect_is_no_merit() -> None:
+    rolled_back, idle = (ended("a", other=("b",), metrics={"allocation": part, "occupancy": 0.5}) for part in (0.625, 0.5))
+    assert best("allocation", rolled_back, idle) == best("occupancy", rolled_back, idle) == set()
 
 
 def test_a_deadlock_counts_against_a_result() -> None:
@@ -186,7 +191,7 @@ def test_a_deadlock_counts_against_a_result() -> None:
 
 
 def test_a_comparison_marks_the_best_in_words_too() -> None:
-    text = comparison([metrics(allocation=0.5), metrics(allocation=0.9)])
+    text = comparison([metrics(occupancy=0.5), metrics(occupancy=0.9)])
     assert '<td class="best">90.0% <span aria-hidden="true">★</span><span class="unseen">best</span></td>' in text
     assert comparison([metrics()]) == ""
 

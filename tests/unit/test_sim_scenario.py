@@ -113,6 +113,10 @@ WRONG = [
     ("failures:\n- {at: 1m, pod: a, times: 2}", 4, "failures[0].times: stands only beside bind; write an entry for each failure"),
     ("expect:\n- gangs: {a: {begins: true}}", 4,
      "expect[0].gangs.a.begins: unknown; write one of starts, finishes, evicted, why, after, waits"),
+    ("expect:\n- profiles: [phalanx, volcanoo]", 4,
+     "expect[0].profiles[1]: there is no profile 'volcanoo'; did you mean 'volcano'?"),
+    ("expect:\n- profiles: [foo]", 4,
+     "expect[0].profiles[0]: there is no profile 'foo'; write one of coscheduling, default-scheduler, kai, phalanx, volcano"),
     ("expect:\n- gangs: [a]", 4, "expect[0].gangs: expected a mapping from gangs to what becomes of them"),
 ]  # fmt: skip
 

@@ -110,7 +110,7 @@ def test_a_server_of_another_name_is_asked_by_its_name(tmp_path: Path) -> None:
     assert who(Door(), safe(tmp_path, None, **{"tls-server-name": "api.example.org"}), guarded("api.example.org")) == ""
 
 
-def test_a_blind_cluster_believes_everybody(tmp_path: Path) -> None:
+def test_a_cluster_whose_certificate_is_not_checked_is_trusted(tmp_path: Path) -> None:
     blind = {"certificate-authority-data": "", "insecure-skip-tls-verify": True}
     assert who(Door(), safe(tmp_path, {"token": "t"}, **blind), guarded("api.example.org")) == "Bearer t"
 

@@ -113,7 +113,8 @@ def test_what_an_example_expects_is_no_object_of_its_cluster(write: Write) -> No
 
 def test_unknown_kinds_are_skipped_and_counted_in_one_line(write: Write) -> None:
     deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n"
-    intake = take_in([write("a.yaml", f"{NODE}---\n{deployment}---\n{deployment}---\napiVersion: v1\nkind: ConfigMap\n")])
+    other = deployment.replace("name: d", "name: e")
+    intake = take_in([write("a.yaml", f"{NODE}---\n{deployment}---\n{other}---\napiVersion: v1\nkind: ConfigMap\n")])
     assert list(notes_on(intake, intake.cluster.snapshot(0.0))) == [
         "skipped what a session does not read: 1 ConfigMap, 2 Deployment.apps"
     ]
@@ -183,3 +184,43 @@ def test_a_file_that_is_not_there_or_no_text_says_so(write: Write, tmp_path: Pat
 
 def test_text_that_is_nested_without_end_is_refused(write: Write) -> None:
     assert "nested too deeply" in refusal(write("a.yaml", "[" * 100_000))
+
+
+# --- twice ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_object_that_is_given_twice_is_told_with_both_places_and_the_last_one_counts(write: Write) -> None:
+    first = write("a.yaml", f"{NODE}status: {{allocatable: {{cpu: 8}}}}\n---\n{POD}")
+    second = write("b.yaml", f"{NODE}status: {{allocatable: {{cpu: 1}}}}\n")
+    intake = take_in([first, second])
+    (text,) = notes_on(intake, intake.cluster.snapshot(0))
+    assert text == "Node a is given 2 times: a.yaml, document 1 and b.yaml, document 1; the last one counts"
+    assert [document["kind"] for _, document in intake.documents] == ["Node", "Pod"]
+    assert intake.documents[0][1]["status"] == intake.complete[0]["status"] == {"allocatable": {"cpu": 1}}
+    assert intake.cluster.snapshot(0).nodes.nodes[0].allocatable["cpu"] == 1000
+
+
+def test_a_folder_that_is_given_twice_fills_no_screen(write: Write) -> None:
+    file = write("a.yaml", "---\n".join(NODE.replace("a}", f"n{number}}}") for number in range(8)))
+    texts = list(take_in([file, file]).duplicates())
+    assert len(texts) == 6
+    assert texts[-1] == "3 more objects are given more than once; the last one counts"
+
+
+def test_the_same_name_in_another_namespace_kind_or_group_is_another_object(write: Write) -> None:
+    other = POD.replace("namespace: n", "namespace: m")
+    kinds = (f"apiVersion: {group}\nkind: Queue\nmetadata: {{name: x}}\n" for group in
+             ("scheduling.volcano.sh/v1beta1", "scheduling.run.ai/v2"))  # fmt: skip
+    assert list(take_in([write("a.yaml", "---\n".join((POD, other, *kinds)))]).duplicates()) == []
+
+
+# --- priority classes ----------------------------------------------------------------------------------------------------
+
+
+def test_a_priority_class_of_groups_that_is_not_in_the_input_is_told(write: Write) -> None:
+    group = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: %s}\nspec: {priorityClassName: %s}\n"
+    vip = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: vip}\nvalue: 7\n"
+    groups = [group % pair for pair in (("a", "lost"), ("b", "lost"), ("c", "vip"), ("d", "system-node-critical"))]
+    intake = take_in([write("a.yaml", "---\n".join((*groups, vip)))])
+    text = "there is no PriorityClass 'lost' in the input; it is named by 2 PodGroups, which have the default priority"
+    assert list(intake.notes()) == [text]

@@ -32,13 +32,17 @@ def command(ctx: click.Context, files: tuple[str, ...], more_files: tuple[str, .
     Fields that an earlier apply set and the manifest no longer has are removed; fields set by others are kept. Missing
     namespaces are created. If the cluster rejects an object, the others are still applied.
     """
+    from phalanx.cli.output import note
     from phalanx.store.apply import rank
     from phalanx.store.input_files import take_in
 
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
-    documents = sorted(take_in(paths).documents, key=lambda found: rank(found[1]))
+    intake = take_in(paths)
+    for text in intake.duplicates():
+        note(text)
+    documents = sorted(intake.documents, key=lambda found: rank(found[1]))
 
     async def apply_all(client: "Client", namespace: str) -> int:
         applier = _Applier(client, namespace)

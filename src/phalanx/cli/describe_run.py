@@ -8,7 +8,8 @@ import click
 import yaml
 
 from phalanx.cli import output
-from phalanx.cli.get_run import gangs, group_kind
+from phalanx.cli.gang_lookup import gang_called
+from phalanx.cli.get_run import group_kind
 from phalanx.cli.lookup import find, is_gang
 from phalanx.errors import Forbidden, Missing
 from phalanx.explain.recorded import event_order, event_time, pod_refusal
@@ -29,7 +30,8 @@ COUNTED = ("allocated", "requested")
 async def describe(client: Client, kind_name: str, namespace: str, name: str) -> None:
     """Show one object and what happened to it."""
     if is_gang(kind_name):
-        (gang,) = await gangs(client, namespace, [name])
+        gang = await gang_called(client, namespace, name)
+        name = gang["metadata"]["name"]
         kind = await group_kind(client, gang)
         group = None if kind is None else await client.get(kind, namespace, name.partition("@")[0])
         _show_gang(gang, group, client.now)

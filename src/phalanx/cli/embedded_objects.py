@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.cli.output import note
+from phalanx.cli.output import note, warning
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ClusterError
 from phalanx.model.kinds import kind_of
@@ -31,6 +31,8 @@ def served_objects(paths: Iterable[str]) -> Served:
         meta = document["metadata"]
         own = {"namespace": meta.get("namespace") or "default"} if kind.is_namespaced else {}
         found.append({**document, "metadata": {**meta, **own}})
-    for text in intake.defaults.notes() if intake.defaults is not None else ():
+    for text in intake.warnings():
+        warning(text)
+    for text in intake.notes():
         note(text)
     return Served(found, intake.cluster)

@@ -83,7 +83,8 @@ async def kinds_here(client: "Client", kind_name: str) -> list["Kind"]:
     found = [served[kind.resource] for kind in kinds if kind.resource in served]
     if not found:
         groups = " or ".join(sorted({kind.group for kind in kinds}))
-        raise Missing(f"{client.server} serves no {kind_name} ({groups}); 'phalanx manifests crds' prints definitions for it")
+        hint = "'phalanx manifests crds' prints its CustomResourceDefinition"
+        raise Missing(f"{client.server} serves no {kind_name} ({groups}); {hint}")
     return found
 
 

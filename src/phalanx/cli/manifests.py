@@ -1,5 +1,6 @@
 """`phalanx manifests`: the manifests of an installation, ready for kubectl apply."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,20 @@ OUTPUT = click.option("-o", "--output", "form", type=click.Choice(["yaml", "json
                       help="Several YAML documents, or one JSON list.")  # fmt: skip
 OF = click.option("--of", "sets", type=click.Choice(SETS), multiple=True,
                   help="Only the kinds of this scheduler; may be repeated. All by default.")  # fmt: skip
-NAMESPACE = click.option("-n", "--namespace", help="Namespace of the installation; phalanx-system by default.")
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def _checked_namespace(ctx: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """Return the name of a namespace if the API server takes it."""
+    if name and not DNS_LABEL.fullmatch(name):
+        wanted = "write at most 63 of a-z, 0-9 and '-', with a letter or digit at both ends"
+        raise click.BadParameter(f"{name!r} is not a name for a namespace; {wanted}")
+    return name
+
+
+NAMESPACE = click.option(
+    "-n", "--namespace", callback=_checked_namespace, help="Namespace of the installation; phalanx-system by default."
+)
 IMAGE = click.option("--image", metavar="IMAGE", help="Image of the scheduler; phalanx:VERSION by default.")
 PROFILE = click.option("--profile", metavar="NAME", help="Profile of the scheduler; phalanx by default.")
 NO_SSH = click.option("--no-ssh", is_flag=True, help="Grant no access to Secrets; Volcano Jobs with the plugin ssh cannot start.")

@@ -67,6 +67,11 @@ def note(text: str) -> None:
     click.echo(f"note: {text}", err=True)
 
 
+def warning(text: str) -> None:
+    """Say that something is most likely not what was meant."""
+    click.echo(f"warning: {text}", err=True)
+
+
 def write_data(answer: Mapping[str, Any], form: str) -> None:
     """Write an answer as JSON or YAML."""
     if form == "json":

@@ -10,14 +10,16 @@ import click
 from phalanx.cli import policy_options
 from phalanx.cli.policy_options import PATH
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
+from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
 
-EXAMPLES = """\b
+EXAMPLES = f"""\b
 Examples:
   phalanx schedule -f examples/deadlock
-  kubectl get nodes,pods,podgroups,queues -A -o yaml | phalanx schedule -f -
+  {SNAPSHOT_COMMAND} |
+    phalanx schedule -f -
 
 \b
 Exit status:

@@ -57,6 +57,8 @@ def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
     intake.cluster.put_history(read_usage(asked.usage))
     documents = _grouped(intake, asked.names, now)
     snapshot = intake.cluster.snapshot(now)
+    for text in intake.warnings():
+        output.warning(text)
     for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy), *_unknown_gangs(asked, snapshot)):
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)

@@ -70,7 +70,7 @@ def _lines(shown: ShownSimulation, screen: Terminal) -> Iterator[str]:
         return
     yield from ("TIMELINE", *_timeline(shown), "", *_gangs(found["gangs"], screen))
     yield from ("", "WAITS", *aligned(_waits(found["metrics"])))
-    yield from ("", "FIGURES", *aligned([(name, text) for name, text in _figures(found).items()], numbers=False))
+    yield from ("", "METRICS", *aligned([(name, text) for name, text in _figures(found).items()], numbers=False))
     if found["deadlocks"]:
         yield from ("", "DEADLOCKS", *(_deadlock(item, found["resource"]) for item in found["deadlocks"]))
     yield from ("", ending_text(shown), *never_started(found))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
 from phalanx.kai.podsets import PodSet, meets, pod_sets, suffice
-from phalanx.model.task_status import READY, Status
+from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.state.gang_state import GangState
 from phalanx.state.verdict import FitError, Verdict
 
@@ -33,6 +33,8 @@ class GangStatus(StrEnum):
     """It has no pods: they are still to come, or its owner is suspended or has taken them away."""
     EVICTED = EVICTED
     """Tasks of it have to go, and the rest is less than its minimum."""
+    BOUND = "Bound"
+    """It had its minimum before, but none of its pods runs yet."""
     RUNS = "Runs"
     COMPLETED = "Completed"
 
@@ -55,7 +57,7 @@ def gang_status(gang: GangState) -> GangStatus:
     if has_minimum(gang):
         gets_more = any(task.status is Status.BINDING and task.task.status is Status.PENDING for task in gang.tasks)
         if not gets_more:
-            return GangStatus.RUNS
+            return GangStatus.BOUND if gang.tally.total(HOLDING) and not gang.tally.counts[Status.RUNNING] else GangStatus.RUNS
         return GangStatus.STARTS if is_new(gang) else GangStatus.GROWS
     if gang.tally.pipelined:
         return GangStatus.PIPELINED

@@ -1,1 +1,1 @@
-"""What a cluster has to know of us: definitions of kinds, their rules and defaults, and policies; as data, and as checks."""
+"""What is installed on a cluster: definitions of kinds with their rules and defaults, admission policies, roles, the deployment."""

@@ -1,7 +1,7 @@
 """The files below deploy/ that are written by a program: what they hold follows from the code, and a test compares them.
 
-The chart has definitions, policies, rules, alerts and the board as files that its templates read, since texts with double braces
-would be taken for templates otherwise; the kustomize base has everything as plain objects.
+The chart has definitions, policies, rules, alerts and the dashboard as files that its templates read, since texts with double
+braces would be taken for templates otherwise; the kustomize base has everything as plain objects.
 """
 
 from collections.abc import Iterator, Mapping

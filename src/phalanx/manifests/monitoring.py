@@ -41,8 +41,8 @@ _REQUESTED = 'sum by (queue, resource) (phalanx_queue_resources{kind="requested"
 
 ALERTS = (
     Alert(
-        "PhalanxAbsent", "absent(phalanx_build_info)", 5, "critical", "No replica of the gang scheduler is seen.",
-        "No figures came for 5 minutes. Pods that name this scheduler stay pending. Look at the pods of the deployment.",
+        "PhalanxAbsent", "absent(phalanx_build_info)", 5, "critical", "No replica of the gang scheduler can be scraped.",
+        "There have been no metrics for 5 minutes. Pods that name this scheduler stay pending. Look at the pods of the deployment.",
     ),
     Alert(
         "PhalanxNoLeader", "sum(phalanx_leader) == 0", 2, "critical", "No replica decides.",
@@ -61,7 +61,7 @@ ALERTS = (
     Alert(
         "PhalanxSlowSessions", f"{_SLOW_CYCLE} > 5", 15, "warning",
         "One session of a hundred takes {{ $value | humanizeDuration }}.",
-        "The board shows which action and which plugin take the time.",
+        "The dashboard shows which action and which plugin take the time.",
     ),
     Alert(
         "PhalanxBindsFail", f"{_FAILED_BINDS} > 0.05", 10, "warning", "{{ $value | humanizePercentage }} of binds fail.",
@@ -70,7 +70,7 @@ ALERTS = (
     Alert(
         "PhalanxSessionErrors", 'sum by (queue) (increase(phalanx_gang_schedule_attempts_total{result="error"}[15m])) > 0', 15,
         "warning", "Gangs of queue {{ $labels.queue }} cannot be understood.",
-        "A gang that raises an error is set aside alone. The log of the leader names it and says what is wrong.",
+        "A gang that causes an error is quarantined, and only that gang. The log of the leader names it and says what is wrong.",
     ),
     Alert(
         "PhalanxGangsTimeOut", "increase(podgroup_scheduling_timeout_total[30m]) > 0", 30, "warning",
@@ -85,7 +85,7 @@ ALERTS = (
     Alert(
         "PhalanxManyEvictions", "sum(rate(phalanx_evictions_total[15m])) > 1", 15, "warning",
         "{{ $value | humanize }} pods are evicted each second.",
-        "Gangs may be pushing each other out. The board shows the reasons.",
+        "Gangs may be pushing each other out. The dashboard shows the reasons.",
     ),
     Alert(
         "PhalanxConfigRefused", "max(phalanx_config_last_reload_successful) == 0", 5, "warning",
@@ -95,7 +95,7 @@ ALERTS = (
 
 
 def monitoring_documents(settings: InstallSettings) -> list[Document]:
-    """Return where figures are read, the alerts and the board."""
+    """Return where metrics are scraped, the alerts and the dashboard."""
     return [
         settings.document(_API, "ServiceMonitor", spec=_monitor()),
         settings.document(_API, "PrometheusRule", spec=rule_groups()),
@@ -114,7 +114,7 @@ def rule_groups() -> dict[str, Any]:
 
 
 def board_document(settings: InstallSettings) -> Document:
-    """Return the board as Grafana's side container reads it."""
+    """Return the dashboard as Grafana's side container reads it."""
     meta = {
         "name": f"{NAME}-dashboard", "namespace": settings.namespace, "labels": settings.labels | {BOARD_LABEL: "1"},
     }  # fmt: skip

@@ -2,7 +2,8 @@
 
 A star says that a profile is better, so it compares like with like. How many gangs started, finished, wait or are in a deadlock can
 always be compared. Everything else only between results in which the same gangs started and finished, as many as in any, and none
-is in a deadlock: who leaves two gangs undone is done earlier, and gangs that block each other hold everything.
+is in a deadlock: who leaves two gangs undone is done earlier, and gangs that block each other hold everything. What is held has no
+star at all: a gang that is bound and rolled back again and again holds much and does nothing. What whole gangs hold has one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,7 +62,7 @@ METRICS = (
     Metric("gangs waiting", "waiting", "less", counts_gangs=True),
     Metric("deadlocks", "deadlocks", "less", counts_gangs=True),
     *(Metric(f"wait, {name}", f"wait.{name}", "less", "time") for name in ("mean", "p50", "p90", "p99", "max")),
-    Metric("held", "allocation", "more", "part"),
+    Metric("held", "allocation", form="part"),
     Metric("held by whole gangs", "occupancy", "more", "part"),
     Metric("free but on partly used nodes", "fragmentation", "less", "part"),
     Metric("pods evicted", "evictions", "less"),

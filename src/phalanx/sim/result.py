@@ -89,7 +89,7 @@ def _eviction(record: EvictionRecord) -> dict[str, Any]:
 
 
 def _lost(record: GangRecord) -> float:
-    """Return the work that was begun anew: all of it but what led to the end, or still goes on."""
+    """Return the work that was restarted: all of it but what led to the end, or still goes on."""
     closed = [to - since for since, to in record.spans if to is not None]
     return record.amount * sum(closed[:-1] if record.finished is not None else closed)
 

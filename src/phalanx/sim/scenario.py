@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import yaml
 
+from phalanx.config.policies import profile_names
 from phalanx.controllers.builtin import ControllerSettings
 from phalanx.errors import ConfigError
 from phalanx.sim.expectations import Expectation
@@ -171,6 +172,14 @@ def _one_of(known: tuple[str, ...], place: FilePlace, node: yaml.Node) -> str:
     return value
 
 
+def _profile(place: FilePlace, node: yaml.Node) -> str:
+    """Read the name of a profile, or the path of a configuration as it is given to --config."""
+    name, known = _text(place, node), tuple(profile_names())
+    if name not in known and not any(character in name for character in "./"):
+        raise place.wrong(node, f"there is no profile {name!r}; {_instead(name, known)}")
+    return name
+
+
 def _switch(place: FilePlace, node: yaml.Node) -> bool:
     return _one_of(("true", "false"), place, node) == "true"
 
@@ -294,7 +303,7 @@ def _expected_gangs(place: FilePlace, node: yaml.Node) -> dict[str, dict[str, An
 
 def _expectation(place: FilePlace, node: yaml.Node) -> Expectation:
     fields: dict[str, Read] = {
-        "profiles": partial(_list, _text), "gangs": _expected_gangs, **dict.fromkeys(("deadlocks", "evictions"), _whole),
+        "profiles": partial(_list, _profile), "gangs": _expected_gangs, **dict.fromkeys(("deadlocks", "evictions"), _whole),
     }  # fmt: skip
     return Expectation(where=_where(place, node), **_mapping(place, node, fields))
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from phalanx.dialects.pod_defaults import completed_pod
+from phalanx.dialects.pod_defaults import SYSTEM_CLASSES, completed_pod
 from phalanx.errors import ClusterError, Forbidden
-from phalanx.model.kinds import LIMIT_RANGE, NAMESPACE, POD, PRIORITY, RUNTIME_CLASS, Document, Kind, kind_of
+from phalanx.model.kinds import GROUP_KINDS, LIMIT_RANGE, NAMESPACE, POD, PRIORITY, RUNTIME_CLASS, Document, Kind, kind_of
 from phalanx.store import admission
 
 READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS)
@@ -43,9 +43,11 @@ class ManifestObjects:
         """Keep what is needed; what is no such object is left to others."""
         self.unknown_classes: Counter[str] = Counter()
         """How many pods name each priority class that is not among the objects."""
+        self.unknown_group_classes: Counter[str] = Counter()
+        """The same of PodGroups."""
         self._items: dict[Kind, list[Document]] = {kind: [] for kind in READ}
         for document in documents:
-            kind = _kind_of(document)
+            kind = known_kind(document)
             if kind in self._items and _name(document):
                 self._items[kind].append(document)
 
@@ -59,13 +61,21 @@ class ManifestObjects:
 
     def complete(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return an object of a manifest as it would be stored. One with a uid was stored before, and is complete."""
-        kind = _kind_of(document)
+        kind = known_kind(document)
+        if kind in GROUP_KINDS:
+            self._note_class(document)
         if kind is None or not _name(document) or document["metadata"].get("uid"):
             return document
         try:
             return dict(self._completed(kind, document))
         except (*NOT_UNDERSTOOD, ClusterError):
             return document  # whoever reads it says what is wrong with it
+
+    def _note_class(self, group: Document) -> None:
+        spec = group.get("spec")
+        name = spec.get("priorityClassName") if isinstance(spec, Mapping) and spec.get("priority") is None else None
+        if isinstance(name, str) and name and name not in SYSTEM_CLASSES and self.find(PRIORITY, "", name) is None:
+            self.unknown_group_classes[name] += 1
 
     def _completed(self, kind: Kind, document: Document) -> Document:
         """Complete an object; a pod whose priority class is missing has priority 0, as its class may be in the cluster."""
@@ -82,9 +92,13 @@ class ManifestObjects:
         for name, count in sorted(self.unknown_classes.items()):
             pods = "1 pod, whose" if count == 1 else f"{count} pods, whose"
             yield f"there is no PriorityClass {name!r} in the input; it is named by {pods} priority is 0"
+        for name, count in sorted(self.unknown_group_classes.items()):
+            groups = "1 PodGroup, which has" if count == 1 else f"{count} PodGroups, which have"
+            yield f"there is no PriorityClass {name!r} in the input; it is named by {groups} the default priority"
 
 
-def _kind_of(document: Any) -> Kind | None:
+def known_kind(document: Any) -> Kind | None:
+    """Return the kind of an object; None if it is none, or nobody serves it."""
     try:
         return kind_of(document) if isinstance(document, Mapping) else None
     except ClusterError:

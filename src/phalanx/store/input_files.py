@@ -18,11 +18,16 @@ from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.documents import Located, documents_in
 from phalanx.dialects.queue_usage import history
 from phalanx.errors import ConfigError, PhalanxError, SnapshotError
+from phalanx.explain.reason_text import counted
+from phalanx.model.kinds import object_key
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.completion import ManifestObjects
+from phalanx.store.completion import ManifestObjects, known_kind
+from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
+from phalanx.store.unknown_fields import unknown_fields
+from phalanx.store.value_rules import refuse_values
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -60,7 +65,7 @@ def read_objects(path: str) -> Iterator[Located]:
             found_any = True
             yield from _items(document)
     if not found_any:
-        hint = "; pipe for example 'kubectl get nodes,pods,podgroups,queues -A -o yaml' into it" if path == STDIN else ""
+        hint = f"; a snapshot of a cluster is printed by: {SNAPSHOT_COMMAND}" if path == STDIN else ""
         raise SnapshotError(f"{'stdin' if path == STDIN else path}: no objects in it{hint}")
 
 
@@ -108,6 +113,11 @@ class Intake:
     problems: list[str] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
+    places: dict[str, list[str]] = field(default_factory=dict)
+    """Where each object that has a name was found, by API group, kind and name."""
+    unknown: dict[str, list[Placed]] = field(default_factory=dict)
+    """Objects with fields that their kinds do not have, by what the API server says of it."""
+    _index: dict[str, int] = field(default_factory=dict)
 
     def enter(self, place: str, document: dict[str, Any]) -> None:
         """Enter an object into the cluster; one that cannot be understood is refused."""
@@ -117,16 +127,62 @@ class Intake:
         except PhalanxError as problem:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
+        self._look_for_unknown_fields((place, document))
+        if self._is_again((place, document), whole):
+            return
         self.documents.append((place, document))
         self.complete.append(whole)
         if not is_known:
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
 
+    def _look_for_unknown_fields(self, placed: Placed) -> None:
+        """Remember unknown fields; an object that an API server has stored has none, whatever version its definitions have."""
+        kind, was_stored = known_kind(placed[1]), bool(_meta(placed[1]).get("uid"))
+        for text in unknown_fields(kind, placed[1]) if kind is not None and not was_stored else ():
+            self.unknown.setdefault(text, []).append(placed)
+
+    def warnings(self) -> Iterator[str]:
+        """Warn of fields that the API server would drop, each with the first object that has it."""
+        for text, found in self.unknown.items():
+            (place, first), more = found[0], len(found) - 1
+            others = f" and {counted(more, 'other object')}" if more else ""
+            field_name, _, hint = text.partition("; ")
+            yield f"{field_name} in {describe(first)} ({place}){others}{f'; {hint}' if hint else ''}"
+
+    def _is_again(self, placed: Placed, whole: dict[str, Any]) -> bool:
+        """Tell whether an object was there before; if so, it takes the place of the earlier one."""
+        place, document = placed
+        if not _meta(document).get("name"):
+            return False
+        key = f"{_group(document)} {document['kind']} {object_key(document)}"
+        self.places.setdefault(key, []).append(place)
+        index = self._index.setdefault(key, len(self.documents))
+        if index == len(self.documents):
+            return False
+        self.documents[index], self.complete[index] = placed, whole
+        return True
+
+    def duplicates(self) -> Iterator[str]:
+        """Say of each object that was given more than once where, and which one counts."""
+        again = [(self._index[key], places) for key, places in self.places.items() if len(places) > 1]
+        for index, places in again[:MOST_SHOWN]:
+            where = f"{', '.join(places[:-1])} and {places[-1]}"
+            yield f"{describe(self.documents[index][1])} is given {counted(len(places), 'time')}: {where}; the last one counts"
+        if len(again) > MOST_SHOWN:
+            yield f"{len(again) - MOST_SHOWN} more objects are given more than once; the last one counts"
+
     def _put(self, document: dict[str, Any]) -> bool:
         try:
+            if (kind := known_kind(document)) is not None:
+                refuse_values(kind, document)
             return self.cluster.put(document)
         except NOT_UNDERSTOOD as problem:
             raise SnapshotError(f"{describe(document)}: cannot be understood: {problem}") from problem
+
+    def notes(self) -> Iterator[str]:
+        """Say in a sentence each what is missing or there twice."""
+        yield from self.duplicates()
+        yield from self.defaults.notes() if self.defaults is not None else ()
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
@@ -157,6 +213,11 @@ def _objects(paths: Iterable[str], problems: list[str]) -> Iterator[Placed]:
 
 def _group(document: dict[str, Any]) -> str:
     return str(document["apiVersion"].rpartition("/")[0])
+
+
+def _meta(document: dict[str, Any]) -> dict[str, Any]:
+    found = document.get("metadata")
+    return found if isinstance(found, dict) else {}
 
 
 def _checked(value: object) -> dict[str, Any]:
@@ -210,7 +271,7 @@ def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
 
 def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     """Say in a sentence each what was left out and may surprise."""
-    yield from intake.defaults.notes() if intake.defaults is not None else ()
+    yield from intake.notes()
     if intake.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
         yield f"skipped what a session does not read: {kinds}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from phalanx.dialects.pod_defaults import SYSTEM_CLASSES
 from phalanx.errors import ClusterError, Conflict, Exists, Forbidden, Gone, Invalid, Missing
-from phalanx.model.kinds import BUDGET, NAMESPACE, POD, Document, Kind, kind_of
+from phalanx.model.kinds import BUDGET, NAMESPACE, NODE, POD, Document, Kind, kind_of
 from phalanx.model.moment import moment_text
 from phalanx.model.task_status import ENDED
 from phalanx.model.watch_event import ADDED, DELETED, MODIFIED, WatchEvent
@@ -19,6 +19,7 @@ from phalanx.store import budgets as disruption
 from phalanx.store import pod_rules as pods
 from phalanx.store.completion import completed
 from phalanx.store.selection import EVERYTHING, Selection
+from phalanx.store.value_rules import refuse_values
 from phalanx.store.watch_history import History, Watch
 
 ALWAYS_THERE = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -158,6 +159,7 @@ class MemoryStore:
             meta["name"] = f"{meta['generateName']}{self.numbers:05x}"
         made["metadata"] = {**meta, "generation": 1}
         made = dict(completed(kind, made, self))
+        refuse_values(kind, made)
         if admission.has_rules(kind, is_new=True):
             admission.refuse_invalid(kind, made, self._namespace_of(kind, made))
         if kind is POD:
@@ -206,6 +208,8 @@ class MemoryStore:
         """
         self._check_version(kind, old, new)
         self._check_uid(kind, old, new)
+        if not is_status or kind is NODE:
+            refuse_values(kind, new)
         if not is_status and admission.has_rules(kind, is_new=False):
             new = admission.admitted_change(kind, old, new, self._namespace_of(kind, old))
         if not kind.has_status:

@@ -10,6 +10,7 @@ from phalanx.model.kinds import POD, Document
 from phalanx.store import patches
 from phalanx.store.memory import MemoryStore
 from phalanx.store.status_errors import success
+from phalanx.store.unknown_fields import unknown_fields
 from phalanx.web.request import ApiRequest
 
 Answer = tuple[Document, int]
@@ -22,11 +23,16 @@ def write(store: MemoryStore, asked: ApiRequest) -> Answer:
 
 def warnings_about(asked: ApiRequest) -> list[str]:
     """Return what clients show beside the answer to a write."""
-    kind = asked.target.kind
-    if asked.verb != "create" or not nobody_makes_pods(kind):
-        return []
-    is_alone = wants_pods(asked.document) and controller_of(asked.document) is None
-    return [no_pods_text(kind)] if is_alone else []
+    kind, found = asked.target.kind, _unknown_fields(asked)
+    if asked.verb == "create" and nobody_makes_pods(kind) and wants_pods(asked.document) and controller_of(asked.document) is None:
+        found.append(no_pods_text(kind))
+    return found
+
+
+def _unknown_fields(asked: ApiRequest) -> list[str]:
+    """Return what is said of fields that the kind does not have; objects that ask for strict validation are warned of too."""
+    is_judged = asked.verb in ("create", "replace", "patch") and asked.query.get("fieldValidation") != "Ignore"
+    return unknown_fields(asked.target.kind, asked.body) if is_judged and isinstance(asked.body, dict) else []
 
 
 def _create(store: MemoryStore, asked: ApiRequest) -> Answer:
