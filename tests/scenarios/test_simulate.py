@@ -20,6 +20,7 @@ from phalanx.dev.processes import launch
 from phalanx.sim.traces import FORMATS
 from phalanx.testing import build
 from tests.support import sim_worlds as worlds
+from tests.support import volcano_jobs as jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "data" / "traces"
@@ -266,3 +267,12 @@ def test_real_time_takes_its_time(folder: Path) -> None:
     found = answer(str(folder), "--speed", "10x", "--until", "20s")
     assert time.monotonic() - begun >= 1
     assert found["gangs"][0]["started"] == 1.0
+
+
+def test_a_job_whose_pods_are_refused_again_and_again_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    job = jobs.job("train", jobs.task("worker"))
+    job["spec"]["tasks"][0]["template"]["spec"]["priorityClassName"] = "nowhere"
+    (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [build.node("n0"), job]}))
+    result = run(str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert "for a day nothing has changed" in result.output

@@ -42,6 +42,11 @@ class ControllerRunner:
         self._is_running = True
         self._wake()
 
+    @property
+    def is_only_retrying(self) -> bool:
+        """Tell whether nothing is left but what was refused before."""
+        return not self._busy and self._queue.is_only_retrying
+
     def stop(self) -> None:
         """Work no more; what is being written is finished or dropped by the port."""
         self._is_running = False

@@ -93,6 +93,11 @@ class WorkQueue:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
+    @property
+    def is_only_retrying(self) -> bool:
+        """Tell whether all that is planned was refused before, so that nothing comes of it unless something changes."""
+        return not self._changed and all(place in self._waits for place in (*self._ready, *self._moments))
+
     def done(self, question: Question, again: float | None) -> None:
         """All was written; look again at a moment, if one is named."""
         self._waits.pop(_place(question), None)

@@ -54,10 +54,10 @@ def _end(world: World, due: float | None, until: float | None) -> End | None:
         return End.REACHED if due is None or due > world.start + until else None
     if due is None:
         return End.DONE
-    is_hopeless = due - world.last_change > QUIET_SECONDS and world.time.next_deed() is None
+    is_hopeless = due - world.last_change > QUIET_SECONDS and world.next_deed() is None
     return End.HOPELESS if is_hopeless else None
 
 
 def _ending(world: World, end: End) -> Ending:
     moment = world.last_change if end is End.DONE else world.now
-    return Ending(end, moment - world.start, end is not End.INTERRUPTED and world.time.next_deed() is None)
+    return Ending(end, moment - world.start, end is not End.INTERRUPTED and world.next_deed() is None)

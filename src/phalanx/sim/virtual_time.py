@@ -57,11 +57,10 @@ class VirtualTime:
             heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
-    def next_deed(self) -> float | None:
+    def next_deed(self, before: Precedence = Precedence.PLAN) -> float | None:
         """Return the moment of what is planned next besides plans and sessions, which may do nothing; None when nothing is."""
-        return min(
-            (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank < Precedence.PLAN), default=None
-        )
+        planned = (moment for moment, rank, _, timer in self._timers if timer.action is not None and rank < before)
+        return min(planned, default=None)
 
     def step(self) -> None:
         """Do what is planned next."""

@@ -135,10 +135,12 @@ class World:
             )
             self.store.listen(self.gates.notice)
             self.gates.start()
+        self._runner: ControllerRunner | None = None
         if controllers:
             runner = ControllerRunner(self._controller_port, [*controllers, UnmadePods()], report=self.problems.append)
             self.store.listen(lambda event: runner.notice(event.kind, event.object))
             runner.start()
+            self._runner = runner
         self.loop.start()
         self._wake = self.loop.notice
 
@@ -172,6 +174,11 @@ class World:
     def next_time(self) -> float | None:
         """Return the moment at which something happens next; None when nothing will."""
         return self.time.next_time()
+
+    def next_deed(self) -> float | None:
+        """Return the moment at which something may change, besides plans, sessions, and writes that were refused before."""
+        is_retrying = self._runner is not None and self._runner.is_only_retrying
+        return self.time.next_deed(Precedence.CONTROLLER if is_retrying else Precedence.PLAN)
 
     def advance(self, moment: float) -> None:
         """Let everything happen that is due until then."""
