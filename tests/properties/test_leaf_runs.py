@@ -70,7 +70,7 @@ def binds(documents: list[Document], chosen: Policy) -> dict[str, Any]:
     return found
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=250)
 @given(st.integers(0, 2**40))
 def test_runs_in_a_hypernode_equal_placing_one_by_one(seed: int) -> None:
     random = Random(seed)

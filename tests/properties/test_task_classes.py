@@ -67,7 +67,7 @@ def _some(random: Random) -> list[str]:
     return [str(random.randint(0, 30)) for _ in range(random.randint(1, 4))]
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SEEDS)
 def test_the_answer_is_that_of_one_class_per_pod(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     random = Random(seed)
@@ -80,7 +80,7 @@ def test_the_answer_is_that_of_one_class_per_pod(monkeypatch: pytest.MonkeyPatch
         assert decisions_on(objects, config) == found
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(SEEDS)
 def test_what_controllers_add_to_pods_changes_no_decision(seed: int) -> None:
     random = Random(seed)
@@ -88,7 +88,7 @@ def test_what_controllers_add_to_pods_changes_no_decision(seed: int) -> None:
     assert decisions_on(as_made_by_controllers(objects), config) == decisions_on(objects, config)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(SEEDS)
 def test_the_order_of_events_does_not_matter(seed: int) -> None:
     random = Random(seed)
