@@ -44,7 +44,7 @@ check-types: $(TOOLS)
 	$(BIN)/mypy --strict src tests
 	$(BIN)/mypy --strict scripts/conformance
 	$(BIN)/mypy --strict scripts/demo
-	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/live.py benchmarks/footprint.py
+	MYPYPATH=src:benchmarks $(BIN)/mypy --strict benchmarks/live.py benchmarks/footprint.py benchmarks/real_pods.py
 	$(BIN)/mypy --strict scripts/manifests
 
 check-imports: $(TOOLS)
