@@ -15,6 +15,7 @@ from phalanx.config.policies import policy_of_pool_shard
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.errors import ConfigError, SnapshotError
 from phalanx.session.policy import Policy
+from phalanx.session.shard_decisions import unseen
 from phalanx.testing import build
 from phalanx.testing.build import Document
 from tests.support import kai_objects as kai
@@ -234,6 +235,15 @@ def test_a_job_whose_pool_nobody_takes_is_told_so(folder: Path) -> None:
     (condition,) = found["groups"]["default/lost"]["conditions"]
     assert (condition["reason"], condition["message"]) == ("NoShard", "no SchedulingShard takes node pool 'a100'")
     assert any(condition["message"] in event["message"] for event in found["events"] if event["object"] == "default/lost")
+
+
+def test_what_is_said_of_a_job_that_no_shard_sees_has_the_time_of_the_session() -> None:
+    cluster = ObjectCluster()
+    for document in objects():
+        cluster.put(document)
+    part = unseen(cluster.snapshot(1000.0), {"", "h100"})
+    assert part is not None
+    assert [(outcome.state.key, outcome.now) for outcome in part.decisions.outcomes] == [("default/lost", 1000.0)]
 
 
 def test_a_gang_behind_our_gate_stays_in_its_pool(folder: Path) -> None:

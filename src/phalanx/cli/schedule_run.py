@@ -62,7 +62,7 @@ def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
     for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy), *_unknown_gangs(asked, snapshot)):
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
-    for key, fault in together(parts).faults.items():
+    for key, fault in (item for part in parts for item in part.decisions.faults.items()):
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
         output.note(text)

@@ -72,7 +72,7 @@ class QuarantineController:
         found = list(_pods(view, key))
         problems = dict(_problems(view, found)) if found else {}
         absent = {key_of(pod): text for pod in found if self._is_ours(pod) and (text := _missing_group(view, pod))}
-        due = {place: _created(view, place) + GROUP_PATIENCE_SECONDS for place in absent}
+        due = {key_of(pod): _created(pod) + GROUP_PATIENCE_SECONDS for pod in found if key_of(pod) in absent}
         told = {place: text for place, text in absent.items() if due[place] <= view.now} | {
             at: text for at, text in problems.items() if text
         }
@@ -100,8 +100,7 @@ def _keys_of_group(view: View, kind: Kind, group: Document) -> Iterator[Quaranti
     is_there = view.find(kind, key.namespace, key.name) is not None
     if is_there:
         yield QuarantineKey(key.namespace, key.name, dialect)
-    born = moment_of(str(meta_of(group).get("creationTimestamp") or "")) or 0.0
-    if not is_there or view.now - born <= YOUNG_SECONDS:
+    if not is_there or view.now - _created(group) <= YOUNG_SECONDS:
         if any(view.within(other, key.namespace) for other in DIALECT_BY_KIND if other is not kind):
             yield QuarantineKey(key.namespace, "", CONTESTED)
         if dialect in BESIDE_OTHERS:
@@ -244,9 +243,8 @@ def _missing_group(view: View, pod: Document) -> str:
     return f"{describe(pod)}: PodGroup {key.namespace}/{key.name} of {kind.group} does not exist; create it, or name another one"
 
 
-def _created(view: View, key: Key) -> float:
-    pod = view.find(POD, key.namespace, key.name) or {}
-    return moment_of(str(meta_of(pod).get("creationTimestamp") or "")) or 0.0
+def _created(document: Document) -> float:
+    return moment_of(str(meta_of(document).get("creationTimestamp") or "")) or 0.0
 
 
 def _is_read_alone(pod: Document) -> bool:

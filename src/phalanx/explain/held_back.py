@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from phalanx.explain.reason_text import counted, gates_text
+from phalanx.explain.reason_text import gates_text, part_text
 from phalanx.model.task import Task
 from phalanx.model.task_status import Status
 from phalanx.state.gang_state import GangState, TaskState
@@ -17,9 +17,9 @@ def held_back(gang: GangState, ours: frozenset[str]) -> Iterator[str]:
     foreign = [state.task for state in waiting if state.task.is_foreign]
     gated = [state for state in waiting if state.task.is_gated and not state.task.is_foreign]
     if foreign:
-        yield f"{_part(len(foreign), gang)} not ours: {other_schedulers(foreign, ours)}"
+        yield f"{part_text(len(foreign), gang)} not ours: {other_schedulers(foreign, ours)}"
     if gated:
-        yield f"{_part(len(gated), gang)} held back by {gates_text(gated)}"
+        yield f"{part_text(len(gated), gang)} held back by {gates_text(gated)}"
 
 
 def has_foreign(tasks: Iterable[TaskState]) -> bool:
@@ -34,7 +34,3 @@ def other_schedulers(tasks: Iterable[Task], ours: frozenset[str]) -> str:
     close = get_close_matches(names[0], sorted(ours), n=1, cutoff=0.8)
     hint = f"did you mean {close[0]!r}?" if close else f"ours {'is' if len(ours) == 1 else 'are'} {', '.join(sorted(ours))}"
     return f"schedulerName is {shown}; {hint}"
-
-
-def _part(number: int, gang: GangState) -> str:
-    return f"{number} of {counted(len(gang.tasks), 'task')} {'is' if number == 1 else 'are'}"

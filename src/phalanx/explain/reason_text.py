@@ -10,7 +10,7 @@ from itertools import combinations
 
 from phalanx.model.resources import CPU, MEMORY, PODS, Resources, readable
 from phalanx.model.task_status import Status
-from phalanx.state.gang_state import TaskState
+from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import FitError, SearchScope, Verdict, lacked_resource
 
 NO_GANGS = "no plugin of the configuration holds gangs together"
@@ -199,6 +199,11 @@ def amount_text(name: str, amount: float) -> str:
     if name == "ephemeral-storage" or name.startswith("hugepages-"):
         return readable(MEMORY, amount / 1000)
     return readable(name, amount)
+
+
+def part_text(number: int, gang: GangState) -> str:
+    """Begin a sentence about so many tasks of a gang: ``2 of 3 tasks are``."""
+    return f"{number} of {counted(len(gang.tasks), 'task')} {'is' if number == 1 else 'are'}"
 
 
 def gates_text(tasks: Iterable[TaskState]) -> str:

@@ -12,7 +12,16 @@ from phalanx.dialects.traits import TRAITS, traits_of
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
 from phalanx.explain.oversize import oversize
-from phalanx.explain.reason_text import NO_GANGS, amount_text, counted, general_obstacle, no_pods, node_obstacles, request_text
+from phalanx.explain.reason_text import (
+    NO_GANGS,
+    amount_text,
+    counted,
+    general_obstacle,
+    no_pods,
+    node_obstacles,
+    part_text,
+    request_text,
+)
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.kinds import GROUP_BY_DIALECT
@@ -54,7 +63,7 @@ def _reason(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     stale = stale_verdict(gang)
     if outcome.is_loose and gang.tally.ready and not has_minimum(gang):
-        return f"{_part(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(outcome, snapshot)}"
+        return f"{part_text(gang.tally.ready, gang)} placed without the rest, since {NO_GANGS}; {_why_it_waits(outcome, snapshot)}"
     if stale is None:
         return _why_it_waits(outcome, snapshot)
     rest = "" if stale.numbers["is_evicted"] else _why_it_waits(outcome, snapshot)
@@ -167,7 +176,7 @@ def _too_few_pods(gang: GangState) -> str:
 def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     evicted = sum(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     if evicted:
-        return f"{_part(evicted, gang)} evicted"
+        return f"{part_text(evicted, gang)} evicted"
     if gang.is_pipelined and gang.tally.pipelined:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
@@ -343,11 +352,7 @@ def _pipelined(gang: GangState) -> Iterator[str]:
     if kept:
         yield f"{kept} of {counted(len(gang.tasks), 'task')} keep{'s' if kept == 1 else ''} a place until the others have one"
     if gang.tally.pipelined > kept:
-        yield f"{_part(gang.tally.pipelined - kept, gang)} pipelined onto room that leaving pods still hold"
-
-
-def _part(number: int, gang: GangState) -> str:
-    return f"{number} of {counted(len(gang.tasks), 'task')} {'is' if number == 1 else 'are'}"
+        yield f"{part_text(gang.tally.pipelined - kept, gang)} pipelined onto room that leaving pods still hold"
 
 
 # --- refusals ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
 from phalanx.explain.oversize import oversize
-from phalanx.explain.reason_text import counted, gates_text, general_obstacle, node_obstacles, request_text
+from phalanx.explain.reason_text import counted, gates_text, general_obstacle, node_obstacles, part_text, request_text
 from phalanx.kai.amounts import NAMES
 from phalanx.kai.capacity import readable
 from phalanx.kai.podsets import ALIVE, PodSet, can_be_met, can_be_whole, is_evicted, is_whole, pod_sets
@@ -64,7 +64,7 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
 def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
     evicted = sum(map(is_evicted, gang.tasks))
     if evicted:
-        return f"{_part(evicted, gang)} evicted"
+        return f"{part_text(evicted, gang)} evicted"
     if is_whole(gang):
         return "; ".join(_pipelined(gang))
     if not len(snapshot.nodes):
@@ -202,11 +202,7 @@ def _level(constraint: TopologyConstraint) -> str:
 
 def _pipelined(gang: GangState) -> Iterator[str]:
     if gang.tally.pipelined:
-        yield f"{_part(gang.tally.pipelined, gang)} pipelined onto room that leaving pods still hold"
-
-
-def _part(number: int, gang: GangState) -> str:
-    return f"{number} of {counted(len(gang.tasks), 'task')} {'is' if number == 1 else 'are'}"
+        yield f"{part_text(gang.tally.pipelined, gang)} pipelined onto room that leaving pods still hold"
 
 
 # --- refusals ------------------------------------------------------------------------------------------------------------

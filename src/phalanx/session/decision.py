@@ -8,6 +8,7 @@ from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.session.trace import TraceEvent
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
+from phalanx.state.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,15 @@ class Outcome:
     """There is no admission: the gang was tried if its queue and its pods are there."""
     seen: Snapshot | None = None
     """The part of the cluster that its scheduler sees, where several share the cluster."""
+
+    @classmethod
+    def left_out(cls, snapshot: Snapshot, key: GangKey, verdict: Verdict) -> "Outcome":
+        """Return the outcome of a gang that no session looked at, told why; its members are where they are."""
+        numbers = snapshot.nodes.number_by_name
+        members = ((task, numbers.get(task.node, -1)) for task in snapshot.members_of(key).values())
+        state = GangState(snapshot.gangs[key], members)
+        state.verdicts.append(verdict)
+        return cls(state, False, snapshot.now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from phalanx.errors import PhalanxError
 from phalanx.model.gang import Gang
 from phalanx.model.task import GangKey, Task, TaskKey
 from phalanx.session.decision import Decisions, Fault, Outcome
-from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import Verdict
 
@@ -110,10 +109,7 @@ def _fault(problem: Exception) -> Fault:
 
 def _outcome(snapshot: Snapshot, key: GangKey, fault: Fault) -> list[Outcome]:
     """Return the outcome of a gang that was left out; none if it cannot even be counted."""
-    numbers = snapshot.nodes.number_by_name
     try:
-        state = GangState(snapshot.gangs[key], ((task, numbers.get(task.node, -1)) for task in snapshot.members_of(key).values()))
+        return [Outcome.left_out(snapshot, key, Verdict.refuse("", SCHEDULER_FAULT, fault.sentence))]
     except Exception:
         return []
-    state.verdicts.append(Verdict.refuse("", SCHEDULER_FAULT, fault.sentence))
-    return [Outcome(state, False, snapshot.now)]

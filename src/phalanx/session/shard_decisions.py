@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from phalanx.session.decision import Decisions, Outcome
 from phalanx.session.shards import in_pools
-from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import Verdict
 
@@ -52,10 +51,9 @@ def unseen(snapshot: Snapshot, pools: set[str]) -> ShardDecisions | None:
     if not others:
         return None
     seen = in_pools(snapshot, others)
-    numbers, outcomes = seen.nodes.number_by_name, []
-    for key, gang in seen.gangs.items():
-        state = GangState(gang, ((task, numbers.get(task.node, -1)) for task in seen.members_of(key).values()))
-        pool = gang.pool
-        state.verdicts.append(Verdict.refuse("", "NoShard", f"no SchedulingShard takes node pool {pool!r}", pool=pool))
-        outcomes.append(Outcome(state, False))
+    outcomes = [Outcome.left_out(seen, key, _no_shard(gang.pool)) for key, gang in seen.gangs.items()]
     return ShardDecisions("", seen, Decisions(outcomes=outcomes, binds_by_request=True))
+
+
+def _no_shard(pool: str) -> Verdict:
+    return Verdict.refuse("", "NoShard", f"no SchedulingShard takes node pool {pool!r}", pool=pool)

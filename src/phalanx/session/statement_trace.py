@@ -37,19 +37,19 @@ UNPLACED: dict[str, Placement] = {"ALLOCATE": TaskUnallocated, "PIPELINE": TaskU
 
 def note_applied(session: "Session", operation: "Operation", *, is_trial: bool = False) -> None:
     """Record an operation that has taken effect, and the room of its nodes."""
-    if operation.kind.name == "EVICT":
-        _note_eviction(session, operation, EvictionTried, is_trial)
-    else:
-        _note_tasks(session, operation, PLACED[operation.kind.name], is_trial)
-    _note_room(session, operation, is_trial)
+    _note(session, operation, EvictionTried, PLACED, is_trial)
 
 
 def note_undone(session: "Session", operation: "Operation", *, is_trial: bool = False) -> None:
     """Record an operation that was taken back, and the room of its nodes."""
+    _note(session, operation, EvictionUndone, UNPLACED, is_trial)
+
+
+def _note(session: "Session", operation: "Operation", evicted: Eviction, placed: dict[str, Placement], is_trial: bool) -> None:
     if operation.kind.name == "EVICT":
-        _note_eviction(session, operation, EvictionUndone, is_trial)
+        _note_eviction(session, operation, evicted, is_trial)
     else:
-        _note_tasks(session, operation, UNPLACED[operation.kind.name], is_trial)
+        _note_tasks(session, operation, placed[operation.kind.name], is_trial)
     _note_room(session, operation, is_trial)
 
 
