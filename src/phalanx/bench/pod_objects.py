@@ -23,7 +23,7 @@ def put_gangs(cluster: ObjectCluster, *, pods: int, gang: int, is_real: bool) ->
         cluster.put(_group(number, gang))
         for member in range(gang):
             pod = _pod(number, member)
-            cluster.put(_as_made_by_a_job(pod, number, member) if is_real else pod)
+            cluster.put(as_made_by_a_job(pod, number, member) if is_real else pod)
 
 
 def _group(number: int, gang: int) -> Document:
@@ -48,19 +48,20 @@ def _pod(number: int, member: int) -> Document:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
 
 
-def _as_made_by_a_job(pod: Document, number: int, member: int) -> Document:
-    """Return the pod as an indexed Job and the admission of a real API server make it."""
+def as_made_by_a_job(pod: Document, number: int, member: int) -> Document:
+    """Return a pod as an indexed Job of some number and the admission of a real API server make it."""
     meta, spec, token = pod["metadata"], pod["spec"], f"kube-api-access-{number:x}{member:05x}"
     mount = {"name": token, "mountPath": TOKEN, "readOnly": True}
-    labels, annotations = {**meta["labels"], **_labels(number, member)}, {**meta["annotations"], INDEX: str(member)}
+    labels, notes = {**meta.get("labels", {}), **_labels(number, member)}, {**meta.get("annotations", {}), INDEX: str(member)}
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"gang-{number}", "uid": f"uid-job-{number}", "controller": True}
     return {
         **pod,
-        "metadata": {**meta, "annotations": annotations, "labels": labels, "ownerReferences": [owner]},
+        "metadata": {**meta, "annotations": notes, "labels": labels, "ownerReferences": [owner]},
         "spec": {
-            **spec, "hostname": meta["name"], "serviceAccountName": "default", "tolerations": list(_tolerations()),
+            **spec, "hostname": meta["name"], "serviceAccountName": "default",
+            "tolerations": [*spec.get("tolerations", ()), *_tolerations()],
             "containers": [{**container, "volumeMounts": [mount]} for container in spec["containers"]],
-            "volumes": [{"name": token, "projected": {"defaultMode": 420, "sources": []}}],
+            "volumes": [*spec.get("volumes", ()), {"name": token, "projected": {"defaultMode": 420, "sources": []}}],
         },
     }  # fmt: skip
 
