@@ -5,10 +5,10 @@ The state of the cluster is kept incrementally, so a change costs what it touche
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.explain.explanation import explanation
+from phalanx.explain.explanation import explanation, without_group
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reading import Reading, reading_of
 from phalanx.explain.tree import Explanation
@@ -17,6 +17,7 @@ from phalanx.scheduling.shards import decide
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions
+from phalanx.whatif.gang_owner import Find, owner_of
 
 WHOLE_TRACE = 5
 
@@ -56,15 +57,19 @@ class Trial:
 
     parts: list[ShardDecisions]
     policy: Policy
+    find: Find
+    """Returns an object of the cluster."""
 
     def reading(self, gang: str) -> Reading | None:
         """Return what the session leaves of a gang; None where it is not known."""
         return reading_of(self.parts, gang, self.policy)
 
     def explanation(self, gang: str) -> Explanation | None:
-        """Explain a gang; None where it is not known."""
+        """Explain a gang, also one that pods name and nobody describes; None where it is not known."""
         reading = self.reading(gang)
-        return None if reading is None else explanation(reading)
+        if reading is None:
+            return without_group([part.snapshot for part in self.parts], gang)
+        return explanation(replace(reading, owner=owner_of(reading.gang, self.find)))
 
     def starts(self, gang: str) -> bool:
         """Tell whether a gang has its minimum after the session, or gets it as a whole once others have left."""
@@ -95,7 +100,7 @@ class TrialCluster:
         """Hold one session; the trace has every step about the gangs in `traced`."""
         level = WHOLE_TRACE if traced else 0
         parts = decide(self._cluster.snapshot(self.now), self._profile, trace_level=level, traced_gangs=traced)
-        return Trial(parts, self._profile.policy)
+        return Trial(parts, self._profile.policy, lambda *name: self.find(ObjectName(*name)))
 
     @contextmanager
     def changed(self, edits: Sequence[Edit]) -> Iterator["TrialCluster"]:
