@@ -30,6 +30,7 @@ class ExplainOptions:
     """What was typed."""
 
     gang: str
+    namespace: str | None
     files: tuple[str, ...]
     config: str | None
     profile: str | None
@@ -41,6 +42,7 @@ class ExplainOptions:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("gang", metavar="[NAMESPACE/]NAME")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )

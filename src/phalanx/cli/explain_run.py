@@ -1,60 +1,103 @@
 """What `phalanx explain` does with its input: one session on it, and the explanation of one gang."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import click
 
 from phalanx.cli import output
 from phalanx.cli.explain import ExplainOptions
+from phalanx.cli.explanation_text import explanation_lines
+from phalanx.cli.gang_choice import chosen_gang
 from phalanx.cli.grouping import grouped
+from phalanx.cli.intake_notes import write_notes
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.field_values import seconds
-from phalanx.errors import SnapshotError
-from phalanx.explain.tree import Explanation, Line
+from phalanx.explain.explanation import rejected_group
+from phalanx.explain.no_effect import notes_without_effect
+from phalanx.explain.tree import Explanation
+from phalanx.explain.why import missing_groups
 from phalanx.live.catalogue import connected
+from phalanx.model.kinds import GROUP_KINDS, Document, object_key
 from phalanx.session.policy import Policy
-from phalanx.store.input_files import policy_of_file, take_in
+from phalanx.state.snapshot import Snapshot
+from phalanx.store.input_files import Intake, policy_of_file, take_in
 from phalanx.whatif.trial_cluster import TrialCluster
 
-INDENT = "  "
+GROUP = "PodGroup "
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainInput:
+    """A cluster that was read, ready to be decided about."""
+
+    intake: Intake
+    documents: list[Document]
+    snapshot: Snapshot
+    policy: Policy
+    trial: TrialCluster
+
+    @property
+    def rejected(self) -> dict[str, str]:
+        """The groups that could not be read, each with the reason."""
+        return {name.removeprefix(GROUP): text for name, text in self.intake.refused if name.startswith(GROUP)}
+
+    def gangs(self) -> dict[str, set[str]]:
+        """Return all gangs, also those that nobody describes or that were rejected, with the names of what owns them."""
+        snapshot = self.snapshot
+        known = [*snapshot.gangs, *missing_groups(snapshot), *self.rejected]
+        owners: dict[str, set[str]] = {str(key): set() for key in known}
+        for key, members in snapshot.members.items():
+            if key in owners:
+                owners[key].update(_names(task.owners for task in members.values()))
+        for document in self.documents:
+            if document["kind"] in GROUP_NAMES and object_key(document) in owners:
+                owned = document["metadata"].get("ownerReferences") or ()
+                owners[object_key(document)].update(str(owner.get("name")) for owner in owned)
+        return owners
+
+
+GROUP_NAMES = frozenset(kind.kind for kind in GROUP_KINDS)
+
+
+def _names(owners: Iterable[str]) -> set[str]:
+    return {name.rpartition("/")[2] for several in set(owners) for name in several.split(",") if name}
 
 
 def explain(asked: ExplainOptions) -> bool:
     """Explain a gang; return whether it has its minimum, or gets it as a whole once others have left."""
-    key = asked.gang if "/" in asked.gang else f"default/{asked.gang}"
-    trial = _trial_cluster(asked).decide(traced=[key])
-    found = trial.explanation(key)
-    if found is None:
-        raise SnapshotError(f"there is no gang {key} in the input")
-    if asked.form == "table":
-        click.echo("\n".join(lines_of(found)))
-    else:
-        output.write_data(found.document(), asked.form)
+    given = explain_input(asked)
+    write_notes(given.intake, given.snapshot, given.policy)
+    key = chosen_gang(asked.gang, asked.namespace, given.gangs())
+    for name, text in given.intake.refused:
+        if name != f"{GROUP}{key}":
+            output.note(f"rejected: {text}")
+    trial = given.trial.decide(traced=[key])
+    for text in notes_without_effect((part.snapshot, part.decisions) for part in trial.parts):
+        output.note(text)
+    found = trial.explanation(key) or rejected_group(key, given.rejected[key])
+    write_explanation(found, asked.form)
     return trial.starts(key)
 
 
-def _trial_cluster(asked: ExplainOptions) -> TrialCluster:
-    policy = _policy(asked)
+def write_explanation(found: Explanation, form: str) -> None:
+    """Write an explanation for people or for programs."""
+    screen = output.Terminal.of_stdout()
+    if form == "table":
+        click.echo("\n".join(explanation_lines(found, screen)), color=screen.has_colour)
+    else:
+        output.write_data(found.document(), form)
+
+
+def explain_input(asked: ExplainOptions) -> ExplainInput:
+    """Read what was named."""
+    policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
     now = datetime.now(UTC).timestamp() if asked.now is None else seconds(asked.now, where="--now")
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
     intake = take_in(asked.files, cluster, goes_on=True)
-    return TrialCluster(grouped(intake, asked.names, now), cluster, connected(policy), now)
-
-
-def _policy(asked: ExplainOptions) -> Policy:
-    return policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-
-
-def lines_of(found: Explanation) -> list[str]:
-    """Return an explanation as lines for a terminal."""
-    lines = [f"{found.gang} {found.status.value.lower()}: {found.headline}".rstrip(": ")]
-    for result in found.ordered:
-        lines.append(f"{INDENT}{result.stage.value}")
-        lines += [text for line in result.lines for text in _indented(line, 2)]
-    return lines
-
-
-def _indented(line: Line, depth: int) -> list[str]:
-    return [INDENT * depth + line.text, *(text for below in line.lines for text in _indented(below, depth + 1))]
+    documents = grouped(intake, asked.names, now)
+    trial = TrialCluster(documents, cluster, connected(policy), now)
+    return ExplainInput(intake, documents, cluster.snapshot(now), policy, trial)

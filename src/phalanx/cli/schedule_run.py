@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from phalanx.cli import output
 from phalanx.cli.grouping import grouped
+from phalanx.cli.intake_notes import write_notes
 from phalanx.cli.schedule import ScheduleOptions
 from phalanx.cli.trace_options import LEVELS
 from phalanx.config.policies import policy_of_gates
@@ -16,11 +17,11 @@ from phalanx.explain.no_effect import notes_without_effect
 from phalanx.live.catalogue import connected
 from phalanx.model.kinds import Document
 from phalanx.scheduling.gates import gated_gangs
-from phalanx.scheduling.shards import decide, notes_on_pools
+from phalanx.scheduling.shards import decide
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.input_files import Intake, notes_on, read_usage, take_in
+from phalanx.store.input_files import Intake, read_usage, take_in
 from phalanx.store.left_out import LeftOut, left_out
 
 
@@ -54,9 +55,8 @@ def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
     intake.cluster.put_history(read_usage(asked.usage))
     documents = grouped(intake, asked.names, now)
     snapshot = intake.cluster.snapshot(now)
-    for text in intake.warnings():
-        output.warning(text)
-    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy), *_unknown_gangs(asked, snapshot)):
+    write_notes(intake, snapshot, policy)
+    for text in _unknown_gangs(asked, snapshot):
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
     for key, fault in (item for part in parts for item in part.decisions.faults.items()):

@@ -9,7 +9,7 @@ from phalanx.explain.stages.bind import bind
 from phalanx.explain.stages.history import history
 from phalanx.explain.stages.topology import topology
 from phalanx.explain.stages.valid import GROUP_NOT_FOUND, nobody_describes, valid
-from phalanx.explain.tree import Explanation, StageResult
+from phalanx.explain.tree import Explanation, Line, Stage, StageResult
 from phalanx.explain.why import missing_groups, why
 from phalanx.model.task import GangKey
 from phalanx.state.snapshot import Snapshot
@@ -18,6 +18,7 @@ ReadStage = Callable[[Reading], StageResult]
 
 STAGES: tuple[ReadStage, ...] = (valid, admitted, topology, bind, history)
 """In the order of `Stage`."""
+REJECTED = "Invalid"
 
 
 def without_group(snapshots: Sequence[Snapshot], gang: str) -> Explanation | None:
@@ -26,6 +27,12 @@ def without_group(snapshots: Sequence[Snapshot], gang: str) -> Explanation | Non
     if text is None:
         return None
     return Explanation(gang, "", GangStatus.WAITS, GROUP_NOT_FOUND, text, (nobody_describes(snapshots[0], gang, text),))
+
+
+def rejected_group(gang: str, text: str) -> Explanation:
+    """Explain a gang whose group could not be read."""
+    stage = StageResult(Stage.VALID, False, (Line(f"its group was rejected: {text}", REJECTED, {"group": gang}),))
+    return Explanation(gang, "", GangStatus.WAITS, REJECTED, f"refused: {text}", (stage,))
 
 
 def explanation(reading: Reading) -> Explanation:

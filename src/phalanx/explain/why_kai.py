@@ -105,6 +105,8 @@ def _broken_line(snapshot: Snapshot, name: str) -> str:
     while parent := snapshot.queues[line[-1]].parent:
         if parent not in snapshot.queues:
             return f"queue {line[-1]!r} names the parent {parent!r}, which does not exist"
+        if snapshot.queues[line[-1]].bounds is not None and snapshot.queues[parent].bounds is None:
+            return f"queue {line[-1]!r} names the parent {parent!r}, which is no Queue of scheduling.run.ai; create it"
         if parent in line:
             return f"queue {parent!r} is its own ancestor"
         line.append(parent)

@@ -92,6 +92,10 @@ class TrialCluster:
         """Return an object as it is now."""
         return self._documents.get(name)
 
+    def document(self, group: str, kind: str, key: str) -> Document | None:
+        """Return the object of an API group, a kind and a key as it is now."""
+        return self._documents.get(ObjectName(group, kind, key))
+
     def named(self, group: str, kind: str) -> Iterator[Document]:
         """Return all objects of a kind."""
         return (document for name, document in self._documents.items() if (name.group, name.kind) == (group, kind))
@@ -100,7 +104,7 @@ class TrialCluster:
         """Hold one session; the trace has every step about the gangs in `traced`."""
         level = WHOLE_TRACE if traced else 0
         parts = decide(self._cluster.snapshot(self.now), self._profile, trace_level=level, traced_gangs=traced)
-        return Trial(parts, self._profile.policy, lambda *name: self.find(ObjectName(*name)))
+        return Trial(parts, self._profile.policy, self.document)
 
     @contextmanager
     def changed(self, edits: Sequence[Edit]) -> Iterator["TrialCluster"]:

@@ -14,9 +14,10 @@ from phalanx.explain.stages.valid import LEFT_OUT
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why import is_cluster_full, refusal_text
 from phalanx.explain.why_kai import job_refusal_text, queue_problem
+from phalanx.model.quota import unit_name
 from phalanx.model.resources import CPU, MEMORY, PODS, scale_of
 from phalanx.state.gang_state import GangState
-from phalanx.state.verdict import Verdict
+from phalanx.state.verdict import Number, Verdict
 
 OF_JOBS = ("OverLimit", "NonPreemptibleOverQuota")
 REFUSALS = (
@@ -24,6 +25,8 @@ REFUSALS = (
     "NamespaceQuotaExceeded", "MinResources", *OF_JOBS,
 )  # fmt: skip
 """Verdicts about how much the gang's queue, its namespace or the cluster takes."""
+AMOUNTS = ("limit", "taken", "wanted", "have", "used", "hard", "reserved", "quota", "allocated", "requested")
+"""Numbers of verdicts that are amounts of a resource."""
 MOST_RESOURCES, MOST_QUEUES = 3, 8
 KINDS = {"capability": "may use", "deserved": "deserves", "fair_share": "has a fair share of"}
 """What bounds a queue, in the order in which it is shown."""
@@ -90,17 +93,41 @@ def _refusals(reading: Reading) -> Iterator[Line]:
         text = job_refusal_text(verdict) if verdict.reason in OF_JOBS else refusal_text(gang, verdict)
         if text not in said:
             said.add(text)
-            yield Line(text, verdict.reason, verdict.numbers, tuple(_details(reading, verdict)))
+            yield Line(text, verdict.reason, _in_units(verdict), tuple(_details(reading, verdict)))
+
+
+def _in_units(verdict: Verdict) -> dict[str, Number]:
+    """Return the numbers of a verdict in cores, bytes and devices."""
+    resource = str(verdict.numbers.get("resource", ""))
+    is_cpu_of_job = verdict.reason in OF_JOBS and resource == CPU
+    scale = scale_of(CPU) if is_cpu_of_job else 1 if verdict.reason in OF_JOBS else scale_of(unit_name(resource))
+    return {
+        key: value if isinstance(value, str) or key not in AMOUNTS or not resource else value / scale
+        for key, value in verdict.numbers.items()
+    }
 
 
 def _details(reading: Reading, verdict: Verdict) -> Iterator[Line]:
     if verdict.reason == "ClusterOverused" and "resource" in verdict.numbers:
         yield Line(_overcommit(reading, verdict), "", {"factor": verdict.numbers["factor"]})
-    queue = str(verdict.numbers.get("queue", ""))
-    own = reading.gang.gang.queue
-    if queue and queue != own:
-        line = " below ".join(map(repr, queue_line(reading.snapshot.queue_objects, own)))
-        yield Line(f"the limit is that of a queue above its own: {line}", "", {"queue": queue})
+    above = _bounding_queue(reading, verdict)
+    if above:
+        line = " below ".join(map(repr, queue_line(reading.snapshot.queue_objects, reading.gang.gang.queue)))
+        yield Line(f"it is queue {above!r} that sets this limit: {line}", "", {"queue": above})
+
+
+def _bounding_queue(reading: Reading, verdict: Verdict) -> str:
+    """Return the queue above its own that sets the limit; empty if its own does.
+
+    Limits are handed down, so that a queue may be at one that it does not name itself.
+    """
+    queues, own, resource = reading.snapshot.queue_objects, reading.gang.gang.queue, str(verdict.numbers.get("resource"))
+    if str(verdict.numbers.get("queue", own)) != own:
+        return str(verdict.numbers["queue"])
+    if verdict.reason != "QueueQuotaExceeded" or (queues[own].capability or {}).get(resource) == verdict.numbers.get("limit"):
+        return ""
+    line = list(queue_line(queues, own))[1:]
+    return next((name for name in line if (queues[name].capability or {}).get(resource) == verdict.numbers.get("limit")), "")
 
 
 def _overcommit(reading: Reading, verdict: Verdict) -> str:

@@ -1,5 +1,6 @@
 """Do its nodes take its pods? Binds that failed: which node refused which pod, how often and why, and when it is tried again."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from phalanx.explain.gang_status import has_minimum
@@ -8,7 +9,7 @@ from phalanx.explain.reason_text import as_counted, counted
 from phalanx.explain.times import at_text, due_text
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.model.task import FailedBind
-from phalanx.model.task_status import Status
+from phalanx.model.task_status import HOLDING, Status
 from phalanx.state.gang_state import TaskState
 
 PAUSES = ("BindBackoff", "GroupBackoff", "ScheduleTimeout")
@@ -25,9 +26,31 @@ def bind(reading: Reading) -> StageResult:
         seconds = float(verdict.numbers.get("seconds", 0.0))
         when = "" if verdict.reason == "ScheduleTimeout" else f" ({at_text(now + seconds)})"
         lines.append(Line(f"{verdict.message}{when}", verdict.reason, verdict.numbers))
-    lines += [*_failures(reading), *_requests(reading)]
+    lines += [*_failures(reading), *_requests(reading), *_places(reading)]
     is_bound = has_minimum(reading.gang) and not pauses
     return StageResult(Stage.BIND, False if pauses else True if is_bound else None, tuple(lines))
+
+
+def _places(reading: Reading) -> Iterator[Line]:
+    """Yield the nodes of members that have one: those of before, those of this session, and those that others have to leave."""
+    names, kinds = reading.snapshot.nodes.names, dict[str, Counter[str]]()
+    for task in reading.gang.tasks:
+        word = _word(task)
+        if word and task.node >= 0:
+            kinds.setdefault(word, Counter())[names[task.node]] += 1
+    for word, nodes in kinds.items():
+        shown = [f"{node} ({nodes[node]})" for node in sorted(nodes, key=as_counted)]
+        more = f" and {counted(len(shown) - MOST_NODES, 'more node')}" if len(shown) > MOST_NODES else ""
+        text = f"{counted(nodes.total(), 'pod')} {word.format(verb='is' if nodes.total() == 1 else 'are')}"
+        yield Line(f"{text} {', '.join(shown[:MOST_NODES])}{more}", "", dict(nodes))
+
+
+def _word(task: TaskState) -> str:
+    if task.status is Status.PIPELINED:
+        return "{verb} pipelined onto"
+    if task.status not in HOLDING:
+        return ""
+    return "{verb} on" if task.task.status is task.status or task.task.status in HOLDING else "{verb} placed on"
 
 
 def _failures(reading: Reading) -> Iterator[Line]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from phalanx.explain.gang_status import has_minimum
 from phalanx.explain.reading import Reading
 from phalanx.explain.reason_text import as_counted, counted
-from phalanx.explain.times import due_text
+from phalanx.explain.times import at_text, due_text
 from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.kai.stamps import LAST_START, STALE_SINCE
 from phalanx.model.duration import age_text
@@ -36,10 +36,10 @@ def _waiting(reading: Reading) -> Iterator[Line]:
     created = gang.gang.created or min(pending, default=0.0)
     since = max(created, min(pending, default=created))
     if since:
-        text = f"it has waited for {age_text(now - since)}, since {due_text(since, now).partition(' (')[2].rstrip(')')}"
-        yield Line(text, "", {"since": since, "seconds": now - since})
+        text = f"it has waited for {age_text(now - since)}, since {at_text(since)}"
+        yield Line(text, "", {"since": at_text(since), "seconds": int(now - since)})
     if created and since - created >= 1:
-        yield Line(f"it was created {due_text(created, now)}", "", {"created": created})
+        yield Line(f"it was created {due_text(created, now)}", "", {"created": at_text(created)})
 
 
 def _conditions(reading: Reading) -> Iterator[tuple[float, Line]]:
@@ -48,7 +48,7 @@ def _conditions(reading: Reading) -> Iterator[tuple[float, Line]]:
         if item.since:
             why = ": ".join(filter(None, (item.reason, item.message)))
             text = f"{item.type}={item.status} since {due_text(item.since, now)}{f': {why}' if why else ''}"
-            yield item.since, Line(text, item.reason, {"condition": item.type, "status": item.status, "since": item.since})
+            yield item.since, Line(text, item.reason, {"condition": item.type, "status": item.status, "since": at_text(item.since)})
 
 
 def _stamps(reading: Reading) -> Iterator[tuple[float, Line]]:
@@ -56,7 +56,7 @@ def _stamps(reading: Reading) -> Iterator[tuple[float, Line]]:
     for key, text in STAMPS.items():
         moment = moment_of(notes[key]) if key in notes else None
         if moment:
-            yield moment, Line(f"{text} {due_text(moment, now)}", "", {"annotation": key, "since": moment})
+            yield moment, Line(f"{text} {due_text(moment, now)}", "", {"annotation": key, "since": at_text(moment)})
     if reading.gang.gang.has_timed_out:
         yield 0.0, Line("it did not become whole in time before")
 
