@@ -46,7 +46,7 @@ def job(name: str, **spec: Any) -> Document:
     ],
 )
 def test_the_stage_that_must_be_mended_first_comes_first(failed: list[Stage], first: Stage) -> None:
-    found = explanation_with(*(StageResult(name, False if name in failed else True, (Line(name),)) for name in Stage))
+    found = explanation_with(*(StageResult(name, name not in failed, (Line(name),)) for name in Stage))
     assert [result.stage for result in found.ordered] == [first, *(name for name in Stage if name is not first)]
 
 
@@ -63,6 +63,8 @@ def explanation_with(*stages: StageResult) -> Explanation:
     found = explained(NODE, build.gang("train", cpu=1))
     return Explanation(found.gang, found.queue, found.status, found.code, found.headline, stages)
 
+
+ENOUGH = "Job default/train wants no more than 2 pods; let it want more, or lower the minimum"
 
 # --- valid ---------------------------------------------------------------------------------------------------------------
 
@@ -83,8 +85,8 @@ def test_missing_pods_are_counted_and_named_with_their_owner() -> None:
     ("owner", "text"),
     [
         (job("train", parallelism=4, suspend=True), "Job default/train is suspended and makes no pods; resume it"),
-        (job("train", parallelism=2), "Job default/train wants no more than 2 pods; let it want more, or lower the minimum"),
-        (job("train", parallelism=9, completions=2), "Job default/train wants no more than 2 pods; let it want more, or lower the minimum"),
+        (job("train", parallelism=2), ENOUGH),
+        (job("train", parallelism=9, completions=2), ENOUGH),
         (NODE, "Job default/train makes the pods; it is not in the input"),
     ],
 )  # fmt: skip

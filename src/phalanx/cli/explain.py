@@ -39,6 +39,15 @@ class ExplainOptions:
     changes: tuple[str, ...]
     form: str
 
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together."""
+        if not self.files:
+            raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
+        if self.config and self.profile:
+            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        if (*self.files, self.config).count("-") > 1:
+            raise click.UsageError("stdin can be read only once: one '-' at most")
+
 
 @click.command(epilog=EXAMPLES)
 @click.argument("gang", metavar="[NAMESPACE/]NAME")
@@ -57,5 +66,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     """Explain why a gang waits and what would start it. Nothing is changed."""
     from phalanx.cli.explain_run import explain
 
-    if not explain(ExplainOptions(**options)):
+    asked = ExplainOptions(**options)
+    asked.refuse_clashes()
+    if not explain(asked):
         ctx.exit(GANG_WAITS)

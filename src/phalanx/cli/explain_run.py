@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import click
 
@@ -12,10 +11,10 @@ from phalanx.cli.explanation_text import explanation_lines
 from phalanx.cli.gang_choice import chosen_gang
 from phalanx.cli.grouping import grouped
 from phalanx.cli.intake_notes import write_notes
+from phalanx.cli.session_time import session_time
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.dialects.field_values import seconds
 from phalanx.explain.explanation import rejected_group
 from phalanx.explain.no_effect import notes_without_effect
 from phalanx.explain.tree import Explanation
@@ -95,7 +94,7 @@ def write_explanation(found: Explanation, form: str) -> None:
 def explain_input(asked: ExplainOptions) -> ExplainInput:
     """Read what was named."""
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    now = datetime.now(UTC).timestamp() if asked.now is None else seconds(asked.now, where="--now")
+    now = session_time(asked.now)
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
     intake = take_in(asked.files, cluster, goes_on=True)
     documents = grouped(intake, asked.names, now)

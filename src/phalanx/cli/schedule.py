@@ -2,13 +2,13 @@
 
 import sys
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from phalanx.cli import policy_options
 from phalanx.cli.policy_options import PATH
+from phalanx.cli.session_time import session_time
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 
@@ -115,7 +115,7 @@ def _decide(asked: ScheduleOptions) -> bool:
     """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli.schedule_run import scheduled, write
 
-    found = scheduled(asked, _policy(asked), _now(asked.now))
+    found = scheduled(asked, _policy(asked), session_time(asked.now))
     write(found, asked)
     return found.is_all_well
 
@@ -132,15 +132,3 @@ def _policy(asked: ScheduleOptions) -> "Policy":
         if is_given and not is_known:
             raise click.UsageError(f"{option}: only the profile kai knows it; add '--profile kai'")
     return replace(policy, flags=replace(policy.flags, shard_name=asked.shard)) if asked.shard else policy
-
-
-def _now(text: str | None) -> float:
-    from phalanx.dialects.field_values import seconds
-    from phalanx.errors import SnapshotError
-
-    if text is None:
-        return datetime.now(UTC).timestamp()
-    try:
-        return seconds(text, where="--now")
-    except SnapshotError as problem:
-        raise click.UsageError(str(problem)) from problem

@@ -145,16 +145,17 @@ def _overcommit(reading: Reading, verdict: Verdict) -> str:
 
 
 def _figures(reading: Reading) -> Iterator[Line]:
-    """Yield what the queue and those above it have, of what the gang asks for."""
+    """Yield what the queue has of what the gang asks for, and those above it that are bounded."""
     rows = queue_rows(reading.snapshot, reading.decisions.queues)
     for name in queue_line(reading.snapshot.queue_objects, reading.gang.gang.queue):
-        parts, things = [], dict[str, float]()
+        parts, things, is_bounded = [], dict[str, float](), name == reading.gang.gang.queue
         for resource in _resources(reading.gang)[:MOST_RESOURCES]:
             held = rows.get((name, resource, "allocated"), 0.0)
             bounds = {word: rows[name, resource, kind] for kind, word in KINDS.items() if (name, resource, kind) in rows}
             parts.append(_amounts(resource, held, bounds))
             things[resource] = held
-        if parts:
+            is_bounded |= bool(bounds)
+        if parts and is_bounded:
             yield Line(f"queue {name!r} has {', '.join(parts)}", "", {"queue": name, **things})
 
 

@@ -35,7 +35,7 @@ def _waiting(reading: Reading) -> Iterator[Line]:
     pending = [task.task.created for task in gang.tasks if task.task.status is Status.PENDING and task.task.created]
     created = gang.gang.created or min(pending, default=0.0)
     since = max(created, min(pending, default=created))
-    if since:
+    if 0 < since <= now - 1:  # a group that was made for this session is as old as the session
         text = f"it has waited for {age_text(now - since)}, since {at_text(since)}"
         yield Line(text, "", {"since": at_text(since), "seconds": int(now - since)})
     if created and since - created >= 1:

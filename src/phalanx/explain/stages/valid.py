@@ -171,9 +171,10 @@ def _roles(gang: GangState) -> list[tuple[str, int, int]]:
 
 
 def _role_lines(gang: GangState) -> Iterator[Line]:
+    kind = "gang" if gang.gang.gang_group else "role"
     for role, have, needed in _roles(gang):
         yield _part_line(
-            f"role {role}" if role else "pods without a role", have, needed, is_short=have < needed and not has_minimum(gang)
+            f"{kind} {role}" if role else "pods without a role", have, needed, is_short=have < needed and not has_minimum(gang)
         )
 
 
