@@ -18,14 +18,13 @@ from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.model.gang import GangKey
 from phalanx.model.kinds import GROUP_KINDS, POD, Document, Kind, kind_of, object_key
-from phalanx.model.task import TaskKey
+from phalanx.model.task import GangKey, TaskKey
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
 from phalanx.store.quota_admission import QuotaAdmission
 from phalanx.store.reconciliation import Place, Reconciliation
-from phalanx.store.submission_surroundings import owner_uids, store_of, surroundings
+from phalanx.store.submission_surroundings import owner_uids, store_around
 
 NO_KEYS = KeyPair("", "")
 """Of a Job that nobody runs."""
@@ -69,10 +68,7 @@ class _Submitting:
 
     def __init__(self, new: Sequence[Document], existing: Iterable[Document], settings: ControllerSettings, now: float) -> None:
         self._new = new
-        around = surroundings(new, existing, frozenset({settings.grouper.defaults_config_map} - {""}))
-        pods = around.needed_pods(new)
-        self._store = store_of(around, pods, now)
-        self._untouched = {object_key(pod) for pod in around.pods} - {object_key(pod) for pod in pods}
+        self._store = store_around(new, existing, also=frozenset({settings.grouper.defaults_config_map}), now=now)
         self._quotas, self._problems = QuotaAdmission(self._store), dict[str, None]()
         self._uids: dict[str, str] = {}
         """By the uid that a manifest has, the one that its object gets."""
@@ -149,13 +145,9 @@ class _Submitting:
         return changed
 
     def _refuse(self, document: Document) -> None:
-        """Raise if a pod exists that is not in the store, or if a quota has no room for it."""
-        if document["kind"] != POD.kind:
-            return
-        if object_key(document) in self._untouched:
-            name = document["metadata"]["name"]
-            raise ClusterError(f'pods "{name}" already exists', kind=POD.plural, name=name)
-        self._quotas.admit(completed(POD, document, self._store))
+        """Raise if a quota has no room for a pod."""
+        if document["kind"] == POD.kind:
+            self._quotas.admit(completed(POD, document, self._store))
 
     # --- what came of it -----------------------------------------------------------------------------------------------
 
