@@ -63,7 +63,8 @@ def test_pods_of_an_indexed_job_are_numbered() -> None:
 )
 def test_a_job_without_pods_says_why(spec: dict[str, Any], said: str) -> None:
     made = submit(owner("batch/v1", "Job", template=template(), **spec))
-    assert made.names == [] and said in made.found.problems[0]
+    assert made.names == []
+    assert said in made.found.problems[0]
 
 
 @pytest.mark.parametrize("api_version", ["batch/v1", "batch.volcano.sh/v1alpha1"])
@@ -85,7 +86,8 @@ def test_a_deployment_has_a_replica_set_that_has_the_pods() -> None:
 
 def test_a_paused_deployment_has_no_pods() -> None:
     made = submit(owner("apps/v1", "Deployment", paused=True, template=template()))
-    assert made.names == [] and "is paused" in made.found.problems[0]
+    assert made.names == []
+    assert "is paused" in made.found.problems[0]
 
 
 def test_pods_of_a_stateful_set_come_one_after_the_other() -> None:
@@ -126,7 +128,8 @@ def test_workers_of_a_pytorch_job_wait_for_the_master_in_an_init_container() -> 
 
 def test_an_elastic_pytorch_job_needs_its_least_number() -> None:
     made = submit(owner(KUBEFLOW, "PyTorchJob", pytorchReplicaSpecs=replicas(Worker=4), elasticPolicy={"minReplicas": 2}))
-    assert len(made.names) == 4 and made.minima == {"pg-train": 2}
+    assert len(made.names) == 4
+    assert made.minima == {"pg-train": 2}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,8 @@ def test_a_restart_by_exit_code_is_the_operators_own() -> None:
 
 def test_a_suspended_training_job_has_no_pods() -> None:
     made = submit(owner(KUBEFLOW, "PyTorchJob", pytorchReplicaSpecs=replicas(Worker=1), runPolicy={"suspend": True}))
-    assert made.names == [] and "is suspended" in made.found.problems[0]
+    assert made.names == []
+    assert "is suspended" in made.found.problems[0]
 
 
 def test_a_scheduling_policy_that_only_the_operators_own_groups_have_is_named() -> None:
@@ -183,13 +187,15 @@ def test_an_mpi_job_of_the_mpi_operator_has_a_launcher_job() -> None:
 def test_a_launcher_that_waits_for_workers_comes_later() -> None:
     spec = {"mpiReplicaSpecs": replicas(Launcher=1, Worker=2), "launcherCreationPolicy": "WaitForWorkersReady"}
     made = submit(owner("kubeflow.org/v2beta1", "MPIJob", **spec))
-    assert made.names == ["train-worker-0", "train-worker-1"] and made.minima == {"pg-train": 2}
+    assert made.names == ["train-worker-0", "train-worker-1"]
+    assert made.minima == {"pg-train": 2}
     assert made.found.problems == ["MPIJob ml/train: its launcher is made once all workers are ready"]
 
 
 def test_a_notebook_is_a_stateful_set_of_one() -> None:
     made = submit(owner(KUBEFLOW, "Notebook", "note", template=template()))
-    assert made.names == ["note-0"] and made.label("notebook-name") == ["note"]
+    assert made.names == ["note-0"]
+    assert made.label("notebook-name") == ["note"]
 
 
 # --- Ray -----------------------------------------------------------------------------------------------------------------
@@ -243,7 +249,8 @@ def test_the_head_of_a_ray_cluster_that_scales_itself_has_one_more_container() -
 def test_a_ray_job_or_service_has_a_ray_cluster(kind: str, field: str) -> None:
     made = submit(owner("ray.io/v1", kind, **{field: ray_spec()}))
     assert made.of("RayCluster")[0]["metadata"]["name"] == "train-00000"
-    assert len(made.names) == 5 and made.minima == {"pg-train": 5}
+    assert len(made.names) == 5
+    assert made.minima == {"pg-train": 5}
 
 
 def test_a_ray_job_says_that_its_submitter_comes_later() -> None:
@@ -281,7 +288,8 @@ def test_a_job_set_is_one_gang_of_the_pods_of_its_jobs() -> None:
 
 def test_a_job_set_in_order_begins_with_its_first_jobs() -> None:
     made = submit(job_set(startupPolicy={"startupPolicyOrder": "InOrder"}))
-    assert made.names == ["train-driver-0-0-00000"] and list(made.minima.values()) == [1]
+    assert made.names == ["train-driver-0-0-00000"]
+    assert list(made.minima.values()) == [1]
     assert "the jobs workers are made later" in made.found.problems[0]
 
 
@@ -300,7 +308,8 @@ def test_each_replica_of_a_leader_worker_set_is_a_gang() -> None:
     made = submit(leader_worker_set())
     assert sorted(made.names) == ["llama-0", "llama-0-1", "llama-0-2", "llama-1", "llama-1-1", "llama-1-2"]
     indices = {name: pod["metadata"]["labels"][f"{LWS}/worker-index"] for name, pod in made.pods.items()}
-    assert indices["llama-1"] == "0" and indices["llama-1-2"] == "2"
+    assert indices["llama-1"] == "0"
+    assert indices["llama-1-2"] == "2"
     assert made.pods["llama-1-2"]["metadata"]["labels"][f"{LWS}/group-index"] == "1"
     assert [group["spec"]["minMember"] for group in made.of("PodGroup")] == [3, 3]
     assert len(made.found.gangs) == 2
@@ -316,7 +325,8 @@ def test_workers_that_wait_for_their_leader_come_later() -> None:
 def test_a_leader_worker_set_has_one_pod_by_default() -> None:
     bare = owner("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", leaderWorkerTemplate={"workerTemplate": template()})
     made = submit(bare)
-    assert made.names == ["train-0"] and [group["spec"]["minMember"] for group in made.of("PodGroup")] == [1]
+    assert made.names == ["train-0"]
+    assert [group["spec"]["minMember"] for group in made.of("PodGroup")] == [1]
 
 
 # --- Spark and others ----------------------------------------------------------------------------------------------------

@@ -70,7 +70,8 @@ def test_volcanos_jobs_have_their_pods_before_they_are_admitted() -> None:
     assert "status" not in group, "the session admits it"
     assert made.names == ["train-worker-0", "train-worker-1"]
     cycle = made.decided(build.cluster(nodes=2, gpus=1))
-    assert cycle.phase(made.found.gangs[0]) == "Inqueue" and len(cycle.binds) == 2
+    assert cycle.phase(made.found.gangs[0]) == "Inqueue"
+    assert len(cycle.binds) == 2
     assert "not admitted" in made.decided(build.cluster(nodes=1, gpus=1)).why(made.found.gangs[0])
 
 
@@ -100,7 +101,8 @@ def test_pods_whose_priority_class_does_not_exist_are_refused() -> None:
     made = submit(job(2, priorityClassName="high"))
     text = 'pods "train-00000" is forbidden: no PriorityClass with name high was found'
     assert made.found.refused == [("Pod ml/train-00000", text)]
-    assert made.found.gangs == [] and made.found.pods == []
+    assert made.found.gangs == []
+    assert made.found.pods == []
 
 
 def test_pods_for_which_a_quota_has_no_room_are_refused() -> None:
@@ -186,7 +188,9 @@ def test_a_pod_of_that_name_is_not_replaced() -> None:
     other["metadata"] |= {"namespace": "ml", "uid": "other"}
     spec = {"Worker": {"replicas": 1, "template": template()}}
     made = submit(owner("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs=spec), existing=[other])
-    assert made.found.pods == [] and made.found.gangs == []
+    assert made.found.pods == []
+    assert made.found.gangs == []
+    assert "Pod ml/train-worker-0 is there already, and belongs to somebody else" in made.found.problems[0]
 
 
 def test_a_pod_that_is_submitted_again_cannot_change() -> None:
@@ -201,7 +205,8 @@ def test_an_owner_that_is_submitted_with_its_pods_gets_no_others() -> None:
     pods = [{**running(f"train-{number}", given), "spec": template()["spec"]} for number in range(2)]
     made = submit(*pods, given)
     assert made.names == ["train-0", "train-1"]
-    assert made.minima == {"pg-train": 2} and made.found.problems == []
+    assert made.minima == {"pg-train": 2}
+    assert made.found.problems == []
 
 
 def test_a_manifest_with_a_generated_name_gets_one() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 
 from phalanx.controllers.controller import NOTHING, Create, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.grouper.owners import kind_pair
-from phalanx.controllers.objects import inside, is_leaving, key_of, meta_of
+from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of
 from phalanx.controllers.owner_pods import apps, batch, job_set, leader_worker_set, ray, spark, training
 from phalanx.controllers.owner_pods.children import Children
 from phalanx.controllers.pod_makers import MADE_ELSEWHERE, wants_pods
@@ -38,6 +38,11 @@ DEFAULTS: Mapping[Pair, Callable[[Document], Document]] = {
     ("jobset.x-k8s.io", "JobSet"): job_set.defaulted,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): leader_worker_set.defaulted,
 }
+
+
+def knows_pods_of(kind: Kind) -> bool:
+    """Tell whether pods are made of a kind here when it is submitted."""
+    return STAND_INS.get((kind.group, kind.kind)) not in (None, batch.cron_job, apps.daemon_set)
 
 
 def with_defaults(document: Document) -> Document:
@@ -100,12 +105,20 @@ def _missing(view: View, owner: Document, wanted: Iterable[Document]) -> Iterato
     for child in wanted:
         stem, kind = meta_of(child).get("generateName"), kind_of(child)
         if stem is None:
-            if view.find(kind, key_of(child).namespace, key_of(child).name) is None:
-                yield Create(leader_worker_set.admitted(child))
+            there = view.find(kind, key_of(child).namespace, key_of(child).name)
+            yield from [Create(leader_worker_set.admitted(child))] if there is None else _not_its_own(owner, child, there)
         elif spare[stem]:
             spare[stem] -= 1
         else:
             yield Create(_named(view, child, stem, used))
+
+
+def _not_its_own(owner: Document, child: Document, there: Document) -> Iterator[Write]:
+    """Yield an event if an object of the name of a child belongs to somebody else."""
+    wanted, found = controller_of(child), controller_of(there)
+    if wanted is not None and (found is None or found.get("uid") != wanted["uid"]):
+        text = f"{describe(there)} is there already, and belongs to somebody else; delete it, or choose another name"
+        yield RecordEvent(owner, NOTE, text, is_warning=True)
 
 
 def _stem(child: Document) -> str:
