@@ -141,6 +141,54 @@ def test_the_queue_of_a_namespace_counts_also_of_one_that_every_cluster_has() ->
     assert made.of("PodGroup")[0]["spec"]["queue"] == "team"
 
 
+def test_claims_of_pods_are_made_by_the_cluster() -> None:
+    spec = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": spec}}]
+    storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "csi.example.com"}
+    annotated = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    fast: Document = {**storage, "metadata": {"name": "fast", **annotated}, "volumeBindingMode": "WaitForFirstConsumer"}
+    made = submit(job(1, volumes=volumes), existing=[fast])
+    (claim,) = made.of("PersistentVolumeClaim")
+    assert claim["metadata"]["name"] == "train-00000-scratch"
+    assert claim["spec"]["storageClassName"] == "fast"
+    drivers = {"drivers": [{"name": "csi.example.com", "nodeID": "n"}]}
+    csi: Document = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "node-0"}, "spec": drivers}
+    assert len(made.decided(build.cluster(nodes=1, gpus=1).submit([fast, csi])).binds) == 1
+
+    slow: Document = {**storage, "metadata": {"name": "slow", **annotated}}
+    said = "PersistentVolumeClaim ml/train-00000-scratch: is bound by the provisioner of class slow before its pod can start"
+    assert submit(job(1, volumes=volumes), existing=[slow]).found.problems == [said]
+
+
+def test_claims_of_devices_are_made_from_their_templates() -> None:
+    request = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
+    found: Document = {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one", "namespace": "ml"},
+        "spec": {"spec": request},
+    }  # fmt: skip
+    uses = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    made = submit(job(1, resourceClaims=uses), existing=[found])
+    (claim,) = made.of("ResourceClaim")
+    assert claim["spec"] == request
+    statuses = made.pods["train-00000"]["status"]["resourceClaimStatuses"]
+    assert statuses == [{"name": "gpu", "resourceClaimName": claim["metadata"]["name"]}]
+    without = submit(job(1, resourceClaims=uses))
+    assert "ResourceClaimTemplate ml/one is not there; create it" in without.found.problems[0]
+
+
+def test_pods_of_another_scheduler_are_named() -> None:
+    made = submit(owner("batch/v1", "Job", parallelism=3, template=template(scheduler="default-scheduler")))
+    text = "names no group, and kube-scheduler places it; write schedulerName: phalanx in the template"
+    assert made.found.problems == [f"Pod ml/train-00000 and 2 more: {text}"]
+    assert made.found.gangs == []
+
+
+def test_what_kueue_may_hold_back_is_named() -> None:
+    found = job(1)
+    found["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    assert "if Kueue runs, it keeps this suspended until the queue has room" in submit(found).found.problems[0]
+
+
 # --- what is there already -----------------------------------------------------------------------------------------------
 
 

@@ -12,20 +12,23 @@ from typing import Any
 from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
 from phalanx.controllers.controller import Controller
 from phalanx.controllers.jobflow import JobFlowController
+from phalanx.controllers.objects import inside
 from phalanx.controllers.owner_pods.controller import OwnerPods, with_defaults
+from phalanx.controllers.owner_pods.pod_claims import PodClaims
 from phalanx.controllers.volcano_job.controller import VolcanoJobController
 from phalanx.controllers.volcano_job.plugins.plugin import KeyPair
 from phalanx.dialects.cluster import ObjectCluster, describe
 from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
-from phalanx.model.kinds import GROUP_KINDS, POD, Document, Kind, kind_of, object_key
-from phalanx.model.task import GangKey, TaskKey
+from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, Document, Kind, kind_of, object_key
+from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
 from phalanx.store.quota_admission import QuotaAdmission
 from phalanx.store.reconciliation import Place, Reconciliation
 from phalanx.store.submission_surroundings import owner_uids, store_around
 
+WAITS_FOR_CONSUMER = "WaitForFirstConsumer"
 NO_KEYS = KeyPair("", "")
 """Of a Job that nobody runs."""
 
@@ -83,12 +86,20 @@ class _Submitting:
         self._run.run()
         documents = list(self._run.documents())
         pods = [item for item in documents if kind_of(item) is POD]
-        gangs = list(dict.fromkeys((*self._gangs(pods), *_groups(self._new))))
-        problems = dict.fromkeys((*self._problems, *self._run.problems, *self._scoped_quotas(pods)))
+        gang_of = self._gangs(pods)
+        gangs = dict.fromkeys((*gang_of.values(), *_groups(self._new)))
+        problems = dict.fromkeys((*self._problems, *self._run.problems, *self._doubts(documents, gang_of)))
         return Submission(
-            documents, list(self._run.removed()), gangs, [TaskKey(object_key(pod)) for pod in pods],
+            documents, list(self._run.removed()), list(gangs), [TaskKey(object_key(pod)) for pod in pods],
             list(self._run.refused.items()), list(problems),
         )  # fmt: skip
+
+    def _doubts(self, documents: Sequence[Document], gang_of: Mapping[TaskKey, GangKey]) -> Iterator[str]:
+        """Say what else may keep pods from starting, or is not decided here."""
+        pods = [item for item in documents if kind_of(item) is POD]
+        yield from self._scoped_quotas(pods)
+        yield from self._unbound(documents)
+        yield from _of_others([pod for pod in pods if TaskKey(object_key(pod)) not in gang_of])
 
     # --- submitting ----------------------------------------------------------------------------------------------------
 
@@ -151,26 +162,43 @@ class _Submitting:
 
     # --- what came of it -----------------------------------------------------------------------------------------------
 
-    def _gangs(self, pods: Iterable[Document]) -> Iterator[GangKey]:
-        """Yield the gangs of pods, as a session sees them."""
-        cluster, waiting = ObjectCluster(), list(pods)
-        for document in (*self._groups_of(waiting), *waiting):
+    def _gangs(self, pods: Sequence[Document]) -> dict[TaskKey, GangKey]:
+        """Return the gang of each pod, as a session sees it; those without one are left out."""
+        cluster = ObjectCluster()
+        for document in (*self._groups_of(pods), *pods):
             with suppress(SnapshotError):  # whoever enters it says what is wrong with it
                 cluster.put(document)
-        for pod in waiting:
-            task = cluster.state.task(TaskKey(object_key(pod)))
-            if task is not None and task.gang is not None:
-                yield task.gang
+        tasks = {key: cluster.state.task(key) for key in (TaskKey(object_key(pod)) for pod in pods)}
+        return {key: task.gang for key, task in tasks.items() if task is not None and task.gang is not None}
 
     def _groups_of(self, pods: Iterable[Document]) -> list[Document]:
         places = {(str(pod["metadata"]["namespace"]), name) for pod in pods for name in named_groups(pod).values()}
         found = (self._store.find(kind, *place) for place in sorted(places) for kind in GROUP_KINDS)
         return [group for group in found if group is not None]
 
+    def _unbound(self, documents: Iterable[Document]) -> Iterator[str]:
+        """Name the new claims that a provisioner binds before their pods can start."""
+        for claim in (item for item in documents if kind_of(item) is VOLUME_CLAIM and not inside(item, "spec", "volumeName")):
+            found = self._store.find(STORAGE_CLASS, "", str(inside(claim, "spec", "storageClassName") or ""))
+            if found is not None and found.get("volumeBindingMode") != WAITS_FOR_CONSUMER:
+                name = found["metadata"]["name"]
+                yield f"{describe(claim)}: is bound by the provisioner of class {name} before its pod can start"
+
     def _scoped_quotas(self, pods: Iterable[Document]) -> Iterator[str]:
         for namespace in sorted({str(pod["metadata"]["namespace"]) for pod in pods}):
             for name in self._quotas.scoped(namespace):
                 yield f"ResourceQuota {namespace}/{name}: has scopes, and is left out; the API server may refuse pods by it"
+
+
+def _of_others(pods: Sequence[Document]) -> Iterator[str]:
+    """Name the schedulers of pods that are in no gang: nobody groups them here."""
+    by_scheduler: dict[str, list[Document]] = {}
+    for pod in pods:
+        by_scheduler.setdefault(str(pod["spec"].get("schedulerName")), []).append(pod)
+    for name, found in by_scheduler.items():
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        who = "kube-scheduler places it" if name == DEFAULT_SCHEDULER else f"nobody here makes one for pods of {name!r}"
+        yield f"{describe(found[0])}{more}: names no group, and {who}; write schedulerName: phalanx in the template"
 
 
 def _owners_first(documents: Sequence[Document]) -> Iterator[Document]:
@@ -186,7 +214,7 @@ def _owners_first(documents: Sequence[Document]) -> Iterator[Document]:
 
 def _controllers(settings: ControllerSettings, given: Container[str]) -> list[Controller]:
     return [
-        VolcanoJobController(lambda uid: NO_KEYS, has_admission=False), JobFlowController(), OwnerPods(given),
+        VolcanoJobController(lambda uid: NO_KEYS, has_admission=False), JobFlowController(), OwnerPods(given), PodClaims(),
         *grouping_controllers(settings),
     ]  # fmt: skip
 

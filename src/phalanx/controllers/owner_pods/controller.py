@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 
 from phalanx.controllers.controller import NOTHING, Create, Key, RecordEvent, Result, View, Write
 from phalanx.controllers.grouper.owners import kind_pair
-from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, meta_of
+from phalanx.controllers.objects import controller_of, inside, is_leaving, key_of, labels_of, meta_of
 from phalanx.controllers.owner_pods import apps, batch, job_set, leader_worker_set, ray, spark, training
 from phalanx.controllers.owner_pods.children import Children
 from phalanx.controllers.pod_makers import MADE_ELSEWHERE, wants_pods
@@ -17,6 +17,7 @@ from phalanx.model.task_status import ENDED
 
 Pair = tuple[str, str]
 NOTE = "PodsNotMade"
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 def _trained(*names: str) -> dict[Pair, Callable[[Document], Children]]:
@@ -88,12 +89,18 @@ class OwnerPods:
             found = children_of(view, owner)
         except SnapshotError as problem:
             return Result([RecordEvent(owner, NOTE, str(problem).removeprefix(f"{describe(owner)}: "), is_warning=True)])
-        return Result([*_missing(view, owner, found.documents), *_events(owner, found.notes)])
+        return Result([*_missing(view, owner, found.documents), *_events(owner, (*found.notes, *_held_back(owner)))])
 
 
 def _events(owner: Document, notes: Iterable[str]) -> Iterator[Write]:
     for text in notes:
         yield RecordEvent(owner, NOTE, text, is_warning=True)
+
+
+def _held_back(owner: Document) -> Iterator[str]:
+    """Say that Kueue, where it runs, suspends what names one of its queues until there is quota."""
+    if KUEUE_QUEUE in labels_of(owner) and controller_of(owner) is None:
+        yield f"label {KUEUE_QUEUE}: if Kueue runs, it keeps this suspended until the queue has room; taken as admitted here"
 
 
 def _missing(view: View, owner: Document, wanted: Iterable[Document]) -> Iterator[Write]:
