@@ -287,7 +287,7 @@ def test_the_exit_status_says_whether_every_gang_has_its_minimum(given: str, sta
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "nothing to read: name files or folders with -f, or stdin with -f -"),
+        ((), "nothing to read: name a cluster with --context or --server, files or folders with -f, or stdin with -f -"),
         (("-f", "-", "-f", "-"), "stdin can be read only once: one '-' at most"),
         (("-f", "-", "--config", "-"), "stdin can be read only once: one '-' at most"),
         (("--batch", "-f", "a.yaml"), "--batch takes no other option: each request brings its own objects, config and now"),

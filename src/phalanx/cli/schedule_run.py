@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.cli import output
+from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.schedule import ScheduleOptions
 from phalanx.cli.trace_options import LEVELS
 from phalanx.config.policies import policy_of_gates
@@ -23,7 +24,7 @@ from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.bare_pods import grouped_pods
-from phalanx.store.input_files import Intake, notes_on, read_usage, take_in
+from phalanx.store.input_files import Intake, notes_on, read_usage
 from phalanx.store.left_out import LeftOut, left_out
 
 
@@ -49,11 +50,12 @@ class Scheduled:
         return has_minima and not self.intake.refused and not any(item.is_ours for item in self.left_out)
 
 
-def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
-    """Hold one session on the input."""
+def scheduled(asked: ScheduleOptions, policy: Policy, at: float | None) -> Scheduled:
+    """Hold one session on the input, at a time; by default now."""
     ours = our_schedulers(asked.names)
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=ours)
-    intake = take_in(asked.paths, cluster, goes_on=True)
+    intake = read_cluster(asked.paths, asked.reach, cluster)
+    now = intake.now if at is None else at
     intake.cluster.put_history(read_usage(asked.usage))
     documents = _grouped(intake, asked.names, now)
     snapshot = intake.cluster.snapshot(now)

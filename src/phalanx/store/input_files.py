@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import ManifestObjects, known_kind
+from phalanx.store.listed_cluster import ListedCluster
 from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 from phalanx.store.unknown_fields import unknown_fields
 from phalanx.store.value_rules import refuse_values
@@ -117,22 +119,30 @@ class Intake:
     """Where each object that has a name was found, by API group, kind and name."""
     unknown: dict[str, list[Placed]] = field(default_factory=dict)
     """Objects with fields that their kinds do not have, by what the API server says of it."""
+    live: ListedCluster | None = None
+    """What was read from an API server, if anything was."""
     _index: dict[str, int] = field(default_factory=dict)
 
-    def enter(self, place: str, document: dict[str, Any]) -> None:
-        """Enter an object into the cluster; one that cannot be understood is refused."""
+    @property
+    def now(self) -> float:
+        """The time by the clock of the cluster, which may be a virtual one; without one by that of the machine."""
+        return datetime.now(UTC).timestamp() if self.live is None else self.live.now
+
+    def enter(self, place: str, document: dict[str, Any], *, is_stored: bool = False) -> None:
+        """Enter an object into the cluster; one that cannot be understood is refused. What a server shows has no unknown fields."""
         whole = document if self.defaults is None else self.defaults.complete(document)
         try:
             is_known = self._put(whole)
         except PhalanxError as problem:
             self.refused.append((describe(document), f"{place}: {problem}"))
             return
-        self._look_for_unknown_fields((place, document))
+        if not is_stored:
+            self._look_for_unknown_fields((place, document))
         if self._is_again((place, document), whole):
             return
         self.documents.append((place, document))
         self.complete.append(whole)
-        if not is_known:
+        if not is_known and not is_stored:
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
 
     def _look_for_unknown_fields(self, placed: Placed) -> None:
@@ -181,6 +191,7 @@ class Intake:
 
     def notes(self) -> Iterator[str]:
         """Say in a sentence each what is missing or there twice."""
+        yield from self.live.notes() if self.live is not None else ()
         yield from self.duplicates()
         yield from self.defaults.notes() if self.defaults is not None else ()
 
@@ -239,12 +250,19 @@ def _type_name(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def take_in(paths: Iterable[str], cluster: ObjectCluster | None = None, *, goes_on: bool = False) -> Intake:
-    """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects."""
+def take_in(
+    paths: Iterable[str], cluster: ObjectCluster | None = None, *, goes_on: bool = False, live: ListedCluster | None = None
+) -> Intake:
+    """Read every path into one cluster; refuse the whole if anything is broken, or go on without broken objects.
+
+    Objects of a live cluster come first: a file that has one of them replaces it.
+    """
     problems: list[str] = []
-    found = list(_objects(paths, problems))
-    defaults = ManifestObjects(document for _, document in found)
-    intake = Intake(cluster or ObjectCluster(), defaults, problems=problems)
+    found, listed = list(_objects(paths, problems)), [] if live is None else live.documents
+    defaults = ManifestObjects([*listed, *(document for _, document in found)])
+    intake = Intake(cluster or ObjectCluster(), defaults, problems=problems, live=live)
+    for document in listed:
+        intake.enter(live.server if live else "", document, is_stored=True)
     for place, document in found:
         intake.enter(place, document)
     if intake.problems or not goes_on:
