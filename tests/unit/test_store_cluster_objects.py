@@ -9,10 +9,11 @@ import pytest
 from phalanx.controllers.grouper.rules import owner_kinds
 from phalanx.dialects.cluster import kinds_read
 from phalanx.errors import Busy, Forbidden, Gone, Unauthorized
+from phalanx.manifests.permissions import kinds_listed
 from phalanx.model.kinds import KINDS, NODE, POD, Kind, kind_at
 from phalanx.store.kube import cluster_objects
 from phalanx.store.kube.client import Client
-from phalanx.store.kube.cluster_objects import kinds_listed, list_cluster
+from phalanx.store.kube.cluster_objects import list_cluster
 from phalanx.store.listed_cluster import EFFECTS, ListedCluster
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build

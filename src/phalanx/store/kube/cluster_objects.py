@@ -1,6 +1,5 @@
 """The objects of a cluster that decide how its gangs are scheduled: listed once from an API server, and never written.
 
-These are the kinds that a session reads, those that complete new objects, and the owners by which pods without a group are grouped.
 Secrets, ConfigMaps and Events are not among them.
 
 Pods are listed first, and the other kinds as soon as their first page is there. All pages of a list show the version of the first,
@@ -11,16 +10,13 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from phalanx.controllers.grouper.rules import owner_kinds
-from phalanx.dialects.cluster import kinds_read
 from phalanx.errors import Busy, ClusterError, Forbidden, Gone, Missing, NotAllowed, Unauthorized
-from phalanx.model.kinds import JOB_FLOW, KINDS, NODE, POD, SILENT, VOLCANO_CRON_JOB, VOLCANO_JOB, Kind, kind_at
-from phalanx.store.completion import READ
+from phalanx.manifests.permissions import kinds_listed
+from phalanx.model.kinds import KINDS, NODE, POD, Kind
 from phalanx.store.kube.client import Client
 from phalanx.store.kube.discovery import discover
 from phalanx.store.listed_cluster import ListedCluster
 
-CLAIM_TEMPLATE = kind_at("resource.k8s.io", "resourceclaimtemplates")
 REQUIRED = (NODE, POD)
 """Without these there is nothing to decide."""
 PAGE = 1000
@@ -30,13 +26,6 @@ MOST_TRIES = 4
 SHORTEST_PAUSE_SECONDS = 0.5
 Progress = Callable[[Kind, int, int], None]
 """Called after each page with the kind, how many of its objects were read, and how many there are."""
-
-
-def kinds_listed() -> tuple[Kind, ...]:
-    """Return the kinds that are listed if they are served, in the order of all kinds."""
-    owners = (*owner_kinds(), VOLCANO_JOB, VOLCANO_CRON_JOB, JOB_FLOW)
-    wanted = {*kinds_read(), *READ, *owners, CLAIM_TEMPLATE}
-    return tuple(kind for kind in KINDS if kind in wanted and kind.kind not in SILENT)
 
 
 async def list_cluster(client: Client, progress: Progress = lambda kind, read, total: None) -> ListedCluster:
