@@ -80,9 +80,9 @@ def test_several_paths_make_one_cluster(arguments: tuple[str, ...], tmp_path: Pa
 
 
 def test_what_is_skipped_is_noted_on_stderr() -> None:
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
-    result = stdin(cluster(json.loads(ONE)["items"], deployment))
-    assert result.stderr == "note: skipped what a session does not read: 1 Deployment.apps\n"
+    ingress = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "d"}}
+    result = stdin(cluster(json.loads(ONE)["items"], ingress))
+    assert result.stderr == "note: skipped what a session does not read: 1 Ingress.networking.k8s.io\n"
     assert "note" not in result.stdout
 
 

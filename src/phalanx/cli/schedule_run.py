@@ -26,6 +26,7 @@ from phalanx.state.snapshot import Snapshot
 from phalanx.store.bare_pods import grouped_pods
 from phalanx.store.input_files import Intake, notes_on, read_usage
 from phalanx.store.left_out import LeftOut, left_out
+from phalanx.store.missing_references import MissingReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Scheduled:
     parts: Sequence[ShardDecisions]
     gated: output.GatedRows
     left_out: Sequence[LeftOut]
+    missing: Sequence[MissingReference]
 
     @property
     def rows(self) -> list[GangRow]:
@@ -68,7 +70,7 @@ def scheduled(asked: ScheduleOptions, policy: Policy, at: float | None) -> Sched
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
         output.note(text)
-    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot))
+    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot), intake.missing(snapshot))
 
 
 def _unknown_gangs(asked: ScheduleOptions, snapshot: Snapshot) -> list[str]:
@@ -115,6 +117,11 @@ def write(found: Scheduled, asked: ScheduleOptions) -> None:
         output.write_left_out(found.left_out)
         return
     answer = with_plans(whole_answer(found.parts), found.gated.rows, found.gated.node_by_pod)
-    items = [{"object": item.object, "reason": item.reason, "message": item.message} for item in found.left_out]
-    steps = {"trace": trace(together(found.parts))} if asked.verbosity else {}
-    output.write_data({**with_refused(answer, found.intake.refused), **({"leftOut": items} if items else {}), **steps}, asked.form)
+    parts = {
+        "leftOut": [{"object": item.object, "reason": item.reason, "message": item.message} for item in found.left_out],
+        "missing": [item.document(found.intake.absent) for item in found.missing],
+        "trace": trace(together(found.parts)) if asked.verbosity else [],
+    }
+    always = ("trace",) if asked.verbosity else ()
+    more = {name: items for name, items in parts.items() if items or name in always}
+    output.write_data({**with_refused(answer, found.intake.refused), **more}, asked.form)

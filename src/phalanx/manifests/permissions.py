@@ -6,6 +6,7 @@ here once more, kind by kind. Nobody may do anything that stands in no row.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from phalanx.controllers.binder.controller import Binder
@@ -161,6 +162,7 @@ def permissions(option: str = "") -> tuple[Permission, ...]:
     return tuple(access for row in TABLE.values() for access in row if access.option == option)
 
 
+@cache
 def kinds_listed() -> tuple[Kind, ...]:
     """Return the kinds that commands list on a live cluster to hold a session of their own, in the order of all kinds.
 

@@ -20,13 +20,21 @@ from phalanx.dialects.documents import Located, documents_in
 from phalanx.dialects.queue_usage import history
 from phalanx.errors import ConfigError, PhalanxError, SnapshotError
 from phalanx.explain.reason_text import counted
-from phalanx.model.kinds import object_key
+from phalanx.manifests.permissions import kinds_listed
+from phalanx.model.kinds import PRIORITY, object_key
 from phalanx.model.queue_usage import QueueHistory
 from phalanx.session.policy import Policy
 from phalanx.state.hypernode_problems import hypernode_problems
 from phalanx.state.snapshot import Snapshot
 from phalanx.store.completion import ManifestObjects, known_kind
 from phalanx.store.listed_cluster import ListedCluster
+from phalanx.store.missing_references import (
+    DOES_NOT_EXIST,
+    NOT_IN_INPUT,
+    MissingReference,
+    missing_references,
+    sentences,
+)
 from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 from phalanx.store.unknown_fields import unknown_fields
 from phalanx.store.value_rules import refuse_values
@@ -111,7 +119,7 @@ class Intake:
     complete: list[dict[str, Any]] = field(default_factory=list)
     """The same, as the API server would store it."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """How many objects of each kind no session reads, as "Deployment.apps"."""
+    """How many objects there are of each kind that decides nothing, as "Ingress.networking.k8s.io"."""
     problems: list[str] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Objects that cannot be understood, as "PodGroup research/train", each with its place and what is wrong."""
@@ -142,7 +150,7 @@ class Intake:
             return
         self.documents.append((place, document))
         self.complete.append(whole)
-        if not is_known and not is_stored:
+        if not is_known and known_kind(document) not in kinds_listed():
             self.skipped[f"{document['kind']}.{_group(document)}".rstrip(".")] += 1
 
     def _look_for_unknown_fields(self, placed: Placed) -> None:
@@ -193,7 +201,18 @@ class Intake:
         """Say in a sentence each what is missing or there twice."""
         yield from self.live.notes() if self.live is not None else ()
         yield from self.duplicates()
-        yield from self.defaults.notes() if self.defaults is not None else ()
+        yield from sentences(self.defaults.missing() if self.defaults is not None else (), self.absent)
+
+    @property
+    def absent(self) -> str:
+        """How to say that something is not there."""
+        return NOT_IN_INPUT if self.live is None else DOES_NOT_EXIST
+
+    def missing(self, snapshot: Snapshot) -> list[MissingReference]:
+        """Return what objects refer to and is not there."""
+        classes = self.defaults.missing() if self.defaults is not None else []
+        hidden = () if self.live is None else self.live.problems
+        return [*classes, *missing_references(snapshot, self.complete, hidden)]
 
     def refuse_problems(self) -> None:
         """Raise if anything was broken: one sentence for one object, a list of the first few for many."""
@@ -290,8 +309,9 @@ def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
 def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
     """Say in a sentence each what was left out and may surprise."""
     yield from intake.notes()
-    if intake.skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
+    yield from sentences([item for item in intake.missing(snapshot) if item.kind != PRIORITY.kind], intake.absent)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
+    if kinds:
         yield f"skipped what a session does not read: {kinds}"
     for name, text in hypernode_problems(snapshot.hypernodes, snapshot.nodes).items():
         yield f"HyperNode {name}: {text}"
