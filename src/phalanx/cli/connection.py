@@ -1,14 +1,14 @@
 """Which cluster a command talks to: the options that say so, and the one function that decides.
 
     --server                          a URL
-    $PHALANX_SERVER                   the same
     --kubeconfig, --context           a context of a kubeconfig
+    $PHALANX_SERVER                   a URL
     $KUBECONFIG                       its current context
     the address of 'phalanx up'       if one is running
     ~/.kube/config                    its current context
     the cluster around us             in a pod
 
-The first that says something counts. Under the name `kubectl phalanx` kubeconfigs come right behind --server. Who has exported
+The first that says something counts: what was typed before what is set. Under the name `kubectl phalanx` kubeconfigs come right behind --server. Who has exported
 $KUBECONFIG means it, as for kubectl; if 'phalanx up' runs besides, a note on a terminal says which of the two is asked.
 """
 
@@ -120,7 +120,7 @@ def choose(reach: Reach, *, is_plugin: bool, environment: Mapping[str, str]) -> 
     named, variable = reach.server, environment.get(VARIABLE)
     is_context_named = bool(reach.kubeconfig or reach.context)
     has_files = any(path.exists() for path in kubeconfig_paths("", environment))
-    if named or (variable and not is_plugin):
+    if named or (variable and not is_plugin and not is_context_named):
         return _at(named or variable or "")
     if is_context_named or (has_files and (is_plugin or environment.get(KUBECONFIG))):
         return access(reach.kubeconfig or "", reach.context or "", environment)
