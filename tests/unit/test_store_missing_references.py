@@ -40,9 +40,9 @@ def volume_claim(**spec: Any) -> Document:
     return made("v1", "PersistentVolumeClaim", "data", spec=spec)
 
 
-WITH_VOLUME = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
-WITH_CLAIM = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}
-WITH_TEMPLATE = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}
+WITH_VOLUME: dict[str, Any] = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
+WITH_CLAIM: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}
+WITH_TEMPLATE: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}
 CLAIM = made("resource.k8s.io/v1", "ResourceClaim", "c",
              spec={"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "a100"}}]}})  # fmt: skip
 TEMPLATE = made("resource.k8s.io/v1", "ResourceClaimTemplate", "t", spec={"spec": {}})

@@ -8,8 +8,9 @@
     ~/.kube/config                    its current context
     the cluster around us             in a pod
 
-The first that says something counts: what was typed before what is set. Under the name `kubectl phalanx` kubeconfigs come right behind --server. Who has exported
-$KUBECONFIG means it, as for kubectl; if 'phalanx up' runs besides, a note on a terminal says which of the two is asked.
+The first that says something counts: what was typed before what is set. Under the name `kubectl phalanx` kubeconfigs come before
+$PHALANX_SERVER. Who has exported $KUBECONFIG means it, as for kubectl; if 'phalanx up' runs besides, a note on a terminal says
+which of the two is asked.
 """
 
 import os

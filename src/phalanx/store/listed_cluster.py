@@ -47,7 +47,7 @@ class ListedCluster:
     """The server's clock, in seconds since 1970."""
     documents: list[dict[str, Any]] = field(default_factory=list)
     """Complete with apiVersion and kind, in the order of all kinds and then of the server."""
-    problems: dict[Kind, ClusterError] = field(default_factory=dict)
+    problems: Mapping[Kind, ClusterError] = field(default_factory=dict)
     """Kinds that could not be read, and why."""
 
     def notes(self) -> Iterator[str]:
