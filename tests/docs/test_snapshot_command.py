@@ -1,4 +1,4 @@
-"""The command that prints a snapshot of a cluster, for where `phalanx` cannot reach it: the same in the help and the reference."""
+"""The command that prints a snapshot of a cluster, for where `phalanx` cannot reach it."""
 
 import re
 from pathlib import Path
@@ -14,12 +14,13 @@ FOR_FEW = frozenset({"nodes.metrics.k8s.io", "numatopologies.nodeinfo.volcano.sh
 """What few configurations read."""
 
 
-def test_the_reference_and_the_help_show_the_same_command() -> None:
+def test_the_reference_shows_it() -> None:
     assert SNAPSHOT_COMMAND in (ROOT / "docs/reference/command-line.md").read_text()
-    assert SNAPSHOT_COMMAND in EXAMPLES
 
 
 def test_people_who_can_reach_their_cluster_are_not_sent_to_kubectl() -> None:
+    assert "phalanx schedule --context" in EXAMPLES
+    assert "kubectl" not in EXAMPLES
     for page in ("README.md", *(f"docs/howto/{name}.md" for name in ("from-volcano", "from-kai", "why-does-my-gang-wait"))):
         text = (ROOT / page).read_text()
         assert "phalanx schedule --context" in text

@@ -113,7 +113,8 @@ def test_a_broken_group_is_told_so() -> None:
 def test_empty_stdin_says_what_to_pipe_into_it() -> None:
     result = stdin("")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: stdin: no objects in it; a snapshot of a cluster is printed by: kubectl get ")
+    assert result.stderr.startswith("error: stdin: no objects in it; 'phalanx schedule --context NAME' reads a live cluster itself")
+    assert "a snapshot of one is printed by: kubectl get " in result.stderr
 
 
 # --- settings ------------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from phalanx.cli import main
-from phalanx.model.kinds import KINDS, Document
+from phalanx.cli import cluster_input, main
+from phalanx.model.kinds import KINDS, POD, Document
 from phalanx.store.input_files import documents_of
 from phalanx.store.memory import MemoryStore
 from phalanx.testing import build
@@ -107,9 +107,11 @@ def test_stored_objects_are_not_searched_for_unknown_fields() -> None:
 
 def test_what_may_not_be_read_is_noted() -> None:
     store = store_of(build.node("node-0", cpu=8), *build.gang("train", tasks=1, cpu=1))
-    with live(store, keeper=Gatekeeper(hidden=("hypernodes",))) as found:
+    with live(store, "-o", "json", keeper=Gatekeeper(hidden=("hypernodes",))) as found:
         assert found.exit_code == 0
-        assert "note: may not list hypernodes.topology.volcano.sh (forbidden): constraints on network topology" in found.stderr
+        text = "may not list hypernodes.topology.volcano.sh (forbidden): constraints on network topology cannot be judged"
+        assert found.stderr == f"note: {text}\n"
+        assert json.loads(found.stdout)["notes"] == [text]
 
 
 def test_who_may_not_read_pods_is_told_which_role_to_ask_for() -> None:
@@ -134,3 +136,20 @@ def test_a_context_names_the_cluster(tmp_path: Path) -> None:
 
 def test_batches_name_no_cluster() -> None:
     assert "--batch takes no other option" in run("--batch", "--server", "http://127.0.0.1:1").stderr
+
+
+def test_slow_reading_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(cluster_input, "PATIENCE_SECONDS", 0.0)
+    line = cluster_input.ReadingLine()
+    line.show(POD, 30_000, 50_000)
+    line.show(POD, 50_000, 50_000)
+    line.clear()
+    assert capsys.readouterr().err == "\rread 30,000 of 50,000 pods\r                          \r"
+
+
+def test_quick_reading_and_pipes_show_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    line = cluster_input.ReadingLine()
+    line.show(POD, 1, 2)
+    line.clear()
+    assert capsys.readouterr().err == ""

@@ -56,7 +56,7 @@ def list_live(reach: Reach) -> "ListedCluster":
         from phalanx.store.kube.cluster_objects import list_cluster
 
         client.may_write = lambda: False
-        line = _ReadingLine()
+        line = ReadingLine()
         try:
             return await list_cluster(client, line.show)
         finally:
@@ -65,10 +65,11 @@ def list_live(reach: Reach) -> "ListedCluster":
     return ask(reach, listed, is_frugal=True)
 
 
-class _ReadingLine:
+class ReadingLine:
     """One line on a terminal that says how far reading has got."""
 
     def __init__(self) -> None:
+        """Begin now; nothing is shown where stderr is no terminal."""
         self._begun, self._width = time.monotonic(), 0
         self._is_shown = sys.stderr.isatty()
 

@@ -10,20 +10,14 @@ from phalanx.cli import policy_options
 from phalanx.cli.connection import Reach, cluster_options
 from phalanx.cli.policy_options import PATH
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
-from phalanx.store.snapshot_command import SNAPSHOT_COMMAND
 
 if TYPE_CHECKING:
     from phalanx.session.policy import Policy
 
-EXAMPLES = f"""\b
+EXAMPLES = """\b
 Examples:
   phalanx schedule --context staging
   phalanx schedule -f examples/deadlock
-
-\b
-Without access to the cluster, schedule a snapshot:
-  {SNAPSHOT_COMMAND} |
-    phalanx schedule -f -
 
 \b
 Exit status:

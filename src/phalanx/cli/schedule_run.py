@@ -38,6 +38,8 @@ class Scheduled:
     gated: output.GatedRows
     left_out: Sequence[LeftOut]
     missing: Sequence[MissingReference]
+    notes: Sequence[str]
+    """What was left out or may surprise, in a sentence each."""
 
     @property
     def rows(self) -> list[GangRow]:
@@ -63,14 +65,16 @@ def scheduled(asked: ScheduleOptions, policy: Policy, at: float | None) -> Sched
     snapshot = intake.cluster.snapshot(now)
     for text in intake.warnings():
         output.warning(text)
-    for text in (*notes_on(intake, snapshot), *notes_on_pools(snapshot, policy), *_unknown_gangs(asked, snapshot)):
+    missing = intake.missing(snapshot)
+    notes = [*notes_on(intake, snapshot, missing), *notes_on_pools(snapshot, policy), *_unknown_gangs(asked, snapshot)]
+    for text in notes:
         output.note(text)
     parts = decide(snapshot, connected(policy), trace_level=int(asked.verbosity or 0), traced_gangs=asked.gangs)
     for key, fault in (item for part in parts for item in part.decisions.faults.items()):
         output.note(f"gang {key}: {fault.traceback if asked.verbosity == LEVELS[-1] else fault.sentence}")
     for text in notes_without_effect((part.snapshot, part.decisions) for part in parts):
         output.note(text)
-    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot), intake.missing(snapshot))
+    return Scheduled(intake, parts, _gated(documents, policy, parts[0], now), left_out(intake, snapshot), missing, notes)
 
 
 def _unknown_gangs(asked: ScheduleOptions, snapshot: Snapshot) -> list[str]:
@@ -120,6 +124,7 @@ def write(found: Scheduled, asked: ScheduleOptions) -> None:
     parts = {
         "leftOut": [{"object": item.object, "reason": item.reason, "message": item.message} for item in found.left_out],
         "missing": [item.document(found.intake.absent) for item in found.missing],
+        "notes": list(found.notes),
         "trace": trace(together(found.parts)) if asked.verbosity else [],
     }
     always = ("trace",) if asked.verbosity else ()

@@ -8,7 +8,7 @@ Nothing here is fatal before everything was read: broken objects are gathered an
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,7 +75,8 @@ def read_objects(path: str) -> Iterator[Located]:
             found_any = True
             yield from _items(document)
     if not found_any:
-        hint = f"; a snapshot of a cluster is printed by: {SNAPSHOT_COMMAND}" if path == STDIN else ""
+        own = "'phalanx schedule --context NAME' reads a live cluster itself"
+        hint = f"; {own}, and a snapshot of one is printed by: {SNAPSHOT_COMMAND}" if path == STDIN else ""
         raise SnapshotError(f"{'stdin' if path == STDIN else path}: no objects in it{hint}")
 
 
@@ -306,10 +307,11 @@ def refuse_broken(documents: Iterable[Placed], problems: list[str]) -> None:
     intake.refuse_problems()
 
 
-def notes_on(intake: Intake, snapshot: Snapshot) -> Iterator[str]:
-    """Say in a sentence each what was left out and may surprise."""
+def notes_on(intake: Intake, snapshot: Snapshot, missing: Sequence[MissingReference] | None = None) -> Iterator[str]:
+    """Say in a sentence each what was left out and may surprise; `missing` is what the intake misses, if that is known already."""
     yield from intake.notes()
-    yield from sentences([item for item in intake.missing(snapshot) if item.kind != PRIORITY.kind], intake.absent)
+    found = intake.missing(snapshot) if missing is None else missing
+    yield from sentences([item for item in found if item.kind != PRIORITY.kind], intake.absent)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(intake.skipped.items()))
     if kinds:
         yield f"skipped what a session does not read: {kinds}"

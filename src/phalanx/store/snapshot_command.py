@@ -1,4 +1,4 @@
-"""The command that prints a snapshot of a cluster where `phalanx` cannot reach it; the help, a hint and the reference show it."""
+"""The command that prints a snapshot of a cluster where `phalanx` cannot reach it; a hint and the reference show it."""
 
 SNAPSHOT_COMMAND = (
     "kubectl get -A -o yaml $(kubectl api-resources --verbs=list -o name | grep -E"
