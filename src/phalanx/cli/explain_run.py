@@ -69,7 +69,7 @@ def _names(owners: Iterable[str]) -> set[str]:
 def explain(asked: ExplainOptions) -> bool:
     """Explain a gang; return whether it has its minimum, or gets it as a whole once others have left."""
     given = explain_input(asked)
-    write_notes(given.intake, given.snapshot, given.policy)
+    write_notes(given.intake, given.snapshot, given.policy, given.intake.missing(given.snapshot))
     key = chosen_gang(asked.gang, asked.namespace, given.gangs())
     for name, text in given.intake.refused:
         if name != f"{GROUP}{key}":
