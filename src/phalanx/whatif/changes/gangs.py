@@ -23,7 +23,7 @@ class GangChange(ObjectChange):
 
     word = "gang"
     states = ("gone",)
-    fields = {name: example for name, (example, _) in POD_FIELDS.items()} | {  # noqa: RUF012  read only
+    fields = {name: example for name, (example, _) in POD_FIELDS.items()} | {
         "minMember": "3", "minResources": "4", "priority": "100", "queue": "research", "preemptable": "true", "pods": "+2",
         TIER: "2", LEVEL: "zone", "topology": "none",
     }  # fmt: skip
