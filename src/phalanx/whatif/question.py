@@ -14,7 +14,7 @@ from phalanx.kubernetes.nodeselection import matching_nodes, selector_mask
 from phalanx.kubernetes.taints import is_tolerated
 from phalanx.model.shape import Shape, Taint
 from phalanx.model.task_status import Status
-from phalanx.placement import Amounts, Mask
+from phalanx.placement import Amounts, Counts, Mask
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError, Verdict, lacked_resource
@@ -117,13 +117,13 @@ class Question:
             mask &= matching_nodes(shape.node_terms, table)
         return mask & table.where_taints(lambda taints: not any(True for taint in _hard(taints) if _repels(shape, taint)))
 
-    def places(self, shape: Shape, idle: Amounts) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    def places(self, shape: Shape, idle: Amounts) -> Counts:
         """Return how many members of a shape each node has room for."""
         rows = self.snapshot.space.row_by_name
         counts = [idle[rows[name]] // amount for name, amount in shape.request.items() if amount and name in rows]
         if not counts or any(amount and name not in rows for name, amount in shape.request.items()):
             return np.zeros(idle.shape[1], dtype=np.int64)
-        found: np.ndarray[tuple[int], np.dtype[np.int64]] = np.maximum(np.minimum.reduce(counts), 0)
+        found: Counts = np.maximum(np.minimum.reduce(counts), 0)
         return found
 
     def repelling(self) -> list[Taint]:

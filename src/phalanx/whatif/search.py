@@ -67,7 +67,9 @@ class _Search:
                     if family.is_one_enough:
                         break
                 elif found is None:
-                    self._note_step(candidate, reading, steps)
+                    after = self._note_step(candidate, reading, steps)
+                    if after is not None and family.is_chained:
+                        yield from self._with_first(candidate, after, set(), [family])
 
     def _candidates(self, family: Family, question: Question) -> Iterable[Candidate]:
         if self._is_late():
@@ -76,11 +78,13 @@ class _Search:
             return ()
         return family.candidates(question)
 
-    def _note_step(self, candidate: Candidate, before: Reading, steps: list[tuple[Candidate, Reading]]) -> None:
-        """Remember a change after which the gang waits for another reason."""
+    def _note_step(self, candidate: Candidate, before: Reading, steps: list[tuple[Candidate, Reading]]) -> Reading | None:
+        """Remember a change after which the gang waits for another reason; return what the session makes of it then."""
         after = self._tried.get(_key(candidate.changes(candidate.most)))
-        if after is not None and _cause(after) != _cause(before) and len(steps) < MOST_STEPS:
-            steps.append((candidate, after))
+        if after is None or _cause(after) == _cause(before) or len(steps) == MOST_STEPS:
+            return None
+        steps.append((candidate, after))
+        return after
 
     def _remedy(self, candidate: Candidate, steps: int) -> Remedy | None:
         """Return what was found; None where a part of several changes is enough, which another candidate has."""
@@ -100,15 +104,17 @@ class _Search:
         seen: set[frozenset[str]] = set()
         for first, after in steps:
             try:
-                yield from self._with_first(first, after, seen)
+                yield from self._with_first(first, after, seen, FAMILIES)
             except OutOfTime:
                 self._untried.append("pairs of changes")
                 return
 
-    def _with_first(self, first: Candidate, after: Reading, seen: set[frozenset[str]]) -> Iterator[Remedy]:
+    def _with_first(
+        self, first: Candidate, after: Reading, seen: set[frozenset[str]], families: Sequence[Family]
+    ) -> Iterator[Remedy]:
         begun = first.changes(first.most)
         with self._cluster.with_changes(begun):
-            candidates = [list(family.candidates(Question(self._cluster, after))) for family in FAMILIES]
+            candidates = [list(family.candidates(Question(self._cluster, after))) for family in families]
         for family in candidates:
             for second in family:
                 mark = frozenset(change.text.partition("=")[0] for change in (*begun, *second.changes(1)))

@@ -16,6 +16,8 @@ class Family:
     candidates: Callable[[Question], Iterator[Candidate]]
     is_one_enough: bool = False
     """The first that starts the gang is the best of the family; the others are not tried."""
+    is_chained: bool = False
+    """Where one is not enough, two of the family are tried together, whatever else starts the gang: both bounds of a queue."""
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -34,7 +36,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("preemption", own_pods.preemption),
     Family("another queue", bounds.another_queue),
     Family("its queue", bounds.queue_state),
-    Family("larger bounds of queues", bounds.larger_bounds),
+    Family("larger bounds of queues", bounds.larger_bounds, is_chained=True),
     Family("larger quotas of the namespace", bounds.larger_quotas),
     Family("gangs that end", others.gangs_that_end, is_one_enough=True),
     Family("reclaimable queues and preemptable gangs", others.victims_allowed),

@@ -1,6 +1,7 @@
 """Nodes: some that are closed, tainted or lack a label, and more of them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from phalanx.explain.reason_text import counted
 from phalanx.model.node import Node
@@ -33,15 +34,18 @@ def marked_nodes(question: Question) -> Iterator[Candidate]:
     nodes = question.snapshot.nodes.nodes
     for key in dict.fromkeys(taint.key for taint in question.repelling() if not taint.key.startswith(OF_NODE_STATE)):
         tainted = _roomy(question, [node for node in nodes if any(taint.key == key for taint in node.taints)])
-        yield from _changed(
-            tainted, lambda node, key=key: NodeChange(node, "taints", key, "none"), f"without the taint {key} on {{}}"
-        )
+        yield from _changed(tainted, partial(_without_taint, key), f"without the taint {key} on {{}}")
     for key, value in {key: value for shape in question.shapes for key, value in shape.node_selector.items()}.items():
         others = _roomy(question, [node for node in nodes if node.labels.get(key) != value])
-        label = f"{key}={value}"
-        yield from _changed(
-            others, lambda node, key=key, value=value: NodeChange(node, "labels", key, value), f"with {label} on {{}}"
-        )
+        yield from _changed(others, partial(_with_label, key, value), f"with {key}={value} on {{}}")
+
+
+def _without_taint(key: str, node: str) -> NodeChange:
+    return NodeChange(node, "taints", key, "none")
+
+
+def _with_label(key: str, value: str, node: str) -> NodeChange:
+    return NodeChange(node, "labels", key, value)
 
 
 def _roomy(question: Question, nodes: Sequence[Node]) -> list[str]:

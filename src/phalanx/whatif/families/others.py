@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
-
 from phalanx.explain.reason_text import counted
 from phalanx.model.task import Task
 from phalanx.model.task_status import HOLDING
+from phalanx.placement import Counts, Mask
 from phalanx.whatif.changes.budgets import BudgetChange
 from phalanx.whatif.changes.gangs import GangChange
 from phalanx.whatif.changes.object_change import ObjectChange
@@ -83,7 +82,7 @@ def _running(question: Question) -> Iterator[tuple[str, list[Task]]]:
     yield from holders.items()
 
 
-def _gain(question: Question, tasks: Sequence[Task], usable: "np.ndarray", before: "np.ndarray") -> int:  # type: ignore[type-arg]
+def _gain(question: Question, tasks: Sequence[Task], usable: Mask, before: Counts) -> int:
     """Count the further members that have room where some tasks are gone."""
     shape, space, numbers = question.shapes[0], question.snapshot.space, question.snapshot.nodes.number_by_name
     nodes = sorted({numbers[task.node] for task in tasks if task.node in numbers and usable[numbers[task.node]]})
