@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.connection import Reach, cluster_options
 from phalanx.cli.policy_options import PATH
 
 EXAMPLES = """\b
@@ -23,26 +24,26 @@ Exit status:
 
 FORMS = ("table", "json", "yaml")
 GANG_WAITS = 3
+SEARCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainOptions:
     """What was typed."""
 
+    reach: Reach
     gang: str
-    namespace: str | None
     files: tuple[str, ...]
     config: str | None
     profile: str | None
     names: tuple[str, ...]
     now: str | None
     changes: tuple[str, ...]
+    timeout: float
     form: str
 
     def refuse_clashes(self) -> None:
         """Refuse options that do not go together."""
-        if not self.files:
-            raise click.UsageError("nothing to read: name files or folders with -f, or stdin with -f -")
         if self.config and self.profile:
             raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
         if (*self.files, self.config).count("-") > 1:
@@ -51,19 +52,27 @@ class ExplainOptions:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("gang", metavar="[NAMESPACE/]NAME")
-@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )
+@cluster_options("Namespace of the gang.")
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
 @click.option("--now", metavar="TIME", help="Time of the session, such as 2026-01-01T12:00:00Z; now by default.")
 @click.option("--if", "changes", multiple=True, metavar="CHANGE", help="Explain as if this were so; may be repeated.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), default=SEARCH_SECONDS, show_default=True, metavar="SECONDS",
+    help="How long to look for changes that would start the gang; 0 for not at all.",
+)  # fmt: skip
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
-    """Explain why a gang waits and what would start it. Nothing is changed."""
+    """Explain why a gang waits and what would start it. Nothing is changed.
+
+    With -f, the cluster is a snapshot, YAML or JSON as printed by kubectl. Without, every object that affects placement is read
+    from the cluster that 'phalanx get' would ask.
+    """
     from phalanx.cli.explain_run import explain
 
     asked = ExplainOptions(**options)

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import monotonic
 
 import click
 
 from phalanx.cli import output
+from phalanx.cli.cluster_input import read_cluster
 from phalanx.cli.explain import ExplainOptions
 from phalanx.cli.explanation_text import explanation_lines
 from phalanx.cli.gang_choice import chosen_gang
 from phalanx.cli.grouping import grouped
 from phalanx.cli.intake_notes import write_notes
+from phalanx.cli.remedy_output import what_if_lines
 from phalanx.cli.session_time import session_time
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
 from phalanx.config.schedulers import our_schedulers
@@ -23,7 +26,9 @@ from phalanx.live.catalogue import connected
 from phalanx.model.kinds import GROUP_KINDS, Document, object_key
 from phalanx.session.policy import Policy
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.input_files import Intake, policy_of_file, take_in
+from phalanx.store.input_files import Intake, policy_of_file
+from phalanx.whatif.answer import WhatIf, what_if
+from phalanx.whatif.changes import parse_all
 from phalanx.whatif.trial_cluster import TrialCluster
 
 GROUP = "PodGroup "
@@ -70,33 +75,32 @@ def explain(asked: ExplainOptions) -> bool:
     """Explain a gang; return whether it has its minimum, or gets it as a whole once others have left."""
     given = explain_input(asked)
     write_notes(given.intake, given.snapshot, given.policy, given.intake.missing(given.snapshot))
-    key = chosen_gang(asked.gang, asked.namespace, given.gangs())
+    key = chosen_gang(asked.gang, asked.reach.namespace, given.gangs())
     for name, text in given.intake.refused:
         if name != f"{GROUP}{key}":
             output.note(f"rejected: {text}")
-    trial = given.trial.decide(traced=[key])
-    for text in notes_without_effect((part.snapshot, part.decisions) for part in trial.parts):
+    answer = what_if(given.trial, key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
+    for text in notes_without_effect((part.snapshot, part.decisions) for part in answer.trial.parts):
         output.note(text)
-    found = trial.explanation(key) or rejected_group(key, given.rejected[key])
-    write_explanation(found, asked.form)
-    return trial.starts(key)
+    write_explanation(answer.trial.explanation(key) or rejected_group(key, given.rejected[key]), answer, asked.form)
+    return answer.trial.starts(key)
 
 
-def write_explanation(found: Explanation, form: str) -> None:
-    """Write an explanation for people or for programs."""
+def write_explanation(found: Explanation, answer: WhatIf, form: str) -> None:
+    """Write an explanation for people or for programs, with what would start the gang."""
     screen = output.Terminal.of_stdout()
     if form == "table":
-        click.echo("\n".join(explanation_lines(found, screen)), color=screen.has_colour)
+        click.echo("\n".join([*explanation_lines(found, screen), *what_if_lines(answer)]), color=screen.has_colour)
     else:
-        output.write_data(found.document(), form)
+        output.write_data({**found.document(), **answer.document()}, form)
 
 
 def explain_input(asked: ExplainOptions) -> ExplainInput:
     """Read what was named."""
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    now = session_time(asked.now)
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
-    intake = take_in(asked.files, cluster, goes_on=True)
+    intake = read_cluster(asked.files, asked.reach, cluster)
+    now = intake.now if asked.now is None else session_time(asked.now)
     documents = grouped(intake, asked.names, now)
     trial = TrialCluster(documents, cluster, connected(policy), now)
     return ExplainInput(intake, documents, cluster.snapshot(now), policy, trial)

@@ -18,18 +18,12 @@ from phalanx.model.kinds import (
     POD,
     PRIORITY,
     RUNTIME_CLASS,
-<<<<<<< HEAD
     STORAGE_CLASS,
     VOLUME_CLAIM,
     Document,
     Kind,
     kind_of,
-=======
-    Document,
-    Kind,
-    kind_of,
     object_key,
->>>>>>> I-live
 )
 from phalanx.store import admission
 from phalanx.store.missing_references import MissingReference, Naming, gathered

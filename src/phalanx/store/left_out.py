@@ -70,9 +70,16 @@ def _without_gang(task: Task, ours: frozenset[str]) -> tuple[str, str, bool]:
 def _owners(documents: Sequence[Document], ours: frozenset[str]) -> Iterator[LeftOut]:
     """Yield the objects that stand for pods of which none is in the input."""
     for kind, document in _without_pods(documents):
-        who = "nothing here creates them; add them to the input" if nobody_makes_pods(kind) else "'phalanx simulate' creates them"
         is_ours = kind is VOLCANO_JOB or not ours.isdisjoint(_schedulers(document.get("spec")))
-        yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input, and {who}", is_ours)
+        yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input{_who_makes(kind)}", is_ours)
+
+
+def _who_makes(kind: Kind) -> str:
+    """Say who creates the pods of a kind. A session does not: where an owner has none, its controller has its reasons."""
+    if not (knows_pods_of(kind) or kind in MADE_HERE):
+        return ", and nothing here creates them; add them to the input"
+    simulated = ", and 'phalanx simulate' creates them" if kind in MADE_HERE else ""
+    return f"; 'phalanx try -f' decides on those that its controller would create{simulated}"
 
 
 def _owners_alive(documents: Sequence[Document]) -> Iterator[LeftOut]:
@@ -90,25 +97,9 @@ def _without_pods(documents: Sequence[Document]) -> Iterator[tuple[Kind, Documen
     owning = {owner for document in documents for owner in _owners_of(document)}
     for document in documents:
         kind = _kind_of(document)
-<<<<<<< HEAD
-        if kind is None or not stands_for_pods(kind) or not wants_pods(document):
-            continue
-        if (kind.kind, object_key(document)) not in owning:
-            is_ours = kind is VOLCANO_JOB or not ours.isdisjoint(_schedulers(document.get("spec")))
-            yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input{_who_makes(kind)}", is_ours)
-
-
-def _who_makes(kind: Kind) -> str:
-    """Say who creates the pods of a kind. A session does not: where an owner has none, its controller has its reasons."""
-    if not (knows_pods_of(kind) or kind in MADE_HERE):
-        return ", and nothing here creates them; add them to the input"
-    simulated = ", and 'phalanx simulate' creates them" if kind in MADE_HERE else ""
-    return f"; 'phalanx try -f' decides on those that its controller would create{simulated}"
-=======
         is_wanted = kind is not None and stands_for_pods(kind) and wants_pods(document)
         if kind is not None and is_wanted and (kind.kind, object_key(document)) not in owning:
             yield kind, document
->>>>>>> I-live
 
 
 def _owners_of(document: Document) -> Iterator[tuple[str, str]]:
