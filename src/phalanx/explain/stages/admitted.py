@@ -39,7 +39,7 @@ def admitted(reading: Reading) -> StageResult:
         return StageResult(Stage.ADMITTED, None)
     problem = _queue_line(reading)
     if problem is not None:
-        return StageResult(Stage.ADMITTED, False, (problem,))
+        return StageResult(Stage.ADMITTED, has_minimum(gang), (problem,))
     refusals = list(_refusals(reading))
     if not refusals and _is_not_admitted(reading):
         refusals = [Line("not admitted: no action of this session admits it", NOT_ADMITTED)]

@@ -36,7 +36,7 @@ def valid(reading: Reading) -> StageResult:
         Line(_sentence(verdict.reason, verdict.message), verdict.reason) for verdict in gang.verdicts if verdict.reason in LEFT_OUT
     ]
     if left_out:
-        return StageResult(Stage.VALID, False, (*left_out, *_members(reading)))
+        return StageResult(Stage.VALID, has_minimum(gang), (*left_out, *_members(reading)))
     if is_finished(gang):
         return StageResult(Stage.VALID, True, (Line("it has ended; nothing of it is left to start"),))
     if not gang.tasks:
