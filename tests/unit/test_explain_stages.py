@@ -150,6 +150,16 @@ def test_subgroups_of_kai_and_strays_are_named() -> None:
     assert texts(found)[-1] == f"pod default/p-2 has no label {SUBGROUP}; write one of a, b"
 
 
+def test_subgroups_of_volcano_are_counted() -> None:
+    policy = {"name": "ring", "subGroupSize": 1, "minSubGroups": 3, "matchLabelKeys": ["ring"]}
+    group, *pods = build.gang("train", tasks=2, cpu=1)
+    group["spec"]["subGroupPolicy"] = [policy]
+    for number, pod in enumerate(pods):
+        pod["metadata"]["labels"]["ring"] = str(number)
+    found = stage(explained(NODE, group, pods), Stage.VALID)
+    assert (found.ok, texts(found)) == (False, ["sub-groups ring: 2 of the 3 it needs are there", "2 pods are there, 2 are needed"])
+
+
 def test_pods_in_another_namespace_or_with_a_misspelt_group_are_found() -> None:
     group = build.pod_group("train", min_member=2)
     there = build.in_group("train", build.pod("dev/train-0", cpu=1))
@@ -161,6 +171,24 @@ def test_pods_in_another_namespace_or_with_a_misspelt_group_are_found() -> None:
         "  1 pod in namespace dev names it; a gang has all its pods in its own namespace",
         "  1 pod names the group 'trian', which does not exist; 'train' may be meant",
     ]
+
+
+def test_a_pod_that_names_two_groups_is_in_neither_and_named() -> None:
+    group, *pods = build.gang("train", tasks=2, cpu=1)
+    pods[0]["spec"]["schedulingGroup"] = {"podGroupName": "other"}
+    found = stage(explained(NODE, group, pods, native.group("other", min_count=1)), Stage.VALID)
+    named = "default/train (volcano) and default/other (native)"
+    assert texts(found) == [
+        "1 of the 2 pods it needs is there, 1 is missing: train-0",
+        f"  pod default/train-0: it belongs to two groups, {named}; remove the mark of one of them",
+    ]
+
+
+def test_a_pod_of_the_missing_name_that_is_in_another_gang_is_found_there() -> None:
+    group, *pods = build.gang("train", tasks=2, cpu=1)
+    build.in_group("other", pods[1])
+    found = stage(explained(NODE, build.pod_group("other"), group, pods), Stage.VALID)
+    assert texts(found)[1] == "  1 pod is in gang default/other and not in this one: train-1"
 
 
 def test_a_group_that_nobody_describes_is_explained_with_the_one_that_may_be_meant() -> None:

@@ -3,7 +3,7 @@
 The state of the cluster is kept incrementally, so a change costs what it touches and a session, not another reading of all objects.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -59,6 +59,8 @@ class Trial:
     policy: Policy
     find: Find
     """Returns an object of the cluster."""
+    contested: Mapping[str, str]
+    """Pods that name several gangs, each with what is wrong."""
 
     def reading(self, gang: str) -> Reading | None:
         """Return what the session leaves of a gang; None where it is not known."""
@@ -69,7 +71,7 @@ class Trial:
         reading = self.reading(gang)
         if reading is None:
             return without_group([part.snapshot for part in self.parts], gang)
-        return explanation(replace(reading, owner=owner_of(reading.gang, self.find)))
+        return explanation(replace(reading, owner=owner_of(reading.gang, self.find), contested=self.contested))
 
     def starts(self, gang: str) -> bool:
         """Tell whether a gang has its minimum after the session, or gets it as a whole once others have left."""
@@ -104,7 +106,7 @@ class TrialCluster:
         """Hold one session; the trace has every step about the gangs in `traced`."""
         level = WHOLE_TRACE if traced else 0
         parts = decide(self._cluster.snapshot(self.now), self._profile, trace_level=level, traced_gangs=traced)
-        return Trial(parts, self._profile.policy, self.document)
+        return Trial(parts, self._profile.policy, self.document, self._cluster.contested)
 
     @contextmanager
     def changed(self, edits: Sequence[Edit]) -> Iterator["TrialCluster"]:

@@ -22,6 +22,7 @@ Scope = GangState | SubGroupState
 
 UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
 NO_DOMAIN = "NoDomain"
+WHOLE_CLUSTER = "the whole cluster"
 MOST_DOMAINS = 5
 
 
@@ -157,4 +158,4 @@ def _chosen(reading: Reading) -> Iterator[Line]:
     names = dict.fromkeys(event.domain for event in reading.events(DomainChosen) if not event.is_trial)
     if reading.gang.allocated_hypernode and not names:
         names = dict.fromkeys([f"HyperNode {reading.gang.allocated_hypernode}"])
-    yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names)
+    yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names if name != WHOLE_CLUSTER)
