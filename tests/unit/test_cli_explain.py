@@ -95,6 +95,19 @@ def test_a_gang_that_runs_gets_a_short_answer_too() -> None:
     assert (result.exit_code, result.stdout) == (0, "default/old runs\n  ✓ bind       1 pod is on node-0 (1)\n")
 
 
+def test_a_gang_of_which_a_part_waits_says_so_once() -> None:
+    group, running = build.pod_group("old", phase="Running"), build.pod("old-0", group="old", on="node-0", gpus=1)
+    result = run("old", NODE, group, running, build.pod("old-1", group="old", gpus=9))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("default/old runs with its minimum of 1; 1 more task waits: no place for 9 nvidia.com/gpu")
+    assert "  ✓ bind       1 pod is on node-0 (1)\n" in result.stdout
+
+
+def test_a_gang_without_pods_waits() -> None:
+    result = run("old", NODE, build.pod_group("old", min_member=2, phase="Inqueue"))
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (3, "default/old waits: no pods yet; 2 are needed")
+
+
 def test_the_headline_is_the_sentence_of_schedule() -> None:
     answer = json.loads(run("big", NODE, WAITS, more=("-o", "json")).stdout)
     documents = json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *WAITS]})

@@ -10,7 +10,7 @@ from phalanx.explain.gang_status import GangStatus
 from phalanx.explain.tree import Explanation, Line, Stage, StageResult
 
 VERBS = {
-    GangStatus.BOUND: "is bound", GangStatus.EMPTY: "has no pods", GangStatus.EVICTED: "is evicted",
+    GangStatus.BOUND: "is bound", GangStatus.EMPTY: "waits", GangStatus.EVICTED: "is evicted",
     GangStatus.PIPELINED: "is pipelined", GangStatus.COMPLETED: "has completed",
 }  # fmt: skip
 """How a sentence about a gang begins where its status is no verb."""
@@ -32,6 +32,8 @@ def explanation_lines(found: Explanation, screen: Terminal) -> Iterator[str]:
 
 def _headline(found: Explanation) -> str:
     verb = VERBS.get(found.status, found.status.value.lower())
+    if found.headline.startswith(f"{verb} "):
+        return f"{found.gang} {found.headline}"
     return f"{found.gang} {verb}: {found.headline}" if found.headline else f"{found.gang} {verb}"
 
 

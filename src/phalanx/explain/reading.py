@@ -1,7 +1,7 @@
 """What an explanation is read from: the outcome of a session for one gang, the snapshot, and the trace of the gang."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from phalanx.model.task import GangKey
@@ -44,6 +44,8 @@ class Reading:
     policy: Policy
     owner: Owner | None = None
     """Who makes its pods; None where nobody says so."""
+    contested: Mapping[str, str] = field(default_factory=dict)
+    """Pods that are in no gang because they name several, each with what is wrong."""
 
     @property
     def gang(self) -> GangState:

@@ -4,7 +4,7 @@ The state of the cluster is kept incrementally, so a change costs what it touche
 Gangs behind our scheduling gate are decided as `phalanx run` does it: by a session on the cluster as it would be without the gates.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -13,6 +13,7 @@ from phalanx.config.builtin import catalogue_of
 from phalanx.config.policies import policy_of_gates
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.gates import GangGates
+from phalanx.errors import SnapshotError
 from phalanx.explain.explanation import explanation, without_group
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reading import Reading, reading_of
@@ -65,6 +66,8 @@ class Trial:
     policy: Policy
     find: Find
     """Returns an object of the cluster."""
+    contested: Mapping[str, str]
+    """Pods that name several gangs, each with what is wrong."""
     gated: GatedGangs | None = None
 
     def reading(self, gang: str) -> Reading | None:
@@ -79,7 +82,7 @@ class Trial:
         reading = self.reading(gang)
         if reading is None:
             return without_group([part.snapshot for part in self.parts], gang)
-        return explanation(replace(reading, owner=owner_of(reading.gang, self.find)))
+        return explanation(replace(reading, owner=owner_of(reading.gang, self.find), contested=self.contested))
 
     def starts(self, gang: str) -> bool:
         """Tell whether a gang has its minimum after the session, or gets it as a whole once others have left."""
@@ -120,14 +123,13 @@ class TrialCluster:
 
     # --- what is there -----------------------------------------------------------------------------------------------
 
-    def find(self, kind: Kind, key: str) -> Document | None:
-        """Return an object as it is now; the key of one without namespace is its name."""
-        long = key if kind.is_namespaced else f"default/{key}"
-        return self._documents.get((kind.group, kind.kind), {}).get(long)
-
     def document(self, group: str, kind: str, key: str) -> Document | None:
         """Return the object of an API group, a kind and a key as it is now."""
         return self._documents.get((group, kind), {}).get(key)
+
+    def find(self, kind: Kind, key: str) -> Document | None:
+        """Return an object as it is now; the key of one without namespace is its name."""
+        return self.document(kind.group, kind.kind, key if kind.is_namespaced else f"default/{key}")
 
     def all_of(self, kind: Kind) -> Collection[Document]:
         """Return all objects of a kind."""
@@ -162,7 +164,7 @@ class TrialCluster:
         level = WHOLE_TRACE if traced else 0
         parts = decide(self._cluster.snapshot(self.now), self.profile, trace_level=level, traced_gangs=traced)
         gated = self._planner.look(self.now, trace_level=level, traced_gangs=traced)
-        return Trial(parts, self.profile.policy, self.document, gated)
+        return Trial(parts, self.profile.policy, self.document, self._cluster.contested, gated)
 
     @contextmanager
     def with_changes(self, changes: Sequence[Change]) -> Iterator["TrialCluster"]:
@@ -174,27 +176,40 @@ class TrialCluster:
 
     @contextmanager
     def changed(self, edits: Sequence[Edit]) -> Iterator["TrialCluster"]:
-        """Enter edits, and take them back at the end of the block."""
-        done: list[Edit] = []
+        """Enter edits, and take them back at the end of the block; an object that nobody could read is refused."""
         try:
-            for edit in edits:
-                done.append(edit)
-                self._enter(edit)
+            refused = self._enter_all(edits)
+            if refused:
+                raise refused[0]
             yield self
         finally:
-            for edit in reversed(done):
-                self._enter(edit.reverse)
+            self._enter_all([edit.reverse for edit in reversed(edits)])
+
+    def _enter_all(self, edits: Sequence[Edit]) -> list[SnapshotError]:
+        """Enter edits; return what is wrong with those that cannot be read even when all others are there.
+
+        Pods that describe their gang contradict each other while some of them have changed and others not yet.
+        """
+        first = [edit for edit in edits if self._problem(edit) is not None]
+        return [problem for edit in first if (problem := self._problem(edit)) is not None]
+
+    def _problem(self, edit: Edit) -> SnapshotError | None:
+        try:
+            self._enter(edit)
+        except SnapshotError as problem:
+            return problem
+        return None
 
     def _enter(self, edit: Edit) -> None:
         document = edit.after if edit.after is not None else edit.before
         if document is None:
             return
+        kind = known_kind(document)
+        if kind is not None:
+            self._planner.notice(kind, document, is_gone=edit.after is None)
         if edit.after is not None:
             self._table(document)[object_key(document)] = document
             self._cluster.put(document)
         else:
             self._table(document).pop(object_key(document), None)
             self._cluster.remove(document)
-        kind = known_kind(document)
-        if kind is not None:
-            self._planner.notice(kind, document, is_gone=edit.after is None)

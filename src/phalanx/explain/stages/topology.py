@@ -22,6 +22,7 @@ Scope = GangState | SubGroupState
 
 UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
 NO_DOMAIN = "NoDomain"
+WHOLE_CLUSTER = "the whole cluster"
 MOST_DOMAINS = 5
 
 
@@ -71,7 +72,7 @@ def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]
     things: dict[str, Number] = {"domain": best.domain, "placed": best.placed, "needed": best.needed, "domains": len(attempts)}
     below = [_attempt_line(attempt) for attempt in attempts[:MOST_DOMAINS]]
     if len(attempts) > MOST_DOMAINS:
-        below.append(Line(f"and {counted(len(attempts) - MOST_DOMAINS, 'more domain')} with less room"))
+        below.append(Line(f"and {counted(len(attempts) - MOST_DOMAINS, 'more domain')} with no more room"))
     lines = (Line(text, NO_DOMAIN, things, tuple(below)), *ignored)
     return StageResult(Stage.TOPOLOGY, False, lines, is_cause=_is_enough_in_all(reading, attempts))
 
@@ -157,4 +158,4 @@ def _chosen(reading: Reading) -> Iterator[Line]:
     names = dict.fromkeys(event.domain for event in reading.events(DomainChosen) if not event.is_trial)
     if reading.gang.allocated_hypernode and not names:
         names = dict.fromkeys([f"HyperNode {reading.gang.allocated_hypernode}"])
-    yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names)
+    yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names if name != WHOLE_CLUSTER)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
+from phalanx.dialects.group_references import REFERENCE_FIELDS
 from phalanx.dialects.status import is_finished
 from phalanx.dialects.traits import traits_of
 from phalanx.explain.gang_status import GATED, NO_PODS, OTHER_SCHEDULER, admission_refusals, has_minimum, is_empty, minimum_of
@@ -14,6 +15,7 @@ from phalanx.explain.tree import Line, Stage, StageResult
 from phalanx.explain.why_kai import strays
 from phalanx.kai.podsets import can_be_whole, pod_sets
 from phalanx.model.kinds import split_key
+from phalanx.model.task import Task
 from phalanx.model.task_status import VALID, Status
 from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, TaskState
@@ -36,7 +38,7 @@ def valid(reading: Reading) -> StageResult:
         Line(_sentence(verdict.reason, verdict.message), verdict.reason) for verdict in gang.verdicts if verdict.reason in LEFT_OUT
     ]
     if left_out:
-        return StageResult(Stage.VALID, False, (*left_out, *_members(reading)))
+        return StageResult(Stage.VALID, has_minimum(gang), (*left_out, *_members(reading)))
     if is_finished(gang):
         return StageResult(Stage.VALID, True, (Line("it has ended; nothing of it is left to start"),))
     if not gang.tasks:
@@ -73,11 +75,11 @@ def _startable(tasks: Sequence[TaskState]) -> list[TaskState]:
 def _without_pods(reading: Reading) -> StageResult:
     """A gang without pods may only have to be admitted before its owner makes them; then nothing is wrong here."""
     gang, owner = reading.gang, reading.owner
-    elsewhere = tuple(_near_misses(reading))
+    elsewhere = (*_contested(reading), *_in_other_gangs(reading), *_near_misses(reading))
     if not is_empty(gang) and not elsewhere and not (owner and owner.is_suspended):
         who = owner.title if owner is not None else "its owner"
         text = f"no pods yet: {who} makes them once it is admitted" if admission_refusals(gang) else no_pods(minimum_of(gang))
-        return StageResult(Stage.VALID, None, (Line(text, NO_PODS, {"needed": minimum_of(gang)}, tuple(_made_by(reading))),))
+        return StageResult(Stage.VALID, None, (Line(text, NO_PODS, {"needed": minimum_of(gang)}),))
     below = (*_made_by(reading), *elsewhere)
     return StageResult(Stage.VALID, False, (Line(no_pods(minimum_of(gang)), NO_PODS, {"needed": minimum_of(gang)}, below),))
 
@@ -91,14 +93,16 @@ def _members(reading: Reading) -> Iterator[Line]:
     missing = max(gang.gang.min_member - gang.valid, 0)
     is_short = missing > 0 and not has_minimum(gang)
     held = list(_held_back(gang, reading.snapshot.surroundings.schedulers))
-    below = (*_lost(gang), *(_made_by(reading) if is_short else ()), *(_near_misses(reading) if is_short else ()))
+    searched = (*_made_by(reading), *_contested(reading), *_in_other_gangs(reading), *_near_misses(reading)) if is_short else ()
+    below = (*_lost(gang), *searched)
     things = {"pods": len(gang.tasks), "there": gang.valid, "needed": minimum_of(gang), "missing": missing}
     count = Line(_count_text(gang, missing if is_short else 0), TOO_FEW if is_short else "", things, below)
     parts = [*_role_lines(gang), *_subgroup_lines(gang)]
     short = [line for line in parts if line.code]
     yield from [count, *short, *held] if is_short else [*short, *held, count]
     yield from [line for line in parts if not line.code][:MOST_PARTS]
-    yield from (Line(text, "StrayPod") for text in list(strays(gang))[:MOST_NAMES])
+    if traits_of(gang.gang).counts_pod_sets:
+        yield from (Line(text, "StrayPod") for text in list(strays(gang))[:MOST_NAMES])
 
 
 def _count_text(gang: GangState, missing: int) -> str:
@@ -241,6 +245,32 @@ def _near_misses(reading: Reading) -> Iterator[Line]:
                 "OtherGroup",
                 things,
             )
+
+
+def _contested(reading: Reading) -> Iterator[Line]:
+    """Yield the pods that name this gang and another one, and are in neither."""
+    for key, problem in reading.contested.items():
+        if f"{reading.gang.gang.key} (" in problem:
+            yield Line(f"pod {key}: {problem.removeprefix('metadata: ')}", "TwoGroups", {"pod": key})
+
+
+def _in_other_gangs(reading: Reading) -> Iterator[Line]:
+    """Yield the gangs that have pods which carry the name of this one too, or the names of those that it lacks."""
+    gang, snapshot = reading.gang, reading.snapshot
+    missing = set(_missing_names(gang, max(gang.gang.min_member - gang.valid, 0)))
+    for key, members in snapshot.members.items():
+        if key == gang.gang.key or not key.startswith(f"{gang.gang.namespace}/"):
+            continue
+        waiting = (task for task in members.values() if task.status is Status.PENDING)
+        pods = sorted((task.name for task in waiting if task.name in missing or _mentions(task, gang.gang.name)), key=as_counted)
+        if pods:
+            verb = "is" if len(pods) == 1 else "are"
+            text = f"{counted(len(pods), 'pod')} {verb} in gang {key} and not in this one{_names(pods)}"
+            yield Line(text, "OtherGang", {"gang": str(key), "count": len(pods)})
+
+
+def _mentions(task: Task, group: str) -> bool:
+    return any(group in (task.annotations.get(field.key), task.labels.get(field.key)) for field in REFERENCE_FIELDS if field.key)
 
 
 def nobody_describes(snapshot: Snapshot, gang: str, text: str) -> StageResult:
