@@ -25,7 +25,7 @@ from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
 from phalanx.store.quota_admission import QuotaAdmission
-from phalanx.store.reconciliation import Place, Reconciliation
+from phalanx.store.reconciliation import Place, Reconciliation, refuse_outlines
 from phalanx.store.submission_surroundings import owner_uids, store_around
 
 WAITS_FOR_CONSUMER = "WaitForFirstConsumer"
@@ -104,12 +104,20 @@ class _Submitting:
     # --- submitting ----------------------------------------------------------------------------------------------------
 
     def _is_known(self, document: Document) -> bool:
-        """Tell whether a kind is known here; one that is not, and seems to have pods, is named."""
+        """Tell whether an object can be submitted; one that cannot is named."""
         if known_kind(document) is not None:
-            return True
-        if _has_containers(document.get("spec")):
-            self._problems[f"{describe(document)}: a kind that is not known here; the pods that it makes are left out"] = None
+            return self._has_outlines(document)
+        what = "the pods that it makes are left out" if _has_containers(document.get("spec")) else "it is left out"
+        self._problems[f"{describe(document)}: a kind that is not known here; {what}"] = None
         return False
+
+    def _has_outlines(self, document: Document) -> bool:
+        try:
+            refuse_outlines(document)
+        except SnapshotError as problem:
+            self._run.refused[describe(document)] = str(problem).removeprefix(f"{describe(document)}: ")
+            return False
+        return True
 
     def _submit(self, document: Document) -> None:
         kind = kind_of(document)
@@ -143,11 +151,14 @@ class _Submitting:
         return {**document, "metadata": {**meta, "name": f"{stem}{number:05d}"}}
 
     def _changed(self, kind: Kind, wanted: Document, live: Document) -> Document | None:
-        """Change an object that is there, as applying a manifest does."""
-        patch = apply.change(wanted, live)
-        self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}; its pods stay as they are"] = None
+        """Change an object that is there, as applying a manifest does.
+
+        kubectl merges the containers of a pod one by one, so that what the API server has written into them stays.
+        """
         place = str(wanted["metadata"].get("namespace") or ""), str(wanted["metadata"]["name"])
         try:
+            patch = apply.change(completed(kind, wanted, self._store) if kind is POD else wanted, live)
+            self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}; its pods stay as they are"] = None
             changed = self._store.patch(kind, *place, patch) if patch else live
         except ClusterError as problem:
             self._run.refused[describe(wanted)] = str(problem)

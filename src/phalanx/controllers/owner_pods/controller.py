@@ -61,7 +61,8 @@ def children_of(view: View, owner: Document) -> Children:
     stand_in = STAND_INS.get(kind_pair(owner))
     if stand_in is None:
         return Children(notes=["which pods are made of it is not known here; try with pods like its own"])
-    return stand_in(owner)
+    found = stand_in(owner)
+    return found if found.documents or found.notes else Children(notes=["asks for no pods"])
 
 
 class OwnerPods:
