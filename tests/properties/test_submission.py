@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.support.submissions import owner, submit, template
 
 ROLES = {"Master": {"template": template()}, "Worker": {"replicas": 2, "restartPolicy": "OnFailure", "template": template()}}
-RAY = {
+RAY: dict[str, Any] = {
     "headGroupSpec": {"template": template()}, "enableInTreeAutoscaling": True,
     "workerGroupSpecs": [{"groupName": "g", "replicas": 2, "minReplicas": 1, "numOfHosts": 1, "template": template()}],
 }  # fmt: skip
-JOB = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "template": template()}
+JOB: dict[str, Any] = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "template": template()}
 CLAIM = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
 VOLUMES = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]
 OWNERS = [

@@ -146,13 +146,13 @@ def test_claims_of_pods_are_made_by_the_cluster() -> None:
     volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": spec}}]
     storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "csi.example.com"}
     annotated = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
-    fast: Document = {**storage, "metadata": {"name": "fast", **annotated}, "volumeBindingMode": "WaitForFirstConsumer"}
+    fast: dict[str, Any] = {**storage, "metadata": {"name": "fast", **annotated}, "volumeBindingMode": "WaitForFirstConsumer"}
     made = submit(job(1, volumes=volumes), existing=[fast])
     (claim,) = made.of("PersistentVolumeClaim")
     assert claim["metadata"]["name"] == "train-00000-scratch"
     assert claim["spec"]["storageClassName"] == "fast"
     drivers = {"drivers": [{"name": "csi.example.com", "nodeID": "n"}]}
-    csi: Document = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "node-0"}, "spec": drivers}
+    csi: dict[str, Any] = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "node-0"}, "spec": drivers}
     assert len(made.decided(build.cluster(nodes=1, gpus=1).submit([fast, csi])).binds) == 1
 
     slow: Document = {**storage, "metadata": {"name": "slow", **annotated}}
