@@ -80,7 +80,17 @@ def test_a_job_flow_begins_with_the_jobs_that_depend_on_none() -> None:
     spec = volcano_job()["spec"]
     templates = [{**owner("flow.volcano.sh/v1alpha1", "JobTemplate", name), "spec": spec} for name in names]
     flow = owner("flow.volcano.sh/v1alpha1", "JobFlow", "llama", flows=[{"name": name, **more} for name, more in names.items()])
-    assert submit(*templates, flow).names == ["llama-prepare-worker-0", "llama-prepare-worker-1"]
+    made = submit(*templates, flow)
+    assert made.names == ["llama-prepare-worker-0", "llama-prepare-worker-1"]
+    assert made.found.problems == ["JobFlow ml/llama: the jobs train are made once those before them are completed"]
+
+
+def test_tasks_of_a_volcano_job_that_wait_for_others_come_later() -> None:
+    found = volcano_job()
+    found["spec"]["tasks"].append({"name": "report", "replicas": 1, "dependsOn": {"name": ["worker"]}, "template": template()})
+    made = submit(found)
+    assert made.names == ["train-worker-0", "train-worker-1"]
+    assert made.found.problems == ["Job ml/train: the pods of report are made once the tasks before them run"]
 
 
 # --- completion and admission --------------------------------------------------------------------------------------------
@@ -146,13 +156,13 @@ def test_claims_of_pods_are_made_by_the_cluster() -> None:
     volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": spec}}]
     storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "csi.example.com"}
     annotated = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
-    fast: Document = {**storage, "metadata": {"name": "fast", **annotated}, "volumeBindingMode": "WaitForFirstConsumer"}
+    fast: dict[str, Any] = {**storage, "metadata": {"name": "fast", **annotated}, "volumeBindingMode": "WaitForFirstConsumer"}
     made = submit(job(1, volumes=volumes), existing=[fast])
     (claim,) = made.of("PersistentVolumeClaim")
     assert claim["metadata"]["name"] == "train-00000-scratch"
     assert claim["spec"]["storageClassName"] == "fast"
     drivers = {"drivers": [{"name": "csi.example.com", "nodeID": "n"}]}
-    csi: Document = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "node-0"}, "spec": drivers}
+    csi: dict[str, Any] = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "node-0"}, "spec": drivers}
     assert len(made.decided(build.cluster(nodes=1, gpus=1).submit([fast, csi])).binds) == 1
 
     slow: Document = {**storage, "metadata": {"name": "slow", **annotated}}
@@ -211,10 +221,16 @@ def test_an_owner_that_is_there_gets_only_the_pods_that_are_missing() -> None:
     there = stored(job(2), "j")
     pods = [running(f"train-{end}", there, generateName="train-") for end in ("bcdfg", "hjklm")]
     made = submit(job(3), existing=[there, *pods])
-    new = [name for name in made.names if name not in ("train-bcdfg", "train-hjklm")]
-    assert new == ["train-00000"]
+    assert made.found.pods == ["ml/train-00000"]
     assert made.found.problems[0] == "Job ml/train: is there already, and changes in spec.parallelism; its pods stay as they are"
     assert made.of("Job")[0]["metadata"]["uid"] == "j"
+
+
+def test_an_owner_that_is_submitted_as_it_is_has_its_gang() -> None:
+    first = submit(job(2))
+    again = submit(job(2), existing=first.found.documents)
+    assert again.found.pods == []
+    assert again.found.gangs == first.found.gangs
 
 
 def test_pods_that_have_ended_are_made_again() -> None:

@@ -5,17 +5,44 @@ Time stands still: what a controller wants to look at again later is not looked 
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
 
 from phalanx.controllers.controller import Controller, Create, Delete, Key, Patch, RecordEvent, Write
-from phalanx.dialects.cluster import describe
-from phalanx.errors import ClusterError, Exists, Missing
-from phalanx.model.kinds import SILENT, Document, Kind, kind_of, object_key
+from phalanx.dialects import schema
+from phalanx.dialects.cluster import describe, readable
+from phalanx.errors import ClusterError, Exists, Missing, SnapshotError
+from phalanx.model.kinds import POD, SILENT, Document, Kind, kind_of, object_key
 from phalanx.model.watch_event import ADDED, WatchEvent
 from phalanx.store.memory import MemoryStore
 
 MOST_LOOKS = 100
 """At one key by one controller; more can only be controllers that undo what others do."""
 Place = tuple[Kind, str]
+
+
+class Outlines(schema.Named):
+    """What every object must have for anybody to do something with it."""
+
+    spec: dict[str, Any] | None = None  # any: as each kind has it
+
+
+class PodOutlines(schema.Named):
+    """The same of a pod: what it asks for."""
+
+    spec: schema.ShapeSpec
+
+
+def refuse_outlines(document: Document) -> None:
+    """Raise if the outlines of an object are wrong: nobody could complete or group it."""
+    try:
+        msgspec.convert(document, Outlines)
+        if document.get("kind") == POD.kind:
+            msgspec.convert(document, schema.Pod)
+            msgspec.convert(document, PodOutlines)
+    except msgspec.ValidationError as problem:
+        raise SnapshotError(f"{describe(document)}: {readable(problem)}") from problem
 
 
 def _takes_all(document: Document) -> None:
@@ -50,6 +77,10 @@ class Reconciliation:
             if found is not None and kind.kind not in SILENT:
                 yield found
 
+    def is_new(self, document: Document) -> bool:
+        """Tell whether an object was made here, and not only changed."""
+        return self._changed.get((kind_of(document), object_key(document)), False)
+
     def removed(self) -> Iterator[Place]:
         """Yield the places of objects that were there before and are gone."""
         yield from (place for place, was_new in self._changed.items() if not was_new and self._find(*place) is None)
@@ -63,10 +94,11 @@ class Reconciliation:
     def create(self, document: Document) -> Document | None:
         """Create an object; one that is refused is remembered, and None comes back."""
         try:
+            refuse_outlines(document)
             self._refuse(document)
             return self._store.create(document)
-        except ClusterError as problem:
-            self.refused.setdefault(describe(document), str(problem))
+        except (ClusterError, SnapshotError) as problem:
+            self.refused.setdefault(describe(document), str(problem).removeprefix(f"{describe(document)}: "))
             return None
 
     def look_at(self, kind: Kind, document: Document) -> None:

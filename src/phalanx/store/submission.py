@@ -22,10 +22,11 @@ from phalanx.dialects.group_references import named_groups
 from phalanx.errors import ClusterError, SnapshotError
 from phalanx.model.kinds import GROUP_KINDS, POD, STORAGE_CLASS, VOLUME_CLAIM, Document, Kind, kind_of, object_key
 from phalanx.model.task import DEFAULT_SCHEDULER, GangKey, TaskKey
+from phalanx.model.task_status import ENDED
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
-from phalanx.store.quota_admission import QuotaAdmission
-from phalanx.store.reconciliation import Place, Reconciliation
+from phalanx.store.quota_admission import QUOTA, QuotaAdmission
+from phalanx.store.reconciliation import Place, Reconciliation, refuse_outlines
 from phalanx.store.submission_surroundings import owner_uids, store_around
 
 WAITS_FOR_CONSUMER = "WaitForFirstConsumer"
@@ -42,7 +43,7 @@ class Submission:
     removed: Sequence[Place] = ()
     """Kind and key (`namespace/name`, or the name) of objects that go: what controllers delete when an owner is submitted again."""
     gangs: Sequence[GangKey] = ()
-    """The gangs of the submitted objects, in the order of their pods; empty if everything was refused or makes no pods now."""
+    """The gangs of the submitted objects, those with new pods first; empty if everything was refused or makes no pods now."""
     pods: Sequence[TaskKey] = ()
     """The pods that the submission adds."""
     refused: Sequence[tuple[str, str]] = ()
@@ -85,13 +86,12 @@ class _Submitting:
             self._submit(document)
         self._run.run()
         documents = list(self._run.documents())
-        pods = [item for item in documents if kind_of(item) is POD]
-        gang_of = self._gangs(pods)
-        gangs = dict.fromkeys((*gang_of.values(), *_groups(self._new)))
+        gang_of = self._gangs([pod for pod in self._store.items(POD) if inside(pod, "status", "phase") not in ENDED])
+        new = [TaskKey(object_key(item)) for item in documents if kind_of(item) is POD and self._run.is_new(item)]
+        gangs = dict.fromkeys((*(gang_of[key] for key in (*new, *gang_of) if key in gang_of), *_groups(self._new)))
         problems = dict.fromkeys((*self._problems, *self._run.problems, *self._doubts(documents, gang_of)))
         return Submission(
-            documents, list(self._run.removed()), list(gangs), [TaskKey(object_key(pod)) for pod in pods],
-            list(self._run.refused.items()), list(problems),
+            documents, list(self._run.removed()), list(gangs), new, list(self._run.refused.items()), list(problems)
         )  # fmt: skip
 
     def _doubts(self, documents: Sequence[Document], gang_of: Mapping[TaskKey, GangKey]) -> Iterator[str]:
@@ -104,12 +104,20 @@ class _Submitting:
     # --- submitting ----------------------------------------------------------------------------------------------------
 
     def _is_known(self, document: Document) -> bool:
-        """Tell whether a kind is known here; one that is not, and seems to have pods, is named."""
+        """Tell whether an object can be submitted; one that cannot is named."""
         if known_kind(document) is not None:
-            return True
-        if _has_containers(document.get("spec")):
-            self._problems[f"{describe(document)}: a kind that is not known here; the pods that it makes are left out"] = None
+            return self._has_outlines(document)
+        what = "the pods that it makes are left out" if _has_containers(document.get("spec")) else "it is left out"
+        self._problems[f"{describe(document)}: a kind that is not known here; {what}"] = None
         return False
+
+    def _has_outlines(self, document: Document) -> bool:
+        try:
+            refuse_outlines(document)
+        except SnapshotError as problem:
+            self._run.refused[describe(document)] = str(problem).removeprefix(f"{describe(document)}: ")
+            return False
+        return True
 
     def _submit(self, document: Document) -> None:
         kind = kind_of(document)
@@ -143,11 +151,14 @@ class _Submitting:
         return {**document, "metadata": {**meta, "name": f"{stem}{number:05d}"}}
 
     def _changed(self, kind: Kind, wanted: Document, live: Document) -> Document | None:
-        """Change an object that is there, as applying a manifest does."""
-        patch = apply.change(wanted, live)
-        self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}; its pods stay as they are"] = None
+        """Change an object that is there, as applying a manifest does.
+
+        kubectl merges the containers of a pod one by one, so that what the API server has written into them stays.
+        """
         place = str(wanted["metadata"].get("namespace") or ""), str(wanted["metadata"]["name"])
         try:
+            patch = apply.change(completed(kind, wanted, self._store) if kind is POD else wanted, live)
+            self._problems[f"{describe(wanted)}: is there already, and {_changes(patch)}; its pods stay as they are"] = None
             changed = self._store.patch(kind, *place, patch) if patch else live
         except ClusterError as problem:
             self._run.refused[describe(wanted)] = str(problem)
@@ -157,7 +168,7 @@ class _Submitting:
 
     def _refuse(self, document: Document) -> None:
         """Raise if a quota has no room for a pod."""
-        if document["kind"] == POD.kind:
+        if document["kind"] == POD.kind and self._store.has_any(QUOTA):
             self._quotas.admit(completed(POD, document, self._store))
 
     # --- what came of it -----------------------------------------------------------------------------------------------

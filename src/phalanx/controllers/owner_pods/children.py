@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec import field
 
 from phalanx.controllers.objects import meta_of, owner_reference
-from phalanx.dialects.cluster import describe
+from phalanx.dialects.cluster import describe, readable
 from phalanx.dialects.schema import Read, Strings
 from phalanx.errors import SnapshotError
 from phalanx.model.kinds import Document
 
 Texts = Mapping[str, str]
+LISTS = ("containers", "initContainers", "volumes")
 LONGEST_STEM = 58
 """Of a name to which the API server adds five characters."""
 
@@ -39,6 +41,13 @@ class Template(Read):
     metadata: TemplateMeta = field(default_factory=TemplateMeta)
     spec: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse lists of a pod's spec that are none: whoever adds to them must be able to read them."""
+        for name in LISTS:
+            found = self.spec.get(name)
+            if found is not None and not (isinstance(found, list) and all(isinstance(item, dict) for item in found)):
+                raise ValueError(f"spec.{name}: expected a list of objects")
+
     def plus(self, labels: Texts, annotations: Texts | None = None) -> dict[str, Any]:
         """Return the template as a part of another object, with labels and annotations added."""
         return {"metadata": self.meta(labels, annotations), "spec": self.spec}
@@ -49,6 +58,14 @@ class Template(Read):
             "labels": {**(self.metadata.labels or {}), **labels},
             "annotations": {**(self.metadata.annotations or {}), **(annotations or {})},
         }
+
+
+def template_in(owner: Document, value: object) -> Template:
+    """Return a template that stands somewhere inside an owner."""
+    try:
+        return msgspec.convert(value or {}, Template)
+    except msgspec.ValidationError as problem:
+        raise SnapshotError(f"{describe(owner)}: template: {readable(problem)}") from problem
 
 
 def pod_of(

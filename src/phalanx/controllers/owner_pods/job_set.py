@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from hashlib import sha1
-from typing import Any
 
 from msgspec import field
 
@@ -11,7 +10,7 @@ from phalanx.controllers.grouper.job_sets import ANY_ORDER, IN_ORDER, REPLICATED
 from phalanx.controllers.grouper.owners import read
 from phalanx.controllers.objects import annotations_of, inside, meta_of
 from phalanx.controllers.owner_pods.batch import INDEXED
-from phalanx.controllers.owner_pods.children import Children, Template, child_of
+from phalanx.controllers.owner_pods.children import Children, Template, child_of, template_in
 from phalanx.dialects.schema import Read
 from phalanx.model.kinds import Document
 
@@ -71,14 +70,8 @@ def _job(owner: Document, jobs: ReplicatedJobs, index: int, total: int) -> Docum
         f"{PREFIX}restart-attempt": "0", f"{PREFIX}job-index": str(index), f"{PREFIX}job-key": key,
     }  # fmt: skip
     spec = {"completionMode": INDEXED, **jobs.template.spec}
-    pods: dict[str, Any] = spec.get("template") or {}
-    meta = pods.get("metadata") or {}
-    marked = {
-        **meta,
-        "labels": {**(meta.get("labels") or {}), **texts},
-        "annotations": {**(meta.get("annotations") or {}), **texts},
-    }
-    made = {**spec, "template": {"metadata": marked, "spec": {"restartPolicy": "OnFailure", **(pods.get("spec") or {})}}}
+    pods = template_in(owner, spec.get("template")).plus(texts, texts)
+    made = {**spec, "template": {**pods, "spec": {"restartPolicy": "OnFailure", **pods["spec"]}}}
     return child_of(owner, "batch/v1", "Job", name, spec=made, meta=jobs.template.meta(texts, texts))
 
 

@@ -1,5 +1,6 @@
 """LeaderWorkerSets: a StatefulSet of leaders, and for each leader a StatefulSet of its workers."""
 
+from collections.abc import Mapping
 from hashlib import sha1
 from typing import Any
 
@@ -50,8 +51,10 @@ class LeadersAndWorkers(Read):
 
 def defaulted(owner: Document) -> Document:
     """Return a LeaderWorkerSet with the defaults of its definition: one replica of one pod."""
-    spec: dict[str, Any] = {"replicas": 1, **(owner.get("spec") or {})}
-    return {**owner, "spec": {**spec, "leaderWorkerTemplate": {"size": 1, **(spec.get("leaderWorkerTemplate") or {})}}}
+    spec: dict[str, Any] = {"replicas": 1, "leaderWorkerTemplate": {}, **(owner.get("spec") or {})}
+    parts = spec["leaderWorkerTemplate"]
+    whole = {"leaderWorkerTemplate": {"size": 1, **parts}} if isinstance(parts, Mapping) else {}
+    return {**owner, "spec": {**spec, **whole}}
 
 
 def leader_worker_set(owner: Document) -> Children:

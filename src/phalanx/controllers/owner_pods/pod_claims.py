@@ -6,7 +6,8 @@ from typing import Any
 from phalanx.controllers.binder.claims import claims_of
 from phalanx.controllers.controller import NOTHING, Create, Key, Patch, RecordEvent, Result, View, Write
 from phalanx.controllers.objects import inside, is_leaving, key_of
-from phalanx.controllers.owner_pods.children import child_of
+from phalanx.controllers.owner_pods.children import child_of, template_in
+from phalanx.errors import SnapshotError
 from phalanx.model.kinds import POD, VOLUME_CLAIM, Document, Kind, kind_of
 
 CLAIM_TEMPLATE = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
@@ -31,7 +32,10 @@ class PodClaims:
         if found is None:
             return NOTHING
         pod = {**found, "apiVersion": "v1", "kind": "Pod"}
-        return Result([*_volume_claims(view, pod), *_device_claims(view, pod)])
+        try:
+            return Result([*_volume_claims(view, pod), *_device_claims(view, pod)])
+        except SnapshotError as problem:
+            return Result([RecordEvent(pod, NOTE, str(problem), is_warning=True)])
 
 
 def _volume_claims(view: View, pod: Document) -> Iterator[Write]:
@@ -40,8 +44,8 @@ def _volume_claims(view: View, pod: Document) -> Iterator[Write]:
     for volume in inside(pod, "spec", "volumes") or ():
         template, name = inside(volume, "ephemeral", "volumeClaimTemplate"), f"{key.name}-{inside(volume, 'name')}"
         if template is not None and view.find(VOLUME_CLAIM, key.namespace, name) is None:
-            spec, meta = template.get("spec") or {}, template.get("metadata") or {}
-            yield Create(child_of(pod, VOLUME_CLAIM.api_version, VOLUME_CLAIM.kind, name, spec=spec, meta=meta))
+            found = template_in(pod, template)
+            yield Create(child_of(pod, VOLUME_CLAIM.api_version, VOLUME_CLAIM.kind, name, spec=found.spec, meta=found.meta({})))
 
 
 def _device_claims(view: View, pod: Document) -> Iterator[Write]:
@@ -67,7 +71,7 @@ def _device_claims(view: View, pod: Document) -> Iterator[Write]:
 
 def _device_claim(pod: Document, name: str, template: Document) -> Document:
     """Return a claim from a template; a number stands for the characters that only the API server knows."""
-    spec, meta = inside(template, "spec", "spec") or {}, dict(inside(template, "spec", "metadata") or {})
-    meta["annotations"] = {**(meta.get("annotations") or {}), POD_CLAIM_NAME: name}
-    stem = f"{key_of(pod).name}-{name}-"
-    return child_of(pod, CLAIM_TEMPLATE.api_version, "ResourceClaim", f"{stem}00000", spec=spec, meta=meta)
+    found = template_in(template, inside(template, "spec"))
+    meta = found.meta({}, {POD_CLAIM_NAME: name})
+    claim = f"{key_of(pod).name}-{name}-00000"
+    return child_of(pod, CLAIM_TEMPLATE.api_version, "ResourceClaim", claim, spec=found.spec, meta=meta)

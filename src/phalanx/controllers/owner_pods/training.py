@@ -8,7 +8,7 @@ from msgspec import field
 from phalanx.controllers.grouper.grouping import Count
 from phalanx.controllers.grouper.kubeflow import JOB_ROLE, LAUNCHER, MASTER, REPLICA_INDEX, REPLICA_TYPE, WAITS_FOR_WORKERS, WORKER
 from phalanx.controllers.grouper.owners import read
-from phalanx.controllers.objects import inside, meta_of
+from phalanx.controllers.objects import meta_of
 from phalanx.controllers.owner_pods.children import Children, Template, asking, child_of, pod_of, with_init_container
 from phalanx.dialects.schema import Read
 from phalanx.model.kinds import Document
@@ -52,9 +52,16 @@ Replicas = dict[str, Replica]
 IsMaster = Callable[[str, int, Mapping[str, Replica]], bool]
 
 
+class RunPolicyRead(Read):
+    """How a job is run."""
+
+    scheduling_policy: dict[str, Any] | None = None  # any: only which fields are there matters
+
+
 class ReplicasOfJob(Read):
     """The replicas of a job, under the name that its framework has for them."""
 
+    run_policy: RunPolicyRead | None = None
     pytorch_replica_specs: Replicas | None = None
     tf_replica_specs: Replicas | None = None
     xgb_replica_specs: Replicas | None = None
@@ -96,9 +103,10 @@ MASTER_OF: Mapping[str, IsMaster] = {"TFJob": _is_tf_master, "JAXJob": _is_first
 
 def training_job(owner: Document) -> Children:
     """Return the pods of a training job."""
-    replicas = read(owner, JobOfRoles).spec.by_role
+    spec = read(owner, JobOfRoles).spec
+    replicas = spec.by_role
     pods = [_pod(owner, role, index, replicas) for role, each in replicas.items() for index in range(each.count)]
-    return Children(pods, list(_notes(owner)))
+    return Children(pods, list(_notes(spec)))
 
 
 def _pod(owner: Document, role: str, index: int, replicas: Mapping[str, Replica]) -> Document:
@@ -115,8 +123,8 @@ def _pod(owner: Document, role: str, index: int, replicas: Mapping[str, Replica]
     return pod_of(owner, f"{name}-{role.lower()}-{index}", template, labels=labels, spec=spec)
 
 
-def _notes(owner: Document) -> Iterator[str]:
-    policy = inside(owner, "spec", "runPolicy", "schedulingPolicy") or {}
+def _notes(spec: ReplicasOfJob) -> Iterator[str]:
+    policy = (spec.run_policy or RunPolicyRead()).scheduling_policy or {}
     unread = [name for name in ONLY_FOR_GANGS if name in policy]
     if unread:
         where = f"spec.runPolicy.schedulingPolicy: {', '.join(unread)}"
@@ -134,7 +142,7 @@ def mpi_job(owner: Document) -> Children:
     documents = (
         [] if workers is None else [_worker(owner, workers, index, spec, is_first=is_first) for index in range(workers.count)]
     )
-    notes = list(_notes(owner))
+    notes = list(_notes(spec))
     if launcher is not None and spec.launcher_creation_policy == WAITS_FOR_WORKERS and documents:
         notes.append("its launcher is made once all workers are ready")
     elif launcher is not None and launcher.count:
