@@ -1,7 +1,8 @@
 """Objects as the API server completes them when they are created, for whoever makes objects: the store in memory, and manifests.
 
-A pod gets the defaults of its fields and what admission plugins add, an object of a custom kind the defaults of its schema, and
-both what our mutating policies change. Nothing is refused here but a new pod whose priority class does not exist.
+A pod gets the defaults of its fields and what admission plugins add, a volume claim the default class, an object of a custom kind
+the defaults of its schema, and pods and custom objects what our mutating policies change. Nothing is refused here but a new pod
+whose priority class does not exist.
 """
 
 from collections import Counter
@@ -9,12 +10,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from phalanx.dialects.pod_defaults import SYSTEM_CLASSES, completed_pod
+from phalanx.dialects.supporting import LEGACY_CLASS
 from phalanx.errors import ClusterError, Forbidden
-from phalanx.model.kinds import GROUP_KINDS, LIMIT_RANGE, NAMESPACE, POD, PRIORITY, RUNTIME_CLASS, Document, Kind, kind_of
+from phalanx.model.kinds import (
+    GROUP_KINDS,
+    LIMIT_RANGE,
+    NAMESPACE,
+    POD,
+    PRIORITY,
+    RUNTIME_CLASS,
+    STORAGE_CLASS,
+    VOLUME_CLAIM,
+    Document,
+    Kind,
+    kind_of,
+)
 from phalanx.store import admission
 
-READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS)
+READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS, STORAGE_CLASS)
 """Kinds that decide how others are completed."""
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 NOT_UNDERSTOOD = (TypeError, AttributeError, KeyError, ValueError)
 """What comes of completing an object of which not even the outlines are right."""
 
@@ -30,10 +45,28 @@ class ClusterObjects(Protocol):
 def completed(kind: Kind, document: Document, objects: ClusterObjects) -> Document:
     """Return a new object as it is stored, before it is checked."""
     made: Document = completed_pod(document, objects) if kind is POD else document
+    if kind is VOLUME_CLAIM:
+        made = completed_claim(document, objects)
     if not admission.has_rules(kind, is_new=True):
         return made
     name = str(made["metadata"].get("namespace") or "default")
     return admission.completed_by_rules(kind, made, objects.find(NAMESPACE, "", name) if kind.is_namespaced else None)
+
+
+def completed_claim(claim: Document, objects: ClusterObjects) -> Document:
+    """Return a volume claim that names no class with the default class of the cluster; an empty name asks for none."""
+    spec = claim.get("spec") or {}
+    if spec.get("storageClassName") is not None or LEGACY_CLASS in ((claim.get("metadata") or {}).get("annotations") or {}):
+        return claim
+    defaults = [item for item in objects.within(STORAGE_CLASS) if _is_default(item)]
+    if not defaults:
+        return claim
+    newest = max(defaults, key=lambda item: (str(item["metadata"].get("creationTimestamp") or ""), _name(item)))
+    return {**claim, "spec": {**spec, "storageClassName": _name(newest)}}
+
+
+def _is_default(storage_class: Document) -> bool:
+    return ((storage_class.get("metadata") or {}).get("annotations") or {}).get(DEFAULT_CLASS) == "true"
 
 
 class ManifestObjects:

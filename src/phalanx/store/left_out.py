@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from phalanx.controllers.objects import inside
-from phalanx.controllers.pod_makers import nobody_makes_pods, stands_for_pods, wants_pods
+from phalanx.controllers.owner_pods.controller import knows_pods_of
+from phalanx.controllers.pod_makers import MADE_HERE, stands_for_pods, wants_pods
 from phalanx.dialects.cluster import describe
 from phalanx.errors import ClusterError
 from phalanx.explain.held_back import other_schedulers
@@ -71,11 +72,16 @@ def _owners(documents: Sequence[Document], ours: frozenset[str]) -> Iterator[Lef
         if kind is None or not stands_for_pods(kind) or not wants_pods(document):
             continue
         if (kind.kind, object_key(document)) not in owning:
-            who = (
-                "nothing here creates them; add them to the input" if nobody_makes_pods(kind) else "'phalanx simulate' creates them"
-            )
             is_ours = kind is VOLCANO_JOB or not ours.isdisjoint(_schedulers(document.get("spec")))
-            yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input, and {who}", is_ours)
+            yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input{_who_makes(kind)}", is_ours)
+
+
+def _who_makes(kind: Kind) -> str:
+    """Say who creates the pods of a kind. A session does not: where an owner has none, its controller has its reasons."""
+    if not (knows_pods_of(kind) or kind in MADE_HERE):
+        return ", and nothing here creates them; add them to the input"
+    simulated = ", and 'phalanx simulate' creates them" if kind in MADE_HERE else ""
+    return f"; 'phalanx try -f' decides on those that its controller would create{simulated}"
 
 
 def _owners_of(document: Document) -> Iterator[tuple[str, str]]:
