@@ -137,7 +137,9 @@ def test_a_class_that_does_not_exist_refuses_a_new_pod_and_is_noted_for_a_manife
         from_store(pod(priorityClassName="urgent"))
     objects = ManifestObjects([])
     assert objects.complete(dict(pod(priorityClassName="urgent")))["spec"]["priority"] == 0
-    assert list(objects.notes()) == ["there is no PriorityClass 'urgent' in the input; it is named by 1 pod, whose priority is 0"]
+    (missing,) = objects.missing()
+    text = "PriorityClass 'urgent' is not in the input; it is named by Pod default/a, whose priority is 0"
+    assert missing.sentence() == text
 
 
 # --- commands ------------------------------------------------------------------------------------------------------------

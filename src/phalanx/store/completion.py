@@ -5,8 +5,7 @@ the defaults of its schema, and pods and custom objects what our mutating polici
 whose priority class does not exist.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from phalanx.dialects.pod_defaults import SYSTEM_CLASSES, completed_pod
@@ -24,8 +23,10 @@ from phalanx.model.kinds import (
     Document,
     Kind,
     kind_of,
+    object_key,
 )
 from phalanx.store import admission
+from phalanx.store.missing_references import MissingReference, Naming, gathered
 
 READ = (NAMESPACE, PRIORITY, LIMIT_RANGE, RUNTIME_CLASS, STORAGE_CLASS)
 """Kinds that decide how others are completed."""
@@ -74,9 +75,9 @@ class ManifestObjects:
 
     def __init__(self, documents: Iterable[Any]) -> None:  # Any: as found in a file
         """Keep what is needed; what is no such object is left to others."""
-        self.unknown_classes: Counter[str] = Counter()
-        """How many pods name each priority class that is not among the objects."""
-        self.unknown_group_classes: Counter[str] = Counter()
+        self._classes_of_pods: list[Naming] = []
+        """Priority classes that are not among the objects, and the pods that name them."""
+        self._classes_of_groups: list[Naming] = []
         """The same of PodGroups."""
         self._items: dict[Kind, list[Document]] = {kind: [] for kind in READ}
         for document in documents:
@@ -108,7 +109,7 @@ class ManifestObjects:
         spec = group.get("spec")
         name = spec.get("priorityClassName") if isinstance(spec, Mapping) and spec.get("priority") is None else None
         if isinstance(name, str) and name and name not in SYSTEM_CLASSES and self.find(PRIORITY, "", name) is None:
-            self.unknown_group_classes[name] += 1
+            self._classes_of_groups.append((PRIORITY.kind, name, f"PodGroup {object_key(group)}"))
 
     def _completed(self, kind: Kind, document: Document) -> Document:
         """Complete an object; a pod whose priority class is missing has priority 0, as its class may be in the cluster."""
@@ -117,17 +118,12 @@ class ManifestObjects:
         try:
             return completed(kind, document, self)
         except Forbidden:
-            self.unknown_classes[document["spec"]["priorityClassName"]] += 1
+            self._classes_of_pods.append((PRIORITY.kind, document["spec"]["priorityClassName"], f"Pod {object_key(document)}"))
             return completed(kind, {**document, "spec": {**document["spec"], "priority": 0}}, self)
 
-    def notes(self) -> Iterator[str]:
-        """Say in a sentence each what was missing."""
-        for name, count in sorted(self.unknown_classes.items()):
-            pods = "1 pod, whose" if count == 1 else f"{count} pods, whose"
-            yield f"there is no PriorityClass {name!r} in the input; it is named by {pods} priority is 0"
-        for name, count in sorted(self.unknown_group_classes.items()):
-            groups = "1 PodGroup, which has" if count == 1 else f"{count} PodGroups, which have"
-            yield f"there is no PriorityClass {name!r} in the input; it is named by {groups} the default priority"
+    def missing(self) -> list[MissingReference]:
+        """Return the priority classes that are missing, those of pods before those of PodGroups."""
+        return [*gathered(sorted(self._classes_of_pods)), *gathered(sorted(self._classes_of_groups))]
 
 
 def known_kind(document: Any) -> Kind | None:
