@@ -70,19 +70,19 @@ def decided(cluster: TrialCluster) -> list[object]:
     return [*groups, *({key: found[key] for key in ("binds", "evictions", "pipelined")} for found in answers)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS)
 def test_what_would_start_a_gang_starts_it_and_less_does_not(seed: int) -> None:
     check(*volcano(seed))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS)
 def test_what_would_start_a_gang_of_kai_starts_it_and_less_does_not(seed: int) -> None:
     check(*kai_cluster(seed))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS)
 def test_a_search_changes_nothing(seed: int) -> None:
     objects, policy = volcano(seed)
