@@ -56,6 +56,7 @@ NOT_RUN = {
     "kubectl phalanx get gangs -A": "needs a cluster",
     "kubectl phalanx get gangs -n research -o wide --watch": "needs a cluster",
     "kubectl phalanx describe gang resnet -n research": "needs a cluster",
+    "kubectl phalanx explain research/resnet -f cluster.yaml": "needs the snapshot of a cluster",
     "phalanx run --kubeconfig ~/.kube/config --context staging --scheduler-name phalanx -v 2": "needs a cluster",
     "kubectl -n volcano-system scale deployment volcano-scheduler volcano-controllers --replicas 0": "needs a cluster",
     "phalanx run --scheduler-name volcano --config volcano-scheduler.conf": "needs a cluster",

@@ -189,3 +189,16 @@ def test_a_simulation_names_the_gangs_that_never_started_in_its_last_line() -> N
     result = CliRunner().invoke(main, ["simulate", "-", "--until", "1m"], input=given)
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == "phalanx: 1 of 2 gangs never started: default/large"
+
+
+def test_a_pod_that_names_two_groups_is_left_out_for_that_whichever_group_came_first() -> None:
+    several = pod("train-0", "volcano", group="train")
+    several["spec"]["schedulingGroup"] = {"podGroupName": "other"}
+    other = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "other", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}},
+    }  # fmt: skip
+    result = schedule(build.pod_group("train"), several, other, more=("-o", "json"))
+    reason, message = left(json.loads(result.stdout))["Pod default/train-0"]
+    assert (result.exit_code, reason) == (3, "TwoGroups")
+    assert message.startswith("it belongs to two groups, default/train (volcano) and default/other (native)")

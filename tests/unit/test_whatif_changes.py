@@ -141,8 +141,11 @@ def test_a_drained_node_lets_the_pods_of_gangs_wait_again():
     cluster = trial_cluster(nodes(2), running_gang("runs", "n0", "n1", gpus=2), daemon, build.pod("alone", on="n0"))
     with cluster.with_changes([parse("node/n0=drained")]):
         pod, node = cluster.find(POD, "default/runs-0"), cluster.find(NODE, "n0")
-        assert pod is not None and "nodeName" not in pod["spec"] and pod["status"] == {"phase": "Pending"}
-        assert node is not None and node["spec"]["unschedulable"]
+        assert pod is not None
+        assert "nodeName" not in pod["spec"]
+        assert pod["status"] == {"phase": "Pending"}
+        assert node is not None
+        assert node["spec"]["unschedulable"]
         assert cluster.find(POD, "default/alone") is None
         assert cluster.find(POD, "default/daemon") is not None
     assert cluster.find(POD, "default/alone") is not None
@@ -187,6 +190,5 @@ def test_a_quota_grows():
     }  # fmt: skip
     cluster = trial_cluster(quota)
     (edit,) = parse("quota/default/most.hard.pods=+3").edits(cluster)
-    assert edit.after is not None and edit.after["status"]["hard"] == {"pods": "4"}
-
-
+    assert edit.after is not None
+    assert edit.after["status"]["hard"] == {"pods": "4"}

@@ -91,8 +91,10 @@ class TaskPlacer:
         if session.subgroup_ready(subgroup) or session.subgroup_pipelined(subgroup) or run.keeps_places():
             return statement
         reason = session.gang_ready(subgroup.gang).message if session.trace.level >= 3 else ""
+        placed = subgroup.tally.ready + subgroup.tally.pipelined
         statement.discard()
-        session.trace.note(GangNotReady, subgroup.gang.key, scope_text(scope), reason, run.last_error)
+        part, needed = "" if subgroup.policy is None else subgroup.policy.name, subgroup.min_member or len(subgroup.tasks)
+        session.trace.note(GangNotReady, subgroup.gang.key, scope_text(scope), reason, run.last_error, part, placed, needed)
         return None
 
 

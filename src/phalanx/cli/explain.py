@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from phalanx.cli import policy_options
+from phalanx.cli.connection import Reach, cluster_options
 from phalanx.cli.policy_options import PATH
 
 EXAMPLES = """\b
@@ -30,6 +31,7 @@ SEARCH_SECONDS = 5.0
 class ExplainOptions:
     """What was typed."""
 
+    reach: Reach
     gang: str
     files: tuple[str, ...]
     config: str | None
@@ -40,12 +42,21 @@ class ExplainOptions:
     timeout: float
     form: str
 
+    def refuse_clashes(self) -> None:
+        """Refuse options that do not go together."""
+        if self.config and self.profile:
+            raise click.UsageError("--config and --profile exclude each other; a configuration may say 'profile: NAME' itself")
+        if (*self.files, self.config).count("-") > 1:
+            raise click.UsageError("stdin can be read only once: one '-' at most")
+
 
 @click.command(epilog=EXAMPLES)
 @click.argument("gang", metavar="[NAMESPACE/]NAME")
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
+@cluster_options()
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
@@ -61,5 +72,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click rea
     """Explain why a gang waits and what would start it. Nothing is changed."""
     from phalanx.cli.explain_run import explain
 
-    if not explain(ExplainOptions(**options)):
+    asked = ExplainOptions(**options)
+    asked.refuse_clashes()
+    if not explain(asked):
         ctx.exit(GANG_WAITS)

@@ -32,6 +32,10 @@ MOST_LEFT_OUT = 2
 MOST_PODS = 4
 """A line names this many pods that go; more are counted."""
 
+Signs = tuple[str, str, str]
+"""For what is well, for what is not, and for what nobody came to."""
+SIGNS, PLAIN_SIGNS = ("✓", "✗", "·"), ("+", "x", "-")
+
 COLOURS = {
     GangStatus.STARTS: "green", GangStatus.GROWS: "green", GangStatus.PIPELINED: "cyan", GangStatus.WAITS: "yellow",
     GangStatus.EVICTED: "red",
@@ -45,21 +49,31 @@ class Terminal:
     width: int | None = None
     has_colour: bool = False
     times: str = "×"
+    signs: Signs = SIGNS
 
     @classmethod
     def of_stdout(cls) -> "Terminal":
         """Look at stdout; a pipe has no width and no colours."""
         is_terminal = sys.stdout.isatty()
         has_colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return cls(shutil.get_terminal_size().columns if is_terminal else None, has_colour, _times(sys.stdout.encoding))
+        width = shutil.get_terminal_size().columns if is_terminal else None
+        return cls(width, has_colour, _times(sys.stdout.encoding), _signs(sys.stdout.encoding))
 
 
 def _times(encoding: str | None) -> str:
+    return "×" if _can_show(encoding, "×") else "x"
+
+
+def _signs(encoding: str | None) -> Signs:
+    return SIGNS if _can_show(encoding, "".join(SIGNS)) else PLAIN_SIGNS
+
+
+def _can_show(encoding: str | None, text: str) -> bool:
     try:
-        "×".encode(encoding or "ascii")
+        text.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return "x"
-    return "×"
+        return False
+    return True
 
 
 def note(text: str) -> None:

@@ -9,6 +9,7 @@ import click
 from phalanx.cli import policy_options
 from phalanx.cli.connection import Reach, cluster_options
 from phalanx.cli.policy_options import PATH
+from phalanx.cli.session_time import session_time
 from phalanx.cli.trace_options import GANG_HELP, LEVELS, VERBOSITY_HELP, refuse_gangs_without_trace
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _decide(asked: ScheduleOptions) -> bool:
     """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli.schedule_run import scheduled, write
 
-    found = scheduled(asked, _policy(asked), None if asked.now is None else _time(asked.now))
+    found = scheduled(asked, _policy(asked), None if asked.now is None else session_time(asked.now))
     write(found, asked)
     return found.is_all_well
 
@@ -139,13 +140,3 @@ def _policy(asked: ScheduleOptions) -> "Policy":
         if is_given and not is_known:
             raise click.UsageError(f"{option}: only the profile kai knows it; add '--profile kai'")
     return replace(policy, flags=replace(policy.flags, shard_name=asked.shard)) if asked.shard else policy
-
-
-def _time(text: str) -> float:
-    from phalanx.dialects.field_values import seconds
-    from phalanx.errors import SnapshotError
-
-    try:
-        return seconds(text, where="--now")
-    except SnapshotError as problem:
-        raise click.UsageError(str(problem)) from problem

@@ -35,8 +35,7 @@ def why_kai(outcome: Outcome, snapshot: Snapshot) -> str:
     gang = outcome.state
     if has_minimum(gang):
         return _why_not_more(gang, snapshot)
-    queue_problem = _queue_problem(gang, snapshot) if outcome.was_tried else _no_queue(gang, snapshot)
-    return _left_out(gang) or queue_problem or _pod_problem(gang, snapshot) or _why_not_at_all(gang, snapshot)
+    return _left_out(gang) or queue_problem(outcome, snapshot) or _pod_problem(gang, snapshot) or _why_not_at_all(gang, snapshot)
 
 
 def _left_out(gang: GangState) -> str:
@@ -77,6 +76,11 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
 # --- queue and pods ------------------------------------------------------------------------------------------------------
 
 
+def queue_problem(outcome: Outcome, snapshot: Snapshot) -> str:
+    """Say what is wrong with the queue of a job; empty when jobs can be in it."""
+    return _queue_problem(outcome.state, snapshot) if outcome.was_tried else _no_queue(outcome.state, snapshot)
+
+
 def _no_queue(gang: GangState, snapshot: Snapshot) -> str:
     """Say that the queue does not exist; empty when it does."""
     name = gang.gang.queue
@@ -101,6 +105,8 @@ def _broken_line(snapshot: Snapshot, name: str) -> str:
     while parent := snapshot.queues[line[-1]].parent:
         if parent not in snapshot.queues:
             return f"queue {line[-1]!r} names the parent {parent!r}, which does not exist"
+        if snapshot.queues[line[-1]].bounds is not None and snapshot.queues[parent].bounds is None:
+            return f"queue {line[-1]!r} names the parent {parent!r}, which is no Queue of scheduling.run.ai; create it"
         if parent in line:
             return f"queue {parent!r} is its own ancestor"
         line.append(parent)
@@ -116,7 +122,7 @@ def _pod_problem(gang: GangState, snapshot: Snapshot) -> str:
     if has_foreign(gang.tasks):
         return "; ".join(held_back(gang, snapshot.surroundings.schedulers))
     short = [leaf for leaf in pod_sets(gang) if not can_be_met(leaf)]
-    return f"waiting for pods: {'; '.join([*map(_short_of_pods, short), *islice(_strays(gang), MOST_CAUSES)])}"
+    return f"waiting for pods: {'; '.join([*map(_short_of_pods, short), *islice(strays(gang), MOST_CAUSES)])}"
 
 
 def _short_of_pods(leaf: PodSet) -> str:
@@ -126,7 +132,7 @@ def _short_of_pods(leaf: PodSet) -> str:
     return f"{who}{leaf.minimum} needed, {alive or 'none'} {'exists' if alive <= 1 else 'exist'}{held}"
 
 
-def _strays(gang: GangState) -> Iterator[str]:
+def strays(gang: GangState) -> Iterator[str]:
     """Name the pods that count for nothing because they are in no leaf of the sub-groups, with what they say."""
     leaves = {leaf.name for leaf in pod_sets(gang)} if gang.tree is not None else set()
     for task in gang.tasks if leaves else ():
@@ -146,7 +152,7 @@ def _causes(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
     yield from _refusals(gang)
     yield from _pipelined(gang)
     yield from held_back(gang, snapshot.surroundings.schedulers)
-    yield from islice(_strays(gang), MOST_CAUSES)
+    yield from islice(strays(gang), MOST_CAUSES)
 
 
 def _fitting(gang: GangState) -> str:
@@ -209,17 +215,18 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 
 def _refusals(gang: GangState) -> Iterator[str]:
-    refusals = dict.fromkeys(_refusal(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
+    refusals = dict.fromkeys(job_refusal_text(verdict) for verdict in gang.verdicts if verdict.reason not in SEARCHES)
     if refusals:
         yield from refusals
         return
-    yield from dict.fromkeys(_refusal(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
+    yield from dict.fromkeys(job_refusal_text(verdict) for verdict in gang.verdicts if verdict.reason == "OverFairShare")
     searches = dict.fromkeys(verdict.plugin for verdict in gang.verdicts if verdict.reason == "NoVictims")
     if searches:
         yield f"no victims ({', '.join(searches)})"
 
 
-def _refusal(verdict: Verdict) -> str:
+def job_refusal_text(verdict: Verdict) -> str:
+    """Say what a verdict about a job refuses, with the numbers behind it."""
     match verdict.reason:
         case "OverLimit":
             return f"over limit: queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'limit')}"

@@ -255,6 +255,11 @@ class GangNotReady(TraceEvent, frozen=True):
     where: str
     reason: str
     error: str
+    part: str = ""
+    """The sub-group that it is about; empty for the gang itself."""
+    placed: int = 0
+    """How many tasks had a node before all of them lost it again."""
+    needed: int = 0
 
     @property
     def text(self) -> str:

@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from phalanx.session.trace import TraceEvent, TrialEvent, listed
 from phalanx.session.trace_events import Amounts, amounts_text
 
+UNCOUNTED = -1
+"""Where nobody counted how many tasks have room in a domain."""
+
 # --- domains ---------------------------------------------------------------------------------------------------------------
 
 
@@ -49,6 +52,9 @@ class DomainRefused(TrialEvent, frozen=True):
     gang: str
     domain: str
     reason: str
+    placed: int = UNCOUNTED
+    """How many of its tasks have room there."""
+    needed: int = 0
 
 
 class DomainLeft(TrialEvent, frozen=True):
@@ -58,6 +64,9 @@ class DomainLeft(TrialEvent, frozen=True):
     gang: str
     domain: str
     reason: str
+    placed: int = UNCOUNTED
+    """How many of its tasks had a node there."""
+    needed: int = 0
 
 
 class DomainWorks(TraceEvent, frozen=True):

@@ -44,13 +44,15 @@ def left_out(intake: Intake, snapshot: Snapshot) -> list[LeftOut]:
 
 def _pods(intake: Intake, snapshot: Snapshot, documents: Iterable[Document]) -> Iterator[LeftOut]:
     refused = {name.removeprefix("PodGroup ") for name, _ in intake.refused if name.startswith("PodGroup ")}
-    shown = missing_groups(snapshot)
+    shown, contested = missing_groups(snapshot), intake.cluster.contested
     for document in documents:
         task = intake.cluster.state.task(TaskKey(object_key(document))) if document["kind"] == "Pod" else None
         if task is None or task.status is not Status.PENDING or task.gang in snapshot.gangs:
             continue
         if task.gang in refused:
             yield LeftOut(describe(document), "GroupRefused", f"its PodGroup {task.gang} was rejected", True)
+        elif task.key in contested:
+            yield LeftOut(describe(document), "TwoGroups", contested[task.key].removeprefix("metadata: "), True)
         elif task.gang is None:
             yield LeftOut(describe(document), *_without_gang(task, snapshot.surroundings.schedulers))
         elif task.gang not in shown:

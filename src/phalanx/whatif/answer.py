@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phalanx.explain.tree import Explanation
 from phalanx.whatif.difference import GangDifference, difference
 from phalanx.whatif.remedy import Findings
 from phalanx.whatif.search import Clock, search
@@ -15,6 +16,8 @@ class WhatIf:
     """What a session decides for a gang, and what else there is to say about changes."""
 
     trial: Trial
+    explanation: Explanation | None
+    """None where the gang is not known."""
     findings: Findings
     """What would start it, if it waits."""
     changes: Sequence[Change] = ()
@@ -32,6 +35,7 @@ def what_if(cluster: TrialCluster, gang: str, changes: Sequence[Change], *, cloc
     before = cluster.decide() if changes else None
     with cluster.with_changes(changes):
         trial = cluster.decide(traced=[gang])
+        found = trial.explanation(gang)
         findings = search(cluster, gang, trial, clock=clock, budget_seconds=budget_seconds)
     others = [] if before is None else difference(before, trial, but=gang)
-    return WhatIf(trial, findings, changes, others)
+    return WhatIf(trial, found, findings, changes, others)

@@ -4,9 +4,9 @@ The state of the cluster is kept incrementally, so a change costs what it touche
 Gangs behind our scheduling gate are decided as `phalanx run` does it: by a session on the cluster as it would be without the gates.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from phalanx.config.builtin import catalogue_of
@@ -14,7 +14,7 @@ from phalanx.config.policies import policy_of_gates
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.gates import GangGates
 from phalanx.errors import SnapshotError
-from phalanx.explain.explanation import explanation
+from phalanx.explain.explanation import explanation, without_group
 from phalanx.explain.gang_status import GangStatus, gang_status
 from phalanx.explain.reading import Reading, reading_of
 from phalanx.explain.tree import Explanation
@@ -27,6 +27,7 @@ from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions
 from phalanx.store.completion import known_kind
+from phalanx.whatif.gang_owner import Find, owner_of
 
 WHOLE_TRACE = 5
 
@@ -63,6 +64,10 @@ class Trial:
 
     parts: list[ShardDecisions]
     policy: Policy
+    find: Find
+    """Returns an object of the cluster."""
+    contested: Mapping[str, str]
+    """Pods that name several gangs, each with what is wrong."""
     gated: GatedGangs | None = None
 
     def reading(self, gang: str) -> Reading | None:
@@ -73,9 +78,11 @@ class Trial:
         return reading_of(self.parts, gang, self.policy)
 
     def explanation(self, gang: str) -> Explanation | None:
-        """Explain a gang; None where it is not known."""
+        """Explain a gang, also one that pods name and nobody describes; None where it is not known."""
         reading = self.reading(gang)
-        return None if reading is None else explanation(reading)
+        if reading is None:
+            return without_group([part.snapshot for part in self.parts], gang)
+        return explanation(replace(reading, owner=owner_of(reading.gang, self.find), contested=self.contested))
 
     def starts(self, gang: str) -> bool:
         """Tell whether a gang has its minimum after the session, or gets it as a whole once others have left."""
@@ -116,10 +123,13 @@ class TrialCluster:
 
     # --- what is there -----------------------------------------------------------------------------------------------
 
+    def document(self, group: str, kind: str, key: str) -> Document | None:
+        """Return the object of an API group, a kind and a key as it is now."""
+        return self._documents.get((group, kind), {}).get(key)
+
     def find(self, kind: Kind, key: str) -> Document | None:
         """Return an object as it is now; the key of one without namespace is its name."""
-        long = key if kind.is_namespaced else f"default/{key}"
-        return self._documents.get((kind.group, kind.kind), {}).get(long)
+        return self.document(kind.group, kind.kind, key if kind.is_namespaced else f"default/{key}")
 
     def all_of(self, kind: Kind) -> Collection[Document]:
         """Return all objects of a kind."""
@@ -153,7 +163,8 @@ class TrialCluster:
         """Hold one session; the trace has every step about the gangs in `traced`."""
         level = WHOLE_TRACE if traced else 0
         parts = decide(self._cluster.snapshot(self.now), self.profile, trace_level=level, traced_gangs=traced)
-        return Trial(parts, self.profile.policy, self._planner.look(self.now, trace_level=level, traced_gangs=traced))
+        gated = self._planner.look(self.now, trace_level=level, traced_gangs=traced)
+        return Trial(parts, self.profile.policy, self.document, self._cluster.contested, gated)
 
     @contextmanager
     def with_changes(self, changes: Sequence[Change]) -> Iterator["TrialCluster"]:

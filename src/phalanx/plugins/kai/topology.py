@@ -20,6 +20,7 @@ from phalanx.session.arguments import Arguments
 from phalanx.session.node_subset import NodeSubset
 from phalanx.session.policy import PluginPolicy
 from phalanx.session.session import Session
+from phalanx.session.trace_searches import UNCOUNTED
 from phalanx.state.gang_state import GangState, TaskState
 from phalanx.state.verdict import Verdict
 
@@ -185,7 +186,14 @@ class _Search:
         """Return the domains that are allowed and were not found, each with the reason, for the trace."""
         start, known = self._start(offered), set(map(id, found))
         domains = self._allowed(start) if self._fits(start) else [start]
-        return [NodeSubset(each.nodes, self.name(each), self._why_not(each, offered)) for each in domains if id(each) not in known]
+        return [
+            NodeSubset(each.nodes, self.name(each), self._why_not(each, offered), self._count(each))
+            for each in domains if id(each) not in known
+        ]  # fmt: skip
+
+    def _count(self, domain: Domain) -> int:
+        """Return how many of the tasks have room in a domain, if they are alike."""
+        return min(int(self._room[domain.nodes].sum()), self._ask_.count) if self._ask_.is_uniform else UNCOUNTED
 
     def _why_not(self, domain: Domain, offered: Mask) -> str:
         if self._fits(domain):

@@ -1,0 +1,161 @@
+"""Has one domain room for all of it? The domains that were tried, how far each got, and the best one.
+
+A domain is a HyperNode, the nodes that share a value of a label, or a part of a KAI topology.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from phalanx.explain.gang_status import has_minimum
+from phalanx.explain.no_effect import without_effect
+from phalanx.explain.reading import Reading
+from phalanx.explain.reason_text import as_counted, counted
+from phalanx.explain.tree import Line, Stage, StageResult
+from phalanx.explain.why import UNRESOLVED_TIERS
+from phalanx.model.gang import TopologyConstraint
+from phalanx.session.trace_events import GangNotReady
+from phalanx.session.trace_searches import DomainChosen, DomainLeft, DomainRefused, NoDomain
+from phalanx.state.gang_state import GangState, SubGroupState
+from phalanx.state.verdict import Number
+
+Scope = GangState | SubGroupState
+
+UNRESOLVED = (*UNRESOLVED_TIERS, "TopologyNotFound", "LevelNotFound")
+NO_DOMAIN = "NoDomain"
+WHOLE_CLUSTER = "the whole cluster"
+MOST_DOMAINS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How far the gang, or a part of it, got in a domain."""
+
+    domain: str
+    part: str
+    placed: int
+    needed: int
+    error: str = ""
+    """What stopped the next task, where one was tried."""
+
+    @property
+    def where(self) -> str:
+        """The domain, and the part of the gang where it has parts."""
+        return f"{self.domain}, sub-group {self.part}" if self.part else self.domain
+
+
+def topology(reading: Reading) -> StageResult:
+    """Say in which domains the gang was tried."""
+    gang = reading.gang
+    unresolved = [Line(verdict.message, verdict.reason) for verdict in gang.verdicts if verdict.reason in UNRESOLVED]
+    if unresolved:
+        return StageResult(Stage.TOPOLOGY, False, tuple(unresolved), is_cause=True)
+    scopes = [scope for scope in _scopes(gang) if scope.topology is not None]
+    if not scopes:
+        return StageResult(Stage.TOPOLOGY, None)
+    ignored = tuple(Line(text, "NoEffect") for of, text in without_effect(reading.snapshot, reading.decisions) if of is gang.gang)
+    if has_minimum(gang):
+        return StageResult(Stage.TOPOLOGY, True, (*_chosen(reading), *ignored))
+    attempts = _attempts(reading)
+    if not any(scope.topology.is_hard for scope in scopes if scope.topology is not None) or not attempts:
+        lines = (*_no_domain(reading), *ignored)
+        return StageResult(Stage.TOPOLOGY, False if any(reading.events(NoDomain)) else None, lines)
+    return _failed(reading, attempts, ignored)
+
+
+# --- domains that did not do ---------------------------------------------------------------------------------------------
+
+
+def _failed(reading: Reading, attempts: list[Attempt], ignored: tuple[Line, ...]) -> StageResult:
+    best = attempts[0]
+    reached = f"{best.where} with {best.placed} of {counted(best.needed, 'task')}"
+    text = f"no {_kind(reading.gang)} has room for all of it; the best is {reached}"
+    things: dict[str, Number] = {"domain": best.domain, "placed": best.placed, "needed": best.needed, "domains": len(attempts)}
+    below = [_attempt_line(attempt) for attempt in attempts[:MOST_DOMAINS]]
+    if len(attempts) > MOST_DOMAINS:
+        below.append(Line(f"and {counted(len(attempts) - MOST_DOMAINS, 'more domain')} with less room"))
+    lines = (Line(text, NO_DOMAIN, things, tuple(below)), *ignored)
+    return StageResult(Stage.TOPOLOGY, False, lines, is_cause=_is_enough_in_all(reading, attempts))
+
+
+def _attempt_line(attempt: Attempt) -> Line:
+    things: dict[str, Number] = {"domain": attempt.domain, "placed": attempt.placed, "needed": attempt.needed}
+    below = (Line(f"then {attempt.error}"),) if attempt.error else ()
+    return Line(f"{attempt.where}: {attempt.placed} of {counted(attempt.needed, 'task')}", "", things, below)
+
+
+def _attempts(reading: Reading) -> list[Attempt]:
+    """Return the domains with how far the gang got in each at the most, the best one first."""
+    found: dict[tuple[str, str], Attempt] = {}
+    for attempt in _recorded(reading):
+        known = found.get((attempt.domain, attempt.part))
+        if known is None or known.placed < attempt.placed or (not known.error and known.placed == attempt.placed):
+            found[attempt.domain, attempt.part] = attempt
+    return sorted(found.values(), key=lambda attempt: (-attempt.placed / max(attempt.needed, 1), as_counted(attempt.where)))
+
+
+def _recorded(reading: Reading) -> Iterator[Attempt]:
+    for tried in reading.events(GangNotReady):
+        if tried.where:
+            yield Attempt(tried.where, tried.part, tried.placed, tried.needed, tried.error)
+    for refused in reading.events(DomainRefused):
+        if refused.placed >= 0:
+            yield Attempt(*_parted(refused.domain), refused.placed, refused.needed)
+    for left in reading.events(DomainLeft):
+        if left.placed >= 0:
+            yield Attempt(*_parted(left.domain), left.placed, left.needed)
+
+
+def _parted(domain: str) -> tuple[str, str]:
+    """Return a domain and the part of the gang that it was tried for."""
+    name, _, part = domain.partition(" with its part ")
+    return name, part
+
+
+def _is_enough_in_all(reading: Reading, attempts: list[Attempt]) -> bool:
+    """Tell whether the domains together have room for what none of them has: domains of one tier or label share no node."""
+    tree, sums = reading.snapshot.hypernodes, dict[tuple[str, str], int]()
+    for attempt in attempts:
+        number = tree.number_by_name.get(attempt.domain.removeprefix("HyperNode "))
+        level = attempt.domain.partition("=")[0] if number is None else f"tier {tree.tiers[number]}"
+        sums[level, attempt.part] = sums.get((level, attempt.part), 0) + attempt.placed
+    return max(sums.values(), default=0) >= max(attempt.needed for attempt in attempts)
+
+
+# --- what it asks for, and what it has -----------------------------------------------------------------------------------
+
+
+def _kind(gang: GangState) -> str:
+    """Name the domains that it may use: ``HyperNode of tier 1 or narrower``, ``value of the label 'rack'``."""
+    scope = _hardest(gang)
+    constraint = scope.topology if scope is not None else None
+    if constraint is None or scope is None:
+        return "domain"
+    if constraint.is_of_tiers:
+        return f"HyperNode of tier {scope.allowed_tier} or narrower"
+    return f"group of nodes with one value of {constraint.label!r}" if constraint.label else _level(constraint)
+
+
+def _level(constraint: TopologyConstraint) -> str:
+    if constraint.required_level:
+        return f"domain of level {constraint.required_level!r} in topology {constraint.topology!r}"
+    return f"part of topology {constraint.topology!r}"
+
+
+def _scopes(gang: GangState) -> list[Scope]:
+    return [gang, *gang.subgroups.values()]
+
+
+def _hardest(gang: GangState) -> Scope | None:
+    return next((scope for scope in _scopes(gang) if scope.topology is not None and scope.topology.is_hard), None)
+
+
+def _no_domain(reading: Reading) -> Iterator[Line]:
+    for text in dict.fromkeys(event.reason for event in reading.events(NoDomain) if event.action == "allocate"):
+        yield Line(text, NO_DOMAIN)
+
+
+def _chosen(reading: Reading) -> Iterator[Line]:
+    names = dict.fromkeys(event.domain for event in reading.events(DomainChosen) if not event.is_trial)
+    if reading.gang.allocated_hypernode and not names:
+        names = dict.fromkeys([f"HyperNode {reading.gang.allocated_hypernode}"])
+    yield from (Line(f"it is in {name}", "", {"domain": name}) for name in names if name != WHOLE_CLUSTER)
