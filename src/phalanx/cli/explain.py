@@ -55,7 +55,8 @@ class ExplainOptions:
 @click.option(
     "-f", "--filename", "files", type=PATH, multiple=True, metavar="PATH...", help="Files or directories to read, or - for stdin."
 )
-@cluster_options("Namespace of the gang.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the gang; any in which there is one by default.")
+@cluster_options()
 @policy_options.config
 @policy_options.profile
 @policy_options.scheduler_names
@@ -68,11 +69,7 @@ class ExplainOptions:
 @click.option("-o", "--output", "form", type=click.Choice(FORMS), default="table", show_default=True, help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # Any: as click read them
-    """Explain why a gang waits and what would start it. Nothing is changed.
-
-    With -f, the cluster is a snapshot, YAML or JSON as printed by kubectl. Without, every object that affects placement is read
-    from the cluster that 'phalanx get' would ask.
-    """
+    """Explain why a gang waits and what would start it. Nothing is changed."""
     from phalanx.cli.explain_run import explain
 
     asked = ExplainOptions(**options)

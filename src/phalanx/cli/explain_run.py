@@ -82,15 +82,17 @@ def explain(asked: ExplainOptions) -> bool:
     answer = what_if(given.trial, key, parse_all(asked.changes), clock=monotonic, budget_seconds=asked.timeout)
     for text in notes_without_effect((part.snapshot, part.decisions) for part in answer.trial.parts):
         output.note(text)
-    write_explanation(answer.trial.explanation(key) or rejected_group(key, given.rejected[key]), answer, asked.form)
+    found = answer.explanation or rejected_group(key, given.rejected[key])
+    write_explanation(found, asked.form, answer)
     return answer.trial.starts(key)
 
 
-def write_explanation(found: Explanation, answer: WhatIf, form: str) -> None:
-    """Write an explanation for people or for programs, with what would start the gang."""
+def write_explanation(found: Explanation, form: str, answer: WhatIf) -> None:
+    """Write an explanation, and what would start the gang, for people or for programs."""
     screen = output.Terminal.of_stdout()
     if form == "table":
-        click.echo("\n".join([*explanation_lines(found, screen), *what_if_lines(answer)]), color=screen.has_colour)
+        lines = [*explanation_lines(found, screen), *what_if_lines(answer)]
+        click.echo("\n".join(lines), color=screen.has_colour)
     else:
         output.write_data({**found.document(), **answer.document()}, form)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from phalanx.explain.reason_text import counted
 from phalanx.whatif.answer import WhatIf
 from phalanx.whatif.difference import GangDifference
 from phalanx.whatif.remedy import Findings
@@ -24,7 +25,7 @@ def lines_of_difference(others: Sequence[GangDifference]) -> list[str]:
         return ["also: nothing would change for other gangs"]
     shown = [f"also: {found.text}" for found in others[:MOST_OTHERS]]
     more = len(others) - MOST_OTHERS
-    return [*shown, f"also: {more} more gangs would change; -o json has them"] if more > 0 else shown
+    return [*shown, f"also: {counted(more, 'more gang')} would change; -o json has all"] if more > 0 else shown
 
 
 def lines_of_findings(findings: Findings) -> list[str]:
@@ -32,6 +33,6 @@ def lines_of_findings(findings: Findings) -> list[str]:
     lines = [remedy.text for remedy in findings.remedies[:MOST_REMEDIES]]
     more = len(findings.remedies) - MOST_REMEDIES
     if more > 0:
-        lines.append(f"and {more} more ways; -o json has them")
+        lines.append(f"and {counted(more, 'more way')}; -o json has all")
     said = findings.tried or findings.untried
     return [*lines, *([findings.summary] if said and findings.summary else [])]

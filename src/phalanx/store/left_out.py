@@ -76,14 +76,6 @@ def _owners(documents: Sequence[Document], ours: frozenset[str]) -> Iterator[Lef
         yield LeftOut(describe(document), "NoPods", f"no pods of it are in the input{_who_makes(kind)}", is_ours)
 
 
-def _who_makes(kind: Kind) -> str:
-    """Say who creates the pods of a kind. A session does not: where an owner has none, its controller has its reasons."""
-    if not (knows_pods_of(kind) or kind in MADE_HERE):
-        return ", and nothing here creates them; add them to the input"
-    simulated = ", and 'phalanx simulate' creates them" if kind in MADE_HERE else ""
-    return f"; 'phalanx try -f' decides on those that its controller would create{simulated}"
-
-
 def _owners_alive(documents: Sequence[Document]) -> Iterator[LeftOut]:
     """Yield the objects of a live cluster that stand for pods and have none: those who create pods will, or have ended.
 
@@ -102,6 +94,14 @@ def _without_pods(documents: Sequence[Document]) -> Iterator[tuple[Kind, Documen
         is_wanted = kind is not None and stands_for_pods(kind) and wants_pods(document)
         if kind is not None and is_wanted and (kind.kind, object_key(document)) not in owning:
             yield kind, document
+
+
+def _who_makes(kind: Kind) -> str:
+    """Say who creates the pods of a kind. A session does not: where an owner has none, its controller has its reasons."""
+    if not (knows_pods_of(kind) or kind in MADE_HERE):
+        return ", and nothing here creates them; add them to the input"
+    simulated = ", and 'phalanx simulate' creates them" if kind in MADE_HERE else ""
+    return f"; 'phalanx try -f' decides on those that its controller would create{simulated}"
 
 
 def _owners_of(document: Document) -> Iterator[tuple[str, str]]:

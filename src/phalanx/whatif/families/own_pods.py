@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from phalanx.model.shape import Shape, Taint
+from phalanx.whatif.changes.claims import ClaimChange
 from phalanx.whatif.changes.gangs import GangChange
+from phalanx.whatif.changes.object_change import NONE
 from phalanx.whatif.question import Question
 from phalanx.whatif.remedy import Candidate
 
@@ -60,7 +62,7 @@ def node_selectors(question: Question) -> Iterator[Candidate]:
 
 def _values(question: Question, key: str, asked: str) -> list[str]:
     counts = Counter(node.labels[key] for node in question.snapshot.nodes.nodes if key in node.labels)
-    return [value for value, _ in counts.most_common(MOST_VALUES + 1) if value != asked][:MOST_VALUES]
+    return [value for value, _ in counts.most_common() if value not in (asked, NONE)][:MOST_VALUES]
 
 
 def rules_about_pods(question: Question) -> Iterator[Candidate]:
@@ -79,8 +81,6 @@ def rules_about_pods(question: Question) -> Iterator[Candidate]:
 
 def bound_claims(question: Question) -> Iterator[Candidate]:
     """Volume claims that are missing or not bound."""
-    from phalanx.whatif.changes.claims import ClaimChange
-
     if not any(shape.volume_claims for shape in question.shapes):
         return
     names = _claims(question.shapes, question)
