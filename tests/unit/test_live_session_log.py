@@ -77,7 +77,8 @@ def test_gangs_have_a_line_each(two: build.Cluster) -> None:
     lines = told(two, 2)
     assert texts(lines, 2) == [
         "gang default/bert starts: 1 pod of 1 with a place",
-        "gang default/gpt waits: 2 of 3 tasks fit; 1 more place for 4 cpu needed (3 nodes: 3 lack cpu)",
+        "gang default/gpt waits: 2 of 3 tasks fit; 1 more place for 4 cpu needed"
+        " (3 nodes: 3 lack cpu (8 of 12 are free, 12 needed))",
     ]
     assert lines[0].fields == {"gang": "default/bert", "queue": "default", "cycle": 7}
 

@@ -7,25 +7,27 @@ attempts. No plugin is asked and nothing is placed again, so the sentence is abo
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
+from phalanx.explain.cause import alike
+from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
-from phalanx.explain.oversize import oversize
+from phalanx.explain.node_causes import node_text, search_of
 from phalanx.explain.reason_text import (
     NO_GANGS,
     amount_text,
     counted,
     general_obstacle,
     no_pods,
-    node_obstacles,
     part_text,
     request_text,
 )
 from phalanx.explain.why_kai import why_kai
 from phalanx.model.gang import STALE
 from phalanx.model.kinds import GROUP_BY_DIALECT
-from phalanx.model.queue import ROOT
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.session.decision import Outcome
@@ -33,7 +35,7 @@ from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.staleness import stale_verdict
-from phalanx.state.verdict import FitError, Verdict
+from phalanx.state.verdict import FitError, Verdict, insufficient
 
 MOST_CAUSES = 2
 """A sentence names this many causes of a kind."""
@@ -77,11 +79,12 @@ def _why_it_waits(outcome: Outcome, snapshot: Snapshot) -> str:
     if outcome.was_tried or traits_of(gang.gang).counts_pod_sets:
         return why_kai(outcome, snapshot)
     if has_minimum(gang):
-        return _why_not_more(gang, snapshot)
-    return _before_placement(gang, snapshot) or _why_not_at_all(gang, snapshot)
+        return _why_not_more(outcome, snapshot)
+    return _before_placement(gang, snapshot) or _why_not_at_all(outcome, snapshot)
 
 
-def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
+def _why_not_more(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     waiting = gang.tally.counts[Status.PENDING] + gang.tally.pipelined
     if not waiting:
         return ""
@@ -91,7 +94,7 @@ def _why_not_more(gang: GangState, snapshot: Snapshot) -> str:
     short = f" ({parts})" if parts else ""
     is_exact = ready == minimum and not short
     share = f"its minimum of {minimum}" if is_exact else f"{ready} of {len(gang.tasks)} tasks, its minimum is {minimum}{short}"
-    no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(gang, snapshot)]
+    no_place = [f"no place for {_asks(task)} ({obstacle})" for task, obstacle in _without_place(outcome, snapshot)]
     causes = [*no_place, *_refusals(gang, snapshot), *_pipelined(gang), *held_back(gang, snapshot.surroundings.schedulers)]
     rest = "not tried in this session" if gang.allowed_tier is None else "no network domain has room for all of it"
     text = "; ".join(causes) or rest
@@ -173,7 +176,8 @@ def _too_few_pods(gang: GangState) -> str:
 # --- placement -----------------------------------------------------------------------------------------------------------
 
 
-def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
+def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
+    gang = outcome.state
     evicted = sum(task.status is Status.RELEASING and task.task.status is not Status.RELEASING for task in gang.tasks)
     if evicted:
         return f"{part_text(evicted, gang)} evicted"
@@ -181,7 +185,7 @@ def _why_not_at_all(gang: GangState, snapshot: Snapshot) -> str:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
     waiting = held_back(gang, snapshot.surroundings.schedulers)
-    causes = [*_missing_places(gang, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
+    causes = [*_missing_places(outcome, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
     if _was_tried(gang):
         rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
@@ -286,9 +290,9 @@ def _nearly(task: TaskState) -> bool:
     return task.status is Status.PENDING and task.attempt in HOLDING
 
 
-def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
-    obstacles: dict[str, list[str]] = {}
-    for task, obstacle in _without_place(gang, snapshot):
+def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
+    gang, obstacles = outcome.state, dict[str, list[str]]()
+    for task, obstacle in _without_place(outcome, snapshot):
         if isinstance(task.error, FitError) and general_obstacle(task.error):
             yield obstacle
         else:
@@ -297,15 +301,16 @@ def _missing_places(gang: GangState, snapshot: Snapshot) -> Iterator[str]:
         yield f"{counted(_missing(gang, asks), 'more place')} for {asks} needed ({'; '.join(found)})"
 
 
-def _without_place(gang: GangState, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
+def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
     """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
+    gang = outcome.state
     blocked = [(task, task.error) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
-    found = [(task, _too_large(task, snapshot) or _obstacle(task, error)) for task, error in blocked]
+    found = [(task, _too_large(task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)]
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
         too_large = _too_large(untried, snapshot)
         full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
-        found += [(untried, too_large or _all_taken(gang, verdict)) for verdict in full]
+        found += [(untried, too_large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
         kinds.setdefault((_asks(task), obstacle), task)
@@ -338,13 +343,22 @@ def _missing(gang: GangState, asks: str) -> int:
     return max(min(len(alike), needed), 1)
 
 
+def wanted(gang: GangState, task: TaskState) -> int:
+    """Count the tasks with the request of this one that the minimum of the gang needs a place for; 1 once it has its minimum."""
+    if has_minimum(gang):
+        return 1
+    asks = _asks(task)
+    return _missing(gang, asks) + sum(_nearly(other) and _asks(other) == asks for other in gang.tasks)
+
+
 def _asks(task: TaskState) -> str:
     return request_text(task.task.shape.request)
 
 
-def _obstacle(task: TaskState, error: FitError) -> str:
+def _obstacle(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snapshot) -> str:
     """Say what is wrong with the nodes, or with the task itself."""
-    return general_obstacle(error, task.task.shape.volume_claims) or node_obstacles(error)
+    general = general_obstacle(error, task.task.shape.volume_claims)
+    return general or node_text(search_of(outcome, task, error, snapshot, wanted(outcome.state, task)), outcome.aftermath)
 
 
 def _pipelined(gang: GangState) -> Iterator[str]:
@@ -390,13 +404,15 @@ def _quota(gang: GangState, verdict: Verdict) -> str:
     return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
 
 
-def _all_taken(gang: GangState, verdict: Verdict) -> str:
+def _all_taken(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> str:
+    """Say how much is free of a resource of which a queue may have as much as the cluster has."""
     name, taken, limit, _ = _amounts(verdict)
     if not verdict.numbers["limit"]:
         return f"no node offers {name}"
-    if verdict.numbers["queue"] == ROOT:
-        return f"{taken} of the cluster's {limit} {name} are taken"
-    return f"{_queue_has(gang, verdict)} {taken} of the cluster's {limit} {name}"
+    reason = insufficient(name)
+    everywhere = FitError(len(snapshot.nodes), {reason: 0}, refused={reason: np.ones(len(snapshot.nodes), dtype=np.bool_)})
+    free = free_text(search_of(outcome, task, everywhere, snapshot, wanted(outcome.state, task)), name)
+    return free or f"{_queue_has(outcome.state, verdict)} {taken} of the cluster's {limit} {name}"
 
 
 def _amounts(verdict: Verdict) -> tuple[str, str, str, str]:

@@ -260,13 +260,15 @@ class NodeView:
         That a node refuses for good is only remembered of nodes with room, the only ones whose filters Volcano asks.
         """
         counts: Counter[str] = Counter()
+        masks: dict[str, Mask] = {}
         final = np.zeros(len(self._allowed), dtype=np.bool_)
         for reason, refused, is_final in self._refusals(within, ignores_room=ignores_room, own=own):
             counts[reason] += int(refused.sum())
+            masks[reason] = masks[reason] | refused if reason in masks else refused
             final |= refused & is_final
         if not ignores_room and final.any():
             final &= first_short(self._session.ledger.future, self.request) < 0
-        return FitError(len(final) if within is None else int(within.sum()), counts, scope, final)
+        return FitError(len(final) if within is None else int(within.sum()), counts, scope, final, refused=masks)
 
     def refused_nodes(self, *, within: Mask | None = None) -> dict[str, list[int]]:
         """Return the nodes that `error` counts, by reason, for a record of the session."""
