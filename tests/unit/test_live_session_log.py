@@ -89,7 +89,9 @@ def test_why_a_gang_waits_is_said_again_only_when_it_is_new_or_asked_for(two: bu
     assert [text for text in texts(told(two, 2, narrator), 2) if "waits" in text] == []
     assert len([text for text in texts(told(two, 3, narrator), 3) if "gpt waits" in text]) == 1
     two.remove("Node", "node-2")
-    assert len([text for text in texts(told(two, 2, narrator), 2) if "waits" in text]) == 1
+    assert [text for text in texts(told(two, 2, narrator), 2) if "waits" in text] == []
+    two.submit(build.node(name, cpu=4, spec={"unschedulable": True}) for name in ("node-0", "node-1"))
+    assert len([text for text in texts(told(two, 2, narrator), 2) if "gpt waits" in text]) == 1
 
 
 def test_a_gang_that_comes_back_under_its_old_name_is_told_anew(two: build.Cluster) -> None:

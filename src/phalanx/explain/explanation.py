@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 
-from phalanx.explain.gang_status import gang_status, reason_code
+from phalanx.explain.gang_status import gang_status
 from phalanx.explain.reading import Reading
+from phalanx.explain.reason_code import reason_code
+from phalanx.explain.stages.fits import fits
 from phalanx.explain.tree import Explanation, StageResult
 from phalanx.explain.why import why
 
 ReadStage = Callable[[Reading], StageResult]
 
-STAGES: tuple[ReadStage, ...] = ()
+STAGES: tuple[ReadStage, ...] = (fits,)
 """In the order of `Stage`."""
 
 
@@ -17,6 +19,6 @@ def explanation(reading: Reading) -> Explanation:
     """Explain what becomes of a gang."""
     gang, status = reading.gang, gang_status(reading.gang)
     return Explanation(
-        gang=gang.key, queue=gang.gang.queue, status=status, code=reason_code(gang, status),
+        gang=gang.key, queue=gang.gang.queue, status=status, code=reason_code(reading.outcome, reading.snapshot),
         headline=why(reading.outcome, reading.snapshot), stages=tuple(stage(reading) for stage in STAGES),
     )  # fmt: skip

@@ -133,8 +133,9 @@ def node_text(search: Search, aftermath: Aftermath | None = None) -> str:
     causes = node_causes(search, aftermath)
     parts = [cause.sentence for cause in causes[:MOST_NAMED]]
     parts += [f"{cause.nodes} {cause.short or cause.text}" for cause in causes[MOST_NAMED:]]
-    return f"{_place(error.scope)}{counted(error.nodes, 'node')}: {', '.join(parts)}"
+    return f"{place_text(error.scope)}{counted(error.nodes, 'node')}: {', '.join(parts)}"
 
 
-def _place(scope: SearchScope) -> str:
+def place_text(scope: SearchScope) -> str:
+    """Say where nodes were looked for, if not everywhere."""
     return f"in HyperNode {scope.hypernode}: " if scope.hypernode else scope.prefix

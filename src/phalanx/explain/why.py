@@ -11,7 +11,7 @@ import numpy as np
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.cause import alike
+from phalanx.explain.cause import Search, alike
 from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
@@ -317,6 +317,21 @@ def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState
     return [(task, obstacle) for (_, obstacle), task in kinds.items()][:MOST_CAUSES]
 
 
+def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
+    """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
+    gang = outcome.state
+    untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
+    for verdict in gang.verdicts if untried is not None and not has_minimum(gang) else ():
+        if _is_cluster_full(verdict, snapshot):
+            yield _everywhere(outcome, untried, verdict, snapshot)
+
+
+def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
+    reason, nodes = insufficient(str(verdict.numbers["resource"])), len(snapshot.nodes)
+    error = FitError(nodes, {reason: nodes}, refused={reason: np.ones(nodes, dtype=np.bool_)})
+    return search_of(outcome, task, error, snapshot, wanted(outcome.state, task))
+
+
 def _too_large(task: TaskState, snapshot: Snapshot) -> str:
     return oversize(task.task.shape.request, snapshot)
 
@@ -409,9 +424,7 @@ def _all_taken(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Sn
     name, taken, limit, _ = _amounts(verdict)
     if not verdict.numbers["limit"]:
         return f"no node offers {name}"
-    reason = insufficient(name)
-    everywhere = FitError(len(snapshot.nodes), {reason: 0}, refused={reason: np.ones(len(snapshot.nodes), dtype=np.bool_)})
-    free = free_text(search_of(outcome, task, everywhere, snapshot, wanted(outcome.state, task)), name)
+    free = free_text(_everywhere(outcome, task, verdict, snapshot), name)
     return free or f"{_queue_has(outcome.state, verdict)} {taken} of the cluster's {limit} {name}"
 
 
