@@ -82,7 +82,7 @@ def test_a_hundred_sessions_with_unrelated_churn_give_one_event_and_a_changed_ca
     there.loop.decided.append(lambda snapshot, decisions: sessions.append(len(decisions.outcomes)))
     worlds.submit(there, build.gang("train", tasks=3, cpu=2))
     for number in range(100):
-        worlds.submit(there, build.gang(f"short-{number}", tasks=1, cpu=1), at=5 + 5 * number)
+        worlds.submit(there, worlds.gang(f"short-{number}", tasks=1, cpu=1, duration="2s"), at=5 + 5 * number)
         worlds.submit(there, [build.node(f"small-{number}", cpu=0)], at=7 + 5 * number)
     worlds.run(there, 520)
     told = [event for event in events if event.reason == "FailedScheduling" and event.about["metadata"]["name"] == "train"]

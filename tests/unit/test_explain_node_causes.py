@@ -255,7 +255,7 @@ def test_a_request_that_no_empty_node_meets_as_a_whole_is_told_so() -> None:
     ("asks", "code"),
     [({"gpus": 2}, "ScatteredResources"), ({"gpus": 4}, "InsufficientResources"), ({"gpus": 9}, "TooLarge")],
 )
-def test_lacks_have_codes_of_their_own(asks: dict[str, int], code: str) -> None:
+def test_lacks_have_codes_of_their_own(asks: dict[str, Any], code: str) -> None:
     old = [build.pod(f"old{number}", on=f"node-{number}", gpus=3) for number in range(3)]
     assert causes(old, train(**asks), nodes=3, gpus=4)[0].code == code
 

@@ -19,7 +19,7 @@ from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
 from phalanx.model.moment import moment_text
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, Status
-from phalanx.session.decision import Decisions
+from phalanx.session.decision import Decisions, Outcome
 from phalanx.state.gang_state import GangState
 from phalanx.state.snapshot import Snapshot
 
@@ -32,7 +32,7 @@ class GangBook:
     def __init__(self) -> None:
         """Start without a session."""
         self._why: dict[GangKey, str] = {}
-        self._reported: dict[GangKey, CauseKey] = {}
+        self._reported: dict[GangKey, CauseKey | None] = {}
         """The causes that were reported, without those that have an event of their own, such as a timeout."""
 
     def note(
@@ -49,11 +49,11 @@ class GangBook:
         found = {key: behind_gates.get(key) or why(outcome, snapshot) for key, outcome in outcomes.items()}
         self._why |= found
         causes = {
-            key: cause_of_text(text) if key in behind_gates else text and cause_of(outcomes[key], snapshot, text)
+            key: _cause(outcomes[key], snapshot, text, is_behind_gate=key in behind_gates)
             for key, text in found.items()
             if key not in reported
         }
-        changed = [key for key, cause in causes.items() if cause and self._reported.get(key, "") != cause]
+        changed = [key for key, cause in causes.items() if cause is not None and self._reported.get(key) != cause]
         self._reported |= causes
         return {key: found[key] for key in changed if not _is_left_by_its_owner(outcomes[key].state)}
 
@@ -71,6 +71,13 @@ def _unseen(gang: GangState, snapshot: Snapshot) -> str:
     if has_foreign(gang.tasks):
         return "; ".join(held_back(gang, snapshot.surroundings.schedulers))
     return "no session has looked at it yet"
+
+
+def _cause(outcome: Outcome, snapshot: Snapshot, text: str, *, is_behind_gate: bool) -> CauseKey | None:
+    """Return why a gang waits; None when it does not. What a session behind our gate found is known by its sentence alone."""
+    if not text:
+        return None
+    return cause_of_text(text) if is_behind_gate else cause_of(outcome, snapshot, text)
 
 
 def _is_left_by_its_owner(gang: GangState) -> bool:

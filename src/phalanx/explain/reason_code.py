@@ -10,8 +10,8 @@ from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError
 
 NO_PODS, OTHER_SCHEDULER, GATED = "NoPods", "OtherScheduler", "Gated"
-NOT_ADMITTED, NOT_TRIED = "NotAdmitted", "NotTried"
-OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, OTHER_SCHEDULER, GATED, NOT_ADMITTED, NOT_TRIED)
+NOT_ADMITTED, NOT_TRIED, NO_NODES = "NotAdmitted", "NotTried", "NoNodes"
+OWN_CODES = (NO_PODS, EVICTED, PIPELINED, NO_NODE_FITS, NO_NODES, OTHER_SCHEDULER, GATED, NOT_ADMITTED, NOT_TRIED)
 """Reason codes of our own; every other one is the code of a verdict or of a filter."""
 
 
@@ -27,6 +27,8 @@ def reason_code(outcome: Outcome, snapshot: Snapshot) -> str:
     if not gang.tasks:
         refusals = admission_refusals(gang)
         return refusals[0].reason if refusals else NO_PODS
+    if not len(snapshot.nodes) and all(verdict.reason == "QueueQuotaExceeded" for verdict in gang.verdicts):
+        return NO_NODES
     return _of_searches(outcome, snapshot) or _of_gang(gang)
 
 

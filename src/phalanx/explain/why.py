@@ -26,14 +26,16 @@ from phalanx.explain.reason_text import (
     request_text,
 )
 from phalanx.explain.why_kai import why_kai
+from phalanx.kubernetes.attached_volumes import claims_of
 from phalanx.model.gang import STALE
-from phalanx.model.kinds import GROUP_BY_DIALECT
+from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
+from phalanx.model.storage import VolumeClaim
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, READY, Status
 from phalanx.session.decision import Outcome
 from phalanx.session.isolation import SCHEDULER_FAULT
 from phalanx.state.gang_state import GangState, SubGroupState, TaskState
-from phalanx.state.snapshot import Snapshot
+from phalanx.state.snapshot import Snapshot, Surroundings
 from phalanx.state.staleness import stale_verdict
 from phalanx.state.verdict import FitError, Verdict, insufficient
 
@@ -184,12 +186,14 @@ def _why_not_at_all(outcome: Outcome, snapshot: Snapshot) -> str:
     if gang.is_pipelined and gang.tally.pipelined:
         placed = [f"{gang.tally.ready} of {len(gang.tasks)} tasks placed"] if gang.tally.ready else []
         return "; ".join([*placed, *_pipelined(gang)])
+    if not len(snapshot.nodes):
+        return "there are no nodes"
     waiting = held_back(gang, snapshot.surroundings.schedulers)
     causes = [*_missing_places(outcome, snapshot), *_refusals(gang, snapshot), *_pipelined(gang), *waiting]
     if _was_tried(gang):
         rest = [] if _domain(gang) else ["the rest was not tried in this session"]
         return "; ".join([_fitting(gang), *(causes or rest)])
-    return "; ".join(causes or [_untried(gang)]) if len(snapshot.nodes) else "there are no nodes"
+    return "; ".join(causes or [_untried(gang)])
 
 
 def _was_tried(gang: GangState) -> bool:
@@ -321,9 +325,9 @@ def full_cluster(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
     """Yield a search over all nodes for each resource of which a queue may have all, where that is why a task was not tried."""
     gang = outcome.state
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
-    for verdict in gang.verdicts if untried is not None and not has_minimum(gang) else ():
-        if _is_cluster_full(verdict, snapshot):
-            yield _everywhere(outcome, untried, verdict, snapshot)
+    if untried is not None:
+        full = (verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot))
+        yield from (_everywhere(outcome, untried, verdict, snapshot) for verdict in full)
 
 
 def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: Snapshot) -> Search:
@@ -388,8 +392,29 @@ def _pipelined(gang: GangState) -> Iterator[str]:
 
 
 def _refusals(gang: GangState, snapshot: Snapshot) -> list[str]:
-    refusals = (_refusal(gang, verdict) for verdict in gang.verdicts if not _has_own_sentence(verdict, snapshot))
+    refusals = (
+        _no_slots(gang, verdict, snapshot) or _refusal(gang, verdict)
+        for verdict in gang.verdicts
+        if not _has_own_sentence(verdict, snapshot)
+    )
     return list(dict.fromkeys(refusals))[:MOST_CAUSES]
+
+
+def _no_slots(gang: GangState, verdict: Verdict, snapshot: Snapshot) -> str:
+    """Say why no node counts as able to attach the volumes of a driver; a claim that must be bound first comes first."""
+    name, world = str(verdict.numbers.get("resource", "")), snapshot.surroundings
+    if verdict.reason != "QueueQuotaExceeded" or not name.startswith(VOLUME_SLOTS) or verdict.numbers["limit"]:
+        return ""
+    claims = (claim for task in gang.tasks if _is_blocked(task) for claim in claims_of(task.task.shape, world))
+    unbound = next((claim for claim in claims if not claim.volume and not _waits_for_consumer(claim, world)), None)
+    first = "" if unbound is None else f"volume claim {split_key(unbound.key)[1]!r} is not bound to a volume yet; "
+    where = "no CSINode names that driver" if world.volume_limits else "there are no CSINodes"
+    return f"{first}no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}: {where}"
+
+
+def _waits_for_consumer(claim: VolumeClaim, world: Surroundings) -> bool:
+    found = world.storage_classes.get(claim.storage_class or "")
+    return found is not None and found.waits_for_consumer
 
 
 def _has_own_sentence(verdict: Verdict, snapshot: Snapshot) -> bool:
@@ -413,8 +438,6 @@ def _refusal(gang: GangState, verdict: Verdict) -> str:
 
 def _quota(gang: GangState, verdict: Verdict) -> str:
     name, taken, limit, wanted = _amounts(verdict)
-    if name.startswith(VOLUME_SLOTS) and not verdict.numbers["limit"]:
-        return f"no node attaches volumes of {name.removeprefix(VOLUME_SLOTS)}; the CSINodes may be missing in the input"
     bound = verdict.numbers["bound"]
     return f"{_queue_has(gang, verdict)} {taken} of the {limit} {name} {bound}, {wanted} more wanted"
 

@@ -240,7 +240,8 @@ def _refusal(verdict: Verdict) -> str:
             held = f"queue {verdict.numbers['queue']!r} has {_amounts(verdict, 'quota')}"
             return f"over quota: in jobs that cannot be preempted {held}; a preemptible job may go over it"
         case "OverFairShare":
-            return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share"
+            held = f" ({_amounts(verdict, 'share')})" if "resource" in verdict.numbers else ""
+            return f"may not reclaim: queue {verdict.numbers['queue']!r} would have more than its fair share{held}"
     return verdict.message or verdict.reason
 
 
