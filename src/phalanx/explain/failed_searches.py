@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 
 from phalanx.dialects.kai_status import reasons_of
 from phalanx.dialects.traits import traits_of
-from phalanx.explain.cause import Cause, Search, alike
-from phalanx.explain.free_room import oversize
+from phalanx.explain.cause import Cause, Search, alike, remembered
 from phalanx.explain.node_causes import node_causes, search_of
 from phalanx.explain.node_reasons import TOO_LARGE
 from phalanx.explain.reason_text import general_obstacle
-from phalanx.explain.why import full_cluster, wanted
+from phalanx.explain.why import full_cluster, too_large, wanted
 from phalanx.explain.why_kai import wanted_of
 from phalanx.model.task_status import Status
 from phalanx.session.decision import Outcome
@@ -36,8 +35,11 @@ class FailedSearch:
 
 def failed_searches(outcome: Outcome, snapshot: Snapshot) -> list[FailedSearch]:
     """Return the searches that failed, in the order of the tasks; `snapshot` is the one of the session."""
-    seen = outcome.seen or snapshot
-    return [_failed(outcome, search) for search in (*_tried(outcome, seen), *full_cluster(outcome, seen))]
+    return remembered(outcome.aftermath, ("searches", outcome.state.key), lambda: _searches(outcome, outcome.seen or snapshot))
+
+
+def _searches(outcome: Outcome, snapshot: Snapshot) -> list[FailedSearch]:
+    return [_failed(outcome, search) for search in (*_tried(outcome, snapshot), *full_cluster(outcome, snapshot))]
 
 
 def _tried(outcome: Outcome, snapshot: Snapshot) -> Iterator[Search]:
@@ -54,6 +56,6 @@ def _failed(outcome: Outcome, search: Search) -> FailedSearch:
     text = general_obstacle(search.error, search.shape.volume_claims)
     if text and verdict is not None:
         return FailedSearch(search, [], Cause(verdict.reason, nodes, text, thing=text))
-    too_large = oversize(search.shape.request, search.snapshot)
-    general = Cause(TOO_LARGE, nodes, too_large, thing=too_large) if too_large else None
+    large = too_large(outcome, search.task, search.snapshot)
+    general = Cause(TOO_LARGE, nodes, large, thing=large) if large else None
     return FailedSearch(search, node_causes(search, outcome.aftermath), general)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 
 import numpy as np
 
-from phalanx.explain.cause import Cause, Part, Search
+from phalanx.explain.cause import Cause, Part, Search, remembered
 from phalanx.explain.free_room import lack
 from phalanx.explain.node_reasons import TOO_MANY_PODS, VOLUME_LIMIT, NodeReason, node_reason
 from phalanx.explain.parts_of_labels import cordoned_parts, label_parts, taint_parts, unready_parts
@@ -64,13 +64,7 @@ def search_of(outcome: Outcome, task: TaskState, error: FitError, snapshot: Snap
 
 def node_causes(search: Search, aftermath: Aftermath | None = None) -> list[Cause]:
     """Return why no node takes the task, what has to change first in front: nodes that would have room, then most nodes."""
-    if aftermath is None:
-        return _sorted(search)
-    key = _key(search)
-    found = aftermath.memo.get(key)
-    if not isinstance(found, list):
-        found = aftermath.memo[key] = _sorted(search)
-    return found
+    return _sorted(search) if aftermath is None else remembered(aftermath, _key(search), lambda: _sorted(search))
 
 
 def _key(search: Search) -> Hashable:

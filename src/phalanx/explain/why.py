@@ -11,7 +11,7 @@ import numpy as np
 
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
-from phalanx.explain.cause import Search, alike
+from phalanx.explain.cause import Search, alike, remembered
 from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
@@ -29,6 +29,7 @@ from phalanx.explain.why_kai import why_kai
 from phalanx.kubernetes.attached_volumes import claims_of
 from phalanx.model.gang import STALE
 from phalanx.model.kinds import GROUP_BY_DIALECT, split_key
+from phalanx.model.resources import Resources
 from phalanx.model.storage import VolumeClaim
 from phalanx.model.task import GangKey, Task
 from phalanx.model.task_status import HOLDING, READY, Status
@@ -48,8 +49,12 @@ VOLUME_SLOTS = "attachable-volumes-csi-"
 
 
 def why(outcome: Outcome, snapshot: Snapshot) -> str:
-    """Return the reason why a gang, or a part of it, waits; empty when nothing of it does."""
-    reason = _reason(outcome, outcome.seen or snapshot)
+    """Return the reason why a gang, or a part of it, waits; empty when nothing of it does. It is put into words once."""
+    return remembered(outcome.aftermath, ("why", outcome.state.key), lambda: _sentence(outcome, outcome.seen or snapshot))
+
+
+def _sentence(outcome: Outcome, snapshot: Snapshot) -> str:
+    reason = _reason(outcome, snapshot)
     return "; ".join([reason, *_failed_bind(outcome.state)]) if reason else ""
 
 
@@ -295,26 +300,29 @@ def _nearly(task: TaskState) -> bool:
 
 
 def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
-    gang, obstacles = outcome.state, dict[str, list[str]]()
+    gang, obstacles = outcome.state, dict[str, list[tuple[TaskState, str]]]()
     for task, obstacle in _without_place(outcome, snapshot):
         if isinstance(task.error, FitError) and general_obstacle(task.error):
             yield obstacle
         else:
-            obstacles.setdefault(_asks(task), []).append(obstacle)
+            obstacles.setdefault(_asks(task), []).append((task, obstacle))
     for asks, found in obstacles.items():
-        yield f"{counted(_missing(gang, asks), 'more place')} for {asks} needed ({'; '.join(found)})"
+        places = counted(_missing(gang, found[0][0].task.shape.request), "more place")
+        yield f"{places} for {asks} needed ({'; '.join(obstacle for _, obstacle in found)})"
 
 
 def _without_place(outcome: Outcome, snapshot: Snapshot) -> list[tuple[TaskState, str]]:
     """Return a waiting task of each of the first few kinds that found no place, and the obstacle."""
     gang = outcome.state
     blocked = [(task, task.error) for task in gang.tasks if _is_blocked(task) and isinstance(task.error, FitError)]
-    found = [(task, _too_large(task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)]
+    found = [
+        (task, too_large(outcome, task, snapshot) or _obstacle(outcome, task, error, snapshot)) for task, error in alike(blocked)
+    ]
     untried = next((task for task in gang.tasks if _is_blocked(task) and task.error is None), None)
     if untried is not None:
-        too_large = _too_large(untried, snapshot)
+        large = too_large(outcome, untried, snapshot)
         full = [verdict for verdict in gang.verdicts if _is_cluster_full(verdict, snapshot)]
-        found += [(untried, too_large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
+        found += [(untried, large or _all_taken(outcome, untried, verdict, snapshot)) for verdict in full]
     kinds: dict[tuple[str, str], TaskState] = {}
     for task, obstacle in found:
         kinds.setdefault((_asks(task), obstacle), task)
@@ -336,8 +344,10 @@ def _everywhere(outcome: Outcome, task: TaskState, verdict: Verdict, snapshot: S
     return search_of(outcome, task, error, snapshot, wanted(outcome.state, task))
 
 
-def _too_large(task: TaskState, snapshot: Snapshot) -> str:
-    return oversize(task.task.shape.request, snapshot)
+def too_large(outcome: Outcome, task: TaskState, snapshot: Snapshot) -> str:
+    """Say of which resource no node has as much as the task asks for; empty when some node has."""
+    shape = task.task.shape
+    return remembered(outcome.aftermath, ("too large", shape), lambda: oversize(shape.request, snapshot))
 
 
 def _is_blocked(task: TaskState) -> bool:
@@ -353,9 +363,10 @@ def _is_cluster_full(verdict: Verdict, snapshot: Snapshot) -> bool:
     return float(verdict.numbers["limit"]) >= int(snapshot.nodes.allocatable[row].sum())
 
 
-def _missing(gang: GangState, asks: str) -> int:
+def _missing(gang: GangState, request: Resources) -> int:
     """Count the places for such a request that the gang still needs; its tasks may differ in everything else."""
-    alike = [task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task) and _asks(task) == asks]
+    waiting = (task for task in gang.tasks if task.status is Status.PENDING and not _nearly(task))
+    alike = [task for task in waiting if task.task.shape.request == request]
     names = {task.task.role for task in alike}
     short = sum(max(needed - have, 0) for role, (have, needed) in _roles(gang).items() if role in names)
     needed = short or (gang.gang.min_member or len(gang.tasks)) - placeable(gang)
@@ -366,8 +377,8 @@ def wanted(gang: GangState, task: TaskState) -> int:
     """Count the tasks with the request of this one that the minimum of the gang needs a place for; 1 once it has its minimum."""
     if has_minimum(gang):
         return 1
-    asks = _asks(task)
-    return _missing(gang, asks) + sum(_nearly(other) and _asks(other) == asks for other in gang.tasks)
+    request = task.task.shape.request
+    return _missing(gang, request) + sum(_nearly(other) and other.task.shape.request == request for other in gang.tasks)
 
 
 def _asks(task: TaskState) -> str:

@@ -6,11 +6,12 @@ victims. The minima that count are those of its leaves (see `counts_pod_sets` in
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.dialects.kai_subgroups import SUBGROUP
-from phalanx.explain.cause import alike
+from phalanx.explain.cause import alike, remembered
 from phalanx.explain.free_room import oversize
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
@@ -173,7 +174,9 @@ def _missing_places(outcome: Outcome, snapshot: Snapshot) -> Iterator[str]:
     kinds: dict[str, TaskState] = {}
     waiting = [task for task in outcome.state.tasks if task.status is Status.PENDING]
     for task, error in alike((task, task.error) for task in waiting if isinstance(task.error, FitError)):
-        obstacle = oversize(task.task.shape.request, snapshot) or _obstacle(outcome, task, error, snapshot)
+        shape = task.task.shape
+        large = remembered(outcome.aftermath, ("too large", shape), partial(oversize, shape.request, snapshot))
+        obstacle = large or _obstacle(outcome, task, error, snapshot)
         kinds.setdefault(f"no place for {_asks(task)} ({obstacle})", task)
     yield from list(kinds)[:MOST_CAUSES]
 
