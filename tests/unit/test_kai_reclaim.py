@@ -37,7 +37,9 @@ def test_the_gate_is_the_fair_share_of_the_leaf() -> None:
     leaf = queue("poor", fair=2, holds=1)
     assert gate_verdict(Reclaimer(leaf, GPU)).ok
     verdict = gate_verdict(Reclaimer(leaf, gpus(1.01)))
-    assert (verdict.reason, verdict.numbers) == ("OverFairShare", {"queue": "poor"})
+    assert (verdict.reason, verdict.numbers) == (
+        "OverFairShare", {"queue": "poor", "resource": "gpu", "allocated": 1, "share": 2, "requested": 1.01},
+    )  # fmt: skip
 
 
 def test_the_gate_holds_jobs_that_cannot_be_preempted_to_the_quota() -> None:

@@ -41,7 +41,11 @@ def gate_verdict(reclaimer: Reclaimer) -> Verdict:
     """Refuse a job that may not look for victims at all, because its queue would exceed its fair share or quota."""
     leaf, after = reclaimer.leaf, plus(reclaimer.leaf.allocated, reclaimer.chunk)
     if not within(after, leaf.fair_share):
-        return Verdict.refuse(PLUGIN, OVER_FAIR_SHARE, f"queue {leaf.title} would use more than its fair share", queue=leaf.name)
+        over = next(resource for resource in EVERY if after[resource] > leaf.fair_share[resource])
+        return Verdict.refuse(
+            PLUGIN, OVER_FAIR_SHARE, f"queue {leaf.title} would use more than its fair share", queue=leaf.name,
+            resource=NAMES[over], allocated=leaf.allocated[over], share=leaf.fair_share[over], requested=reclaimer.chunk[over],
+        )  # fmt: skip
     return _nonpreemptible_verdict(leaf, leaf.allocated_nonpreemptible, reclaimer)
 
 
