@@ -21,8 +21,8 @@ from phalanx.dev.programs import files_of, path_of
 
 READY_SECONDS = 60.0
 HOME, SECRET = "kubeflow", "training-operator-webhook-cert"
-SERVING = Path("/tmp/k8s-webhook-server/serving-certs")  # noqa: S108  # the operator looks nowhere else
-"""Where the training operator expects the Secret of its webhook to be mounted."""
+SERVING = Path("/tmp/k8s-webhook-server/serving-certs")
+"""Where the training operator expects the Secret of its webhook to be mounted, and nowhere else."""
 
 
 @contextmanager
