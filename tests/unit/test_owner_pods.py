@@ -172,7 +172,8 @@ def test_a_scheduling_policy_that_only_the_operators_own_groups_have_is_named() 
 def test_an_mpi_job_of_the_training_operator_has_a_launcher_pod() -> None:
     made = submit(owner(KUBEFLOW, "MPIJob", mpiReplicaSpecs=replicas(Launcher=1, Worker=2)))
     assert made.names == ["train-worker-0", "train-worker-1", "train-launcher"]
-    assert made.label(f"{TRAINING}/job-role") == ["worker", "worker", "launcher"]
+    assert made.label(f"{TRAINING}/replica-type") == ["worker", "worker", "launcher"]
+    assert made.label(f"{TRAINING}/job-role") == ["", "", "master"]
     assert container(made.pods["train-launcher"], "kubectl-delivery")["resources"]["requests"]["ephemeral-storage"] == "5Gi"
     assert made.minima == {"pg-train": 3}
 
@@ -191,6 +192,19 @@ def test_a_launcher_that_waits_for_workers_comes_later() -> None:
     assert made.names == ["train-worker-0", "train-worker-1"]
     assert made.minima == {"pg-train": 2}
     assert made.found.problems == ["MPIJob ml/train: its launcher is made once all workers are ready"]
+
+
+@pytest.mark.parametrize("api_version", ["kubeflow.org/v1", "kubeflow.org/v2beta1"])
+def test_workers_of_an_mpi_job_without_a_number_are_none(api_version: str) -> None:
+    specs = {"Launcher": {"template": template()}, "Worker": {"template": template()}}
+    made = submit(owner(api_version, "MPIJob", mpiReplicaSpecs=specs))
+    assert len(made.names) == 1
+    assert made.minima == {"pg-train": 1}
+
+
+def test_the_first_worker_leads_a_pytorch_job_without_a_master() -> None:
+    made = submit(owner(KUBEFLOW, "PyTorchJob", pytorchReplicaSpecs=replicas(Worker=2)))
+    assert made.label(f"{TRAINING}/job-role") == ["master", ""]
 
 
 def test_a_notebook_is_a_stateful_set_of_one() -> None:
