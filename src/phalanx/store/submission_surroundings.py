@@ -29,6 +29,8 @@ LISTED = (*CLUSTER_WIDE, LIMIT_RANGE, QUOTA)
 """Kinds of which all objects are read, not single ones by their names."""
 FIRST_NUMBER = 1 << 44
 """Uids that are given out to new objects begin here, far from those of an embedded cluster."""
+ALWAYS_LISTED = "kube-system"
+"""A namespace that every list of a real cluster has, and few manifests."""
 Index = dict[Kind, dict[str, Document]]
 
 
@@ -72,14 +74,14 @@ def store_around(
 ) -> SubmissionStore:
     """Return a store with what of a cluster the submission of some objects may touch.
 
-    `also` are the keys of ConfigMaps in other namespaces that are read. A cluster that lists its namespaces has no others; of one
-    that is described by a few manifests, those that the new objects name are taken to be there.
+    `also` are the keys of ConfigMaps in other namespaces that are read. A cluster that lists all its namespaces has no others; of
+    one that is described by a few manifests, those that the new objects name are taken to be there.
     """
     namespaces, store = frozenset(map(_namespace, new)), SubmissionStore(now)
     beneath: Index = {}
     listed = _sorted_in(existing, namespaces, also, beneath)
     _load(store, listed)
-    is_whole = any(known_kind(document) is NAMESPACE for document in listed)
+    is_whole = any(known_kind(document) is NAMESPACE and document["metadata"]["name"] == ALWAYS_LISTED for document in listed)
     for name in () if is_whole else sorted(namespaces):
         if store.find(NAMESPACE, "", name) is None:
             store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
