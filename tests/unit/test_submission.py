@@ -200,6 +200,20 @@ def test_what_kueue_may_hold_back_is_named() -> None:
     assert "if Kueue runs, it keeps this suspended until the queue has room" in submit(found).found.problems[0]
 
 
+def test_an_operator_that_makes_groups_itself_is_named() -> None:
+    other = owner("kubeflow.org/v1", "PyTorchJob", "old")
+    group = build.pod_group("old")
+    group["metadata"] |= {"namespace": "ml"}
+    there = stored(group, "g", by=stored(other, "o"))
+    spec = {"Worker": {"replicas": 1, "template": template()}}
+    made = submit(owner("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs=spec), existing=[there])
+    text = "its operator makes groups itself, such as PodGroup ml/old; here its pods are grouped by Phalanx"
+    assert made.found.problems == [f"PyTorchJob ml/train: {text}"]
+    first = submit(owner("kubeflow.org/v1", "PyTorchJob", "old", pytorchReplicaSpecs=spec))
+    again = submit(owner("kubeflow.org/v1", "PyTorchJob", pytorchReplicaSpecs=spec), existing=first.found.documents)
+    assert again.found.problems == [], "groups that Phalanx has made say nothing"
+
+
 # --- what is there already -----------------------------------------------------------------------------------------------
 
 

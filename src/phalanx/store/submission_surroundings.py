@@ -24,8 +24,8 @@ from phalanx.store.completion import known_kind
 from phalanx.store.memory import MemoryStore
 from phalanx.store.quota_admission import QUOTA
 
-CLUSTER_WIDE = (NAMESPACE, PRIORITY, RUNTIME_CLASS, STORAGE_CLASS)
-LISTED = (*CLUSTER_WIDE, LIMIT_RANGE, QUOTA)
+CLUSTER_WIDE = frozenset({NAMESPACE, PRIORITY, RUNTIME_CLASS, STORAGE_CLASS})
+LISTED = CLUSTER_WIDE | {LIMIT_RANGE, QUOTA}
 """Kinds of which all objects are read, not single ones by their names."""
 FIRST_NUMBER = 1 << 44
 """Uids that are given out to new objects begin here, far from those of an embedded cluster."""
@@ -46,6 +46,10 @@ class SubmissionStore(MemoryStore):
     def lay_above(self, beneath: Index) -> None:
         """Find these objects too."""
         self._beneath = beneath
+
+    def around(self, kind: Kind) -> Iterable[Document]:
+        """Return the objects of a kind in the namespaces of the submission that nobody has asked for yet."""
+        return self._beneath.get(kind, {}).values()
 
     def find(self, kind: Kind, namespace: str, name: str) -> Document | None:
         """Return one object, or None."""
