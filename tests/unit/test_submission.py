@@ -259,7 +259,7 @@ def test_pods_that_an_owner_does_not_want_any_more_are_removed() -> None:
     smaller = volcano_job()
     smaller["spec"]["tasks"][0]["replicas"] = smaller["spec"]["minAvailable"] = 1
     made = submit(smaller, existing=first.found.documents)
-    assert [item["metadata"]["name"] for item in made.found.removed] == ["train-worker-1"]
+    assert made.found.removed == [(POD, "ml/train-worker-1")]
 
 
 def test_a_pod_of_that_name_is_not_replaced() -> None:

@@ -82,9 +82,9 @@ class Reconciliation:
         place = kind_of(document), object_key(document)
         return place in self._changed and self._changed[place] is None
 
-    def removed(self) -> Iterator[Document]:
-        """Yield the objects that are gone, as they were before."""
-        yield from (old for place, old in self._changed.items() if old is not None and self._find(*place) is None)
+    def removed(self) -> Iterator[Place]:
+        """Yield the places of objects that were there before and are gone."""
+        yield from (place for place, old in self._changed.items() if old is not None and self._find(*place) is None)
 
     def _find(self, kind: Kind, place: str) -> Document | None:
         namespace, _, name = place.rpartition("/")

@@ -1,12 +1,6 @@
 """What a cluster would have if documents were submitted to it now: the pods that their controllers would make, grouped.
 
-`phalanx try` decides on it:
-
-    made = submitted(manifests, objects, settings, now=now)
-    for document in made.removed:
-        cluster.remove(document)
-    for document in made.documents:
-        cluster.put(document)
+`phalanx try` decides on it: it takes out of the cluster what is `removed`, enters the `documents`, and explains the `gangs`.
 
 Nothing is written anywhere: the controllers run on a store in memory that holds, of the cluster, only what they read
 (`submission_surroundings.py`).
@@ -35,7 +29,7 @@ from phalanx.model.task_status import ENDED
 from phalanx.store import apply
 from phalanx.store.completion import completed, known_kind
 from phalanx.store.quota_admission import QUOTA, QuotaAdmission
-from phalanx.store.reconciliation import Reconciliation, refuse_outlines
+from phalanx.store.reconciliation import Place, Reconciliation, refuse_outlines
 from phalanx.store.submission_surroundings import owner_uids, store_around
 
 WAITS_FOR_CONSUMER = "WaitForFirstConsumer"
@@ -49,8 +43,8 @@ class Submission:
 
     documents: Sequence[Document] = ()
     """Objects to enter into the cluster, complete, in this order; one that is there already takes the place of the old one."""
-    removed: Sequence[Document] = ()
-    """Objects of the cluster that go, as they were: what controllers delete when an owner is submitted again."""
+    removed: Sequence[Place] = ()
+    """Kind and key (`namespace/name`, or the name) of objects that go: what controllers delete when an owner is submitted again."""
     gangs: Sequence[GangKey] = ()
     """The gangs of the submitted objects, those with new pods first; empty if everything was refused or makes no pods now."""
     pods: Sequence[TaskKey] = ()
