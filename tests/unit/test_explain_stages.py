@@ -490,3 +490,21 @@ def test_pods_that_came_later_than_their_group_count() -> None:
 
 def test_without_times_there_is_no_history() -> None:
     assert stage(explained(NODE, build.gang("train", cpu=90), now=NOON), Stage.HISTORY).lines == ()
+
+
+# --- gangs that no session looks at --------------------------------------------------------------------------------------
+
+
+def test_a_gang_whose_pods_name_several_schedulers_is_not_valid_and_was_not_admitted() -> None:
+    pods = native.pods("train", 2, cpu=1)
+    pods[0]["spec"]["schedulerName"], pods[1]["spec"]["schedulerName"] = "phalanx", "volcano"
+    found = explained(NODE, native.group("train", min_count=2), pods)
+    assert (stage(found, Stage.VALID).ok, stage(found, Stage.ADMITTED).ok) == (False, None)
+    assert (stage(found, Stage.VALID).lines[0].code, texts(stage(found, Stage.VALID))[0]) == ("SeveralSchedulers", found.headline)
+
+
+def test_a_part_that_is_held_back_does_not_make_a_gang_invalid() -> None:
+    group, *pods = build.gang("train", tasks=3, min_member=2, cpu=1)
+    pods[2]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    found = stage(explained(NODE, group, pods), Stage.VALID)
+    assert (found.ok, texts(found)[0]) == (True, "1 pod (train-2) is held back by the scheduling gate 'example.com/wait'")
