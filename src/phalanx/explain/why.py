@@ -448,7 +448,7 @@ def _refusal(gang: GangState, verdict: Verdict) -> str:
 
 
 def quota_refusals(gang: GangState, snapshot: Snapshot) -> Iterator[tuple[Verdict, str]]:
-    """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the whole cluster is about nodes."""
+    """Yield the verdicts that are not about nodes, each with its sentence; a limit no less than the cluster is about nodes."""
     yield from ((verdict, _refusal(gang, verdict)) for verdict in gang.verdicts if not _is_cluster_full(verdict, snapshot))
 
 
