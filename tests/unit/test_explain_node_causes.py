@@ -96,10 +96,8 @@ def test_a_value_that_was_perhaps_meant_is_proposed() -> None:
 
 
 def test_a_label_that_was_perhaps_meant_is_proposed() -> None:
-    node = build.node("a", labels={"accelerator": "h100"})
-    assert "(no node has the label acelerator, did you mean accelerator?)" in why(
-        node, train(spec={"nodeSelector": {"acelerator": "h"}})
-    )
+    node = build.node("a", labels={"disktype": "ssd"})
+    assert "(no node has the label disktyp, did you mean disktype?)" in why(node, train(spec={"nodeSelector": {"disktyp": "h"}}))
 
 
 def test_a_node_affinity_is_named() -> None:
@@ -114,6 +112,19 @@ def test_what_has_to_change_first_is_said_first() -> None:
     old = [build.pod(f"old{number}", on=f"full{number}", gpus=1) for number in range(3)]
     found = why(full, old, tainted("free", "team", gpus=1), train(gpus=1))
     assert "(4 nodes: 1 has the untolerated taint team:NoSchedule, 3 lack nvidia.com/gpu (0 of 3 are free, 1 needed))" in found
+
+
+def test_the_node_group_that_a_queue_may_not_use_is_named() -> None:
+    policy = build.policy(tiers=(("priority", "gang"), ("predicates", "nodeorder", "nodegroup")))
+    queue = build.queue("research", affinity={"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["gpus"]}})
+    group, pod = train()
+    group["spec"]["queue"] = "research"
+    nodes = [build.node(name, labels={"volcano.sh/nodegroup-name": "web"}) for name in "ab"]
+    assert "2 are in node group web, which queue 'research' may not use" in why(queue, nodes, group, pod, policy=policy)
+
+
+def test_how_many_pods_a_node_may_run_is_named() -> None:
+    assert "1 runs as many pods as it may (1)" in why(build.pod("old", on="node-0", cpu=1), train(), nodes=1, pods=1)
 
 
 # --- pods ----------------------------------------------------------------------------------------------------------------
@@ -225,7 +236,7 @@ def test_the_devices_that_a_claim_asks_for_are_named() -> None:
         },
     ]  # fmt: skip
     spec = {"resourceClaims": [{"name": "gpus", "resourceClaimName": "gpus"}]}
-    assert "1 has too few free devices for claim 'gpus' (2 devices of class 'gpu.example.com')" in why(
+    assert "1 has too few devices for claim 'gpus' (2 devices of class 'gpu.example.com')" in why(
         objects, train(spec=spec), nodes=1
     )
 
