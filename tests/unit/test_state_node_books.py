@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from phalanx.dialects.cluster import ObjectCluster
-from phalanx.model.kinds import Document, object_key
+from phalanx.model.kinds import object_key
 from phalanx.testing import build
+from phalanx.testing.build import Document
 
 
 def fresh(documents: dict[tuple[str, str], Document]) -> ObjectCluster:
@@ -20,7 +21,8 @@ def fresh(documents: dict[tuple[str, str], Document]) -> ObjectCluster:
 def changed(chance: Random) -> Document:
     number = chance.randrange(5)
     if chance.random() < 0.4:
-        return build.node(f"n{number}", cpu=chance.randint(1, 9), **({"gpus": 2} if chance.random() < 0.2 else {}))
+        cpu = chance.randint(1, 9)
+        return build.node(f"n{number}", cpu=cpu, gpus=2) if chance.random() < 0.2 else build.node(f"n{number}", cpu=cpu)
     pod = build.pod(f"p{chance.randrange(8)}", on=f"n{number}", cpu=chance.randint(1, 3))
     if chance.random() < 0.3:
         pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -28,7 +30,7 @@ def changed(chance: Random) -> Document:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_books_are_those_of_a_cluster_that_is_read_anew(seed: int):
+def test_books_are_those_of_a_cluster_that_is_read_anew(seed: int) -> None:
     chance, cluster, documents = Random(seed), ObjectCluster(), dict[tuple[str, str], Document]()
     for _ in range(60):
         document = changed(chance)
