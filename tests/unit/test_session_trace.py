@@ -25,8 +25,8 @@ EVERYWHERE = (
     *STATEMENTS, "ActionEntered", "ActionLeft", "NodeScores", "NodesFitting", "NodesRefused", "DomainTried", "TaskWithoutNode",
 )  # fmt: skip
 GANGS = (
-    "QueuesOrdered", "QueueNext", "GangAdded", "GangSkipped", "GangTried", "GangStarving", "GangReady", "GangPipelined",
-    "GangNotReady", "StatementKept", "TasksTried", "HyperNodesSeen", "HyperNodeSeen", "DomainsOrdered", "DomainWorks",
+    "QueuesOrdered", "QueueNext", "GangAdded", "GangsAhead", "GangSkipped", "GangTried", "GangStarving", "GangReady",
+    "GangPipelined", "GangNotReady", "StatementKept", "TasksTried", "HyperNodesSeen", "HyperNodeSeen", "DomainsOrdered", "DomainWorks",
     "DomainChosen", "MayNotEvict", "NodeConsidered", "VictimsVoted", "NoVictimsFound",
 )  # fmt: skip
 KINDS = {
@@ -43,7 +43,7 @@ KINDS = {
     "kai": (
         *EVERYWHERE, "QueueFigures", "JobTried", "JobNotTried", "JobLeft", "JobAlike", "JobSpared", "VictimsProposed",
         "ScenarioTried", "ScenarioRefused", "ScenarioWorks", "StatementRolledBack", "DomainLeft", "DomainRefused", "DomainChosen",
-        "NoVictimsFound",
+        "NoVictimsFound", "GangsAhead",
     ),
 }  # fmt: skip
 

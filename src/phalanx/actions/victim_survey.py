@@ -6,7 +6,7 @@ gangs that are alike, and plugins are asked only about a few gangs that the acti
 Nothing here decides anything: the action has searched and found nothing.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -121,13 +121,11 @@ class VictimSurvey:
         if not DryRun(self._session, self._task).candidates.any():
             return self._no_node_suits()
         stays = [(runner, self._why_out_of_rule(runner)) for runner in self._others()]
-        open_to_plugins = [runner.gang.gang.key for runner, verdict in stays if verdict.ok]
-        if not open_to_plugins:
-            return _nearest([(runner.gang.gang.key, verdict) for runner, verdict in stays])
-        asked = [(key, self._why_stays(gang)) for key in open_to_plugins[:MOST_ASKED] if (gang := self._session.gang(key))]
+        open_to_plugins = [runner.gang.gang.key for runner, verdict in stays if verdict.ok][:MOST_ASKED]
+        asked = [(key, self._why_stays(gang)) for key in open_to_plugins if (gang := self._session.gang(key)) is not None]
         may_go = next((key for key, verdict in asked if verdict.ok), None)
         if may_go is None:
-            return _nearest(asked)
+            return _nearest([*asked, *((runner.gang.gang.key, verdict) for runner, verdict in stays if not verdict.ok)])
         text = f"too few nodes have room for it even without those that may go, such as {may_go}"
         return Verdict.refuse("", "StillNoRoom", text, victim=may_go)
 
@@ -169,10 +167,13 @@ class VictimSurvey:
             case _ if reason == NOT_RECLAIMABLE:
                 return spared.not_reclaimable(action, its.queue)
             case _ if reason == KEEPS_ALL:
-                return spared.queue_keeps(action, its.queue)
+                return spared.queue_keeps(action, its.queue, self._figures(its.queue), self._task.task.shape.request)
             case _ if reason == NOT_RUNNING:
                 return spared.not_running(action)
         return Verdict.refuse(action, "Protected", f"is {reason}")
+
+    def _figures(self, queue: str) -> Mapping[str, Mapping[str, float]]:
+        return self._session.decisions.queues.get(queue, {})
 
     def _why_stays(self, gang: GangState) -> Verdict:
         """Say why nothing of a gang goes; yes if some of it may."""
@@ -237,7 +238,8 @@ def _find_runners(session: Session) -> _Runners:
 
 def _runner(snapshot: Snapshot, gang: Gang) -> _Runner | None:
     """Return a running task of a gang, one that may be preempted if there is one."""
-    running = (task for task in snapshot.members_of(gang.key).values() if task.node and task.status in EVICTABLE)
+    nodes, members = snapshot.nodes.number_by_name, snapshot.members_of(gang.key).values()
+    running = (task for task in members if task.status in EVICTABLE and task.node in nodes)
     first = next(running, None)
     if first is None:
         return None

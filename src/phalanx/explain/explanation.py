@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 from phalanx.explain.gang_status import gang_status, reason_code
 from phalanx.explain.reading import Reading
+from phalanx.explain.stages.evictions import evictions
+from phalanx.explain.stages.turn import turn
 from phalanx.explain.tree import Explanation, StageResult
 from phalanx.explain.why import why
 
 ReadStage = Callable[[Reading], StageResult]
 
-STAGES: tuple[ReadStage, ...] = ()
+STAGES: tuple[ReadStage, ...] = (turn, evictions)
 """In the order of `Stage`."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phalanx.model.resources import CPU, PODS, Resources, ResourceSpace, readable, scale_of
+from phalanx.model.resources import CPU, MEMORY, PODS, Resources, ResourceSpace, readable, scale_of
 from phalanx.placement import NO_LIMIT, Vector
 from phalanx.state.verdict import YES, Room, Verdict
 
@@ -116,6 +116,11 @@ def as_amounts(vector: Vector, space: ResourceSpace) -> dict[str, float]:
     amounts = vector.tolist()
     found = {name: amounts[row] for name, row in space.row_by_name.items() if amounts[row] and isfinite(amounts[row])}
     return {name: amount if name == CPU else amount / scale_of(name) for name, amount in found.items()}
+
+
+def figure_text(name: str, amount: float) -> str:
+    """Write an amount of `as_amounts` as a person would."""
+    return readable(name, amount) if name in (CPU, MEMORY) else f"{amount:g}"
 
 
 @dataclass(frozen=True, slots=True)

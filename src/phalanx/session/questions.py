@@ -97,7 +97,11 @@ class Questions:
 
     def gang_order_by_plugin(self, gang: GangState) -> dict[str, str]:
         """Return what each plugin says about the place of a gang, as text for the trace."""
-        return {answer.plugin.name: str(answer.value) for answer in self._answers(hooks.GANG_ORDER, gang)}
+        return {answer.plugin.name: str(answer.value) for answer in self.gang_order_answers(gang)}
+
+    def gang_order_answers(self, gang: GangState) -> list[PluginAnswer]:
+        """Return the key of each plugin for the place of a gang, for the trace."""
+        return self._answers(hooks.GANG_ORDER, gang)
 
     def subgroup_key(self, subgroup: SubGroupState) -> SortKey:
         """Return the key that orders the sub-groups of a gang."""

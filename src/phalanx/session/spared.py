@@ -3,6 +3,9 @@
 Actions and plugins refuse victims for the same few reasons; here are those that more than one of them gives.
 """
 
+from collections.abc import Iterable, Mapping
+
+from phalanx.session.amounts import figure_text
 from phalanx.state.verdict import Verdict
 
 NOT_PREEMPTABLE = "NotPreemptable"
@@ -39,9 +42,16 @@ def not_reclaimable(source: str, queue: str) -> Verdict:
     return Verdict.refuse(source, NOT_RECLAIMABLE, f"is in queue {queue}, which is not reclaimable", queue=queue)
 
 
-def queue_keeps(source: str, queue: str) -> Verdict:
-    """Say that a queue has nothing beyond what it deserves."""
-    return Verdict.refuse(source, WITHIN_SHARE, f"is in queue {queue}, which has no more than it deserves", queue=queue)
+def queue_keeps(source: str, queue: str, figures: Mapping[str, Mapping[str, float]], wanted: Iterable[str]) -> Verdict:
+    """Say that a queue has nothing beyond what it deserves of what is wanted, by the figures with which the session began."""
+    held, deserved = figures.get("allocated", {}), figures.get("deserved", {})
+    name = max((name for name in wanted if deserved.get(name)), key=lambda name: held.get(name, 0.0) / deserved[name], default=None)
+    if name is None:
+        return Verdict.refuse(source, WITHIN_SHARE, f"is in queue {queue}, which has no more than it deserves", queue=queue)
+    has, due = (figure_text(name, amounts.get(name, 0.0)) for amounts in (held, deserved))
+    text = f"is in queue {queue}, which has {has} of the {due} {name} that it deserves"
+    numbers = {"allocated": held.get(name, 0.0), "deserved": deserved[name]}
+    return Verdict.refuse(source, WITHIN_SHARE, text, queue=queue, resource=name, **numbers)
 
 
 def not_running(source: str) -> Verdict:

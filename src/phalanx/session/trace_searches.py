@@ -262,6 +262,8 @@ class JobTried(TraceEvent, frozen=True):
     queue: str
     action: str
     count: int
+    bound: int = 0
+    """How many pods were placed before it in this session: the first so many of the decisions."""
 
 
 class JobNotTried(TraceEvent, frozen=True):
