@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from phalanx.explain.eviction_reasons import EVICTIONS
 from phalanx.explain.node_reasons import ALL_NODE_REASONS, INSUFFICIENT, NO_NODE_FITS, SCATTERED, TOO_LARGE, NodeReason
 from phalanx.explain.recorded_reasons import CONDITIONS, EVENTS
 
@@ -163,10 +164,10 @@ VERDICTS = (
     ),
     Reason(
         "NoVictims",
-        "searches of kai",
-        "Consolidation, reclaim or preempt found no sufficient victims.",
-        "Wait for pods to end; see the stage evictions of `phalanx explain` for who is protected and why.",
-        "no victims (consolidation, reclaim, preempt)",
+        "actions that evict",
+        "No pods are evicted for the gang; the message has the cause, [one of these](#evictions).",
+        "Wait for pods to end; the stage evictions of `phalanx explain` says who is protected and why.",
+        "no victims (gangpreempt: ml/bert is not preemptable)",
     ),
     Reason(
         "NobodyAsked",
@@ -418,6 +419,11 @@ phalanx.explain.reasons`.
 A verdict has the plugin, a code, numbers and a message. The sentence in `why` is made from verdicts; the codes of
 gangs that `allocate` skipped are in the trace of a session (`-v 4`).
 """
+_EVICTIONS = """## Evictions
+
+Why nobody is evicted for a gang, and what protects those that run; see
+[why did my urgent job not preempt](../explanation/evictions.md#why-did-my-urgent-job-not-preempt).
+"""
 _NODES = """## Nodes
 
 Why nodes do not suit a pod. The code of what has to change first is the reason code of the gang; `phalanx explain`
@@ -447,7 +453,7 @@ def page() -> str:
     filters = _table(("code", "reason", "in our words", "what helps"), map(_node_row, ALL_NODE_REASONS))
     recorded = [_table(("code", where, "meaning"), rows) for where, rows in (("on", CONDITIONS), ("about", EVENTS))]
     parts = [
-        _HEAD, _table(("code", "from", *_WITH_REMEDY), verdicts),
+        _HEAD, _table(("code", "from", *_WITH_REMEDY), verdicts), _EVICTIONS, _table(("code", "from", *_WITH_REMEDY), EVICTIONS),
         _NODES, _table(("code", *_WITH_REMEDY), lacks), _FILTERS, filters, _OTHERS,
         _CONDITIONS, recorded[0], _KAI, "## Events\n", recorded[1],
     ]  # fmt: skip
