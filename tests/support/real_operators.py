@@ -31,7 +31,8 @@ def kuberay(plane: ControlPlane, folder: Path) -> Iterator[Process]:
     _define(plane, "kuberay")
     metrics, probe = free_ports(2)
     flags = (
-        f"--metrics-addr={LOCALHOST}:{metrics}", f"--health-probe-bind-address={LOCALHOST}:{probe}", "--enable-leader-election=false",
+        f"--metrics-addr={LOCALHOST}:{metrics}", f"--health-probe-bind-address={LOCALHOST}:{probe}",
+        "--enable-leader-election=false",
     )  # fmt: skip
     with _running(plane, folder, "kuberay", flags) as process:
         yield process

@@ -59,7 +59,8 @@ EVICTIONS = (
         "Change the `preemptionPolicy` of its pods, or of its PriorityClass.", "its preemptionPolicy is Never",
     ),
     (
-        "Protected", "any plugin", "A plugin that gives no reason protects the running pod.", "See the documentation of the plugin.", "",
+        "Protected", "any plugin", "A plugin that gives no reason protects the running pod.",
+        "See the documentation of the plugin.", "",
     ),
     (
         "QueueNotReclaimable", "`reclaim`, `gangreclaim`", "The queue of the running gang has `reclaimable: false`.",

@@ -7,8 +7,8 @@ from phalanx.explain.reading import Reading
 from phalanx.explain.reason_code import reason_code
 from phalanx.explain.stages.admitted import admitted
 from phalanx.explain.stages.bind import bind
-from phalanx.explain.stages.fits import fits
 from phalanx.explain.stages.evictions import evictions
+from phalanx.explain.stages.fits import fits
 from phalanx.explain.stages.history import history
 from phalanx.explain.stages.topology import topology
 from phalanx.explain.stages.turn import turn

@@ -12,8 +12,8 @@ import numpy as np
 from phalanx.dialects.status import is_finished, placeable
 from phalanx.dialects.traits import TRAITS, traits_of
 from phalanx.explain.cause import Search, alike, remembered
-from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.eviction_clause import eviction_clause
+from phalanx.explain.free_room import free_text, oversize
 from phalanx.explain.gang_status import admission_refusals, has_minimum, is_empty, is_new, minimum_of
 from phalanx.explain.held_back import held_back
 from phalanx.explain.node_causes import node_text, search_of

@@ -12,8 +12,8 @@ from itertools import islice
 from phalanx.dialects.kai_status import gated_in, nearly, reasons_of, unmet
 from phalanx.dialects.kai_subgroups import SUBGROUP
 from phalanx.explain.cause import alike, remembered
-from phalanx.explain.free_room import oversize
 from phalanx.explain.eviction_clause import no_victims
+from phalanx.explain.free_room import oversize
 from phalanx.explain.gang_status import has_minimum, is_new, minimum_of
 from phalanx.explain.held_back import has_foreign, held_back
 from phalanx.explain.node_causes import node_text, search_of
