@@ -55,7 +55,7 @@ def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
     cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=ours)
     intake = take_in(asked.paths, cluster, goes_on=True)
     intake.cluster.put_history(read_usage(asked.usage))
-    documents = _grouped(intake, asked.names, now)
+    documents = grouped(intake, asked.names, now)
     snapshot = intake.cluster.snapshot(now)
     for text in intake.warnings():
         output.warning(text)
@@ -73,7 +73,7 @@ def _unknown_gangs(asked: ScheduleOptions, snapshot: Snapshot) -> list[str]:
     return [f"--gang: the input has no gang {name}" for name in asked.gangs if name not in snapshot.gangs]
 
 
-def _grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
+def grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
     """Enter the groups that controllers make for pods which name none; return all objects."""
     documents: list[Document] = [*intake.complete]
     settings = ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
