@@ -1,5 +1,6 @@
 """Expected starts: the cluster as it is, simulated on from now."""
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from phalanx.config.builtin import catalogue_of
 from phalanx.dialects.cluster import ObjectCluster
+from phalanx.model.kinds import NAMESPACE
 from phalanx.model.task import GangKey
 from phalanx.session.cycle import Profile
 from phalanx.session.policy import Policy
@@ -127,6 +129,29 @@ def test_finished_pods_neither_run_again_nor_hold_anything() -> None:
     group, pod = gang("f", on="node-0", duration="1h")
     pod["status"]["phase"] = "Succeeded"
     assert run(question(node(), group, pod, gang("w"))).starts["default/w"] <= 3
+
+
+def test_namespaces_and_classes_that_every_cluster_has_are_no_trouble() -> None:
+    spaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": name}}}
+        for name in ("ml", "default")
+    ]
+    spaces.append(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "system-node-critical"},
+            "value": 2000001000,
+        }
+    )
+    group, pod = gang("w")
+    for item in (group, pod):
+        item["metadata"]["namespace"] = "ml"
+    asked = replace(question(node(), group, pod, *spaces), gangs=(GangKey("ml/w"),))
+    chosen = build.policy()
+    world = World(Profile(chosen, catalogue_of(chosen.catalogue)), settings=asked.settings(0), start=NOW)
+    assert simulate_on(world, asked, 0).starts["ml/w"] <= 3
+    assert [world.store.get(NAMESPACE, "", name)["metadata"]["labels"]["team"] for name in ("ml", "default")] == ["ml", "default"]
 
 
 def test_an_estimate_counts_seeds_in_which_the_gang_did_not_start() -> None:

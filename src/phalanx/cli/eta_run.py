@@ -8,21 +8,18 @@ from pathlib import Path
 
 import click
 
-from phalanx.cli import output
 from phalanx.cli.eta import EtaOptions
+from phalanx.cli.eta_input import read_input
 from phalanx.cli.eta_output import Answer, write
 from phalanx.cli.eta_simulations import EtaCluster, EtaSettings, eta_cluster, simulated
-from phalanx.cli.schedule import now_of
 from phalanx.config.policies import DEFAULT_PROFILE, policy_of_profile
-from phalanx.config.schedulers import our_schedulers
-from phalanx.dialects.cluster import ObjectCluster
+from phalanx.dialects.field_values import seconds
 from phalanx.errors import ConfigError, Missing
 from phalanx.explain.gang_rows import GangRow
-from phalanx.session.policy import Policy
 from phalanx.sim.eta import estimates
 from phalanx.sim.known_durations import FinishedGang, read_history, write_history
 from phalanx.sim.settings import span_in
-from phalanx.store.input_files import Intake, policy_of_file, read_bytes, take_in
+from phalanx.store.input_files import policy_of_file, read_bytes
 
 MOST_NAMED = 5
 
@@ -31,7 +28,8 @@ def answer(asked: EtaOptions) -> bool:
     """Answer and write; return whether everybody starts who was asked about."""
     end = time.monotonic() + asked.seconds("--timeout", asked.timeout)
     policy = policy_of_file(asked.config) if asked.config else policy_of_profile(asked.profile or DEFAULT_PROFILE)
-    cluster = eta_cluster(_intake(asked, policy), policy, _known(asked))
+    intake, now = read_input(asked.files, asked.reach, policy, asked.names)
+    cluster = eta_cluster(intake, policy, _known(asked, now))
     if asked.written:
         _write_history(asked.written, cluster.durations.history)
     row = None if asked.gang is None else _row(cluster, asked.gang, asked.reach.namespace or "default")
@@ -46,21 +44,13 @@ def answer(asked: EtaOptions) -> bool:
     return answered.is_good
 
 
-def _known(asked: EtaOptions) -> EtaSettings:
+def _known(asked: EtaOptions, now: float) -> EtaSettings:
     history = tuple(gang for path in asked.histories for gang in read_history(read_bytes(path), path))
     assumed = None if asked.assume is None else span_in(asked.assume)
     if asked.assume is not None and assumed is None:
         raise click.UsageError(f"--assume: {asked.assume!r} is not a duration; write for example 4h or 30m..6h")
-    return EtaSettings(now_of(asked.now), asked.seconds("--horizon", asked.horizon), history, assumed, asked.names)
-
-
-def _intake(asked: EtaOptions, policy: Policy) -> Intake:
-    """Read the files, or the cluster if there are none."""
-    cluster = ObjectCluster(ignored_provisioners=policy.flags.ignored_provisioners, schedulers=our_schedulers(asked.names))
-    intake = take_in(asked.files, cluster, goes_on=True)
-    for text in (*intake.notes(), *(text for _, text in intake.refused)):
-        output.note(text)
-    return intake
+    moment = now if asked.now is None else seconds(asked.now, where="--now")
+    return EtaSettings(moment, asked.seconds("--horizon", asked.horizon), history, assumed, asked.names)
 
 
 def _write_history(path: str, gangs: Iterable[FinishedGang]) -> None:

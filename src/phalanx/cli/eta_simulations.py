@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 
-from phalanx.cli.schedule_run import grouped
+from phalanx.cli.grouping import grouped
 from phalanx.config.policies import policy_of_gates
 from phalanx.config.schedulers import our_schedulers
 from phalanx.controllers.builtin import ControllerSettings, standard_controllers

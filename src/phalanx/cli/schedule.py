@@ -115,7 +115,7 @@ def _decide(asked: ScheduleOptions) -> bool:
     """Decide and write the answer; return whether every gang has its minimum."""
     from phalanx.cli.schedule_run import scheduled, write
 
-    found = scheduled(asked, _policy(asked), now_of(asked.now))
+    found = scheduled(asked, _policy(asked), _now(asked.now))
     write(found, asked)
     return found.is_all_well
 
@@ -134,8 +134,7 @@ def _policy(asked: ScheduleOptions) -> "Policy":
     return replace(policy, flags=replace(policy.flags, shard_name=asked.shard)) if asked.shard else policy
 
 
-def now_of(text: str | None) -> float:
-    """Return the moment that was typed, or the present."""
+def _now(text: str | None) -> float:
     from phalanx.dialects.field_values import seconds
     from phalanx.errors import SnapshotError
 

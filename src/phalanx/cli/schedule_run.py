@@ -4,25 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.cli import output
+from phalanx.cli.grouping import grouped
 from phalanx.cli.schedule import ScheduleOptions
 from phalanx.cli.trace_options import LEVELS
 from phalanx.config.policies import policy_of_gates
 from phalanx.config.schedulers import our_schedulers
-from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.explain.answer import trace, whole_answer, with_plans, with_refused
 from phalanx.explain.gang_rows import GangRow, all_rows, gated_rows
 from phalanx.explain.no_effect import notes_without_effect
 from phalanx.live.catalogue import connected
-from phalanx.model.kinds import Document, object_key
-from phalanx.model.task import TaskKey
-from phalanx.model.task_status import Status
+from phalanx.model.kinds import Document
 from phalanx.scheduling.gates import gated_gangs
 from phalanx.scheduling.shards import decide, notes_on_pools
 from phalanx.session.policy import Policy
 from phalanx.session.shard_decisions import ShardDecisions, together
 from phalanx.state.snapshot import Snapshot
-from phalanx.store.bare_pods import grouped_pods
 from phalanx.store.input_files import Intake, notes_on, read_usage, take_in
 from phalanx.store.left_out import LeftOut, left_out
 
@@ -71,28 +68,6 @@ def scheduled(asked: ScheduleOptions, policy: Policy, now: float) -> Scheduled:
 
 def _unknown_gangs(asked: ScheduleOptions, snapshot: Snapshot) -> list[str]:
     return [f"--gang: the input has no gang {name}" for name in asked.gangs if name not in snapshot.gangs]
-
-
-def grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
-    """Enter the groups that controllers make for pods which name none; return all objects."""
-    documents: list[Document] = [*intake.complete]
-    settings = ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
-    served = {*settings.schedulers, *settings.grouper.scheduler_names}
-    alone = [object_key(item) for item in documents if item["kind"] == "Pod" and _is_alone(intake, object_key(item), served)]
-    if not alone:
-        return documents
-    found = grouped_pods(documents, alone, grouping_controllers(settings), now)
-    for text in found.problems:
-        output.note(text)
-    for document in found.documents:
-        intake.cluster.put(document)
-    return [*documents, *found.documents]
-
-
-def _is_alone(intake: Intake, key: str, served: set[str]) -> bool:
-    """Tell whether a pod waits without a group, and controllers make one for pods of its scheduler."""
-    task = intake.cluster.state.task(TaskKey(key))
-    return task is not None and task.status is Status.PENDING and task.gang is None and task.scheduler in served
 
 
 def _gated(documents: Sequence[Document], policy: Policy, part: ShardDecisions, now: float) -> output.GatedRows:

@@ -124,7 +124,7 @@ class EtaRun:
 def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callable[[], bool] = lambda: False) -> EtaRun:
     """Let an empty world, which has the question's settings and begins now, go on from the question's cluster."""
     watch = _Watch(world, question.gangs)
-    world.load(_in_order(question.documents))
+    _load(world, question.documents)
     for pod, (known, done) in question.pods.items():
         world.plan(known.draw(Random(f"{seed} {pod}"), done) - done, partial(world.finish, [pod]))
     stopped = False
@@ -136,10 +136,17 @@ def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callabl
     return EtaRun(seed, watch.starts, watch.after, watch.evicts, world.now - world.start, is_whole=not stopped)
 
 
-def _in_order(documents: Sequence[Document]) -> list[Document]:
-    """Return namespaces first, since a namespace that is missing is made; and the queue that always exists."""
-    spaces = [item for item in documents if kind_of(item) is NAMESPACE]
-    return [*spaces, *default_queues(documents), *(item for item in documents if kind_of(item) is not NAMESPACE)]
+def _load(world: World, documents: Sequence[Document]) -> None:
+    """Enter all objects that the store does not have from the beginning; namespaces come first, as one that is missing is made."""
+    new = []
+    for item in documents:
+        kind, meta = kind_of(item), item["metadata"]
+        if world.store.find(kind, meta.get("namespace", "") if kind.is_namespaced else "", meta["name"]) is None:
+            new.append(item)
+        elif kind is NAMESPACE:
+            world.store.patch(kind, "", meta["name"], {"metadata": {"labels": dict(meta.get("labels") or {})}})
+    ordered = sorted(new, key=lambda item: kind_of(item) is not NAMESPACE)
+    world.load([*ordered, *default_queues(documents)])
 
 
 def _is_quiet(world: World, due: float) -> bool:

@@ -1,0 +1,33 @@
+"""Groups for pods of the input that name none: commands that hold one session make them as the controllers of a cluster would."""
+
+from collections.abc import Sequence
+
+from phalanx.cli import output
+from phalanx.controllers.builtin import ControllerSettings, grouping_controllers
+from phalanx.model.kinds import Document, object_key
+from phalanx.model.task import TaskKey
+from phalanx.model.task_status import Status
+from phalanx.store.bare_pods import grouped_pods
+from phalanx.store.input_files import Intake
+
+
+def grouped(intake: Intake, names: Sequence[str], now: float) -> list[Document]:
+    """Enter the groups that controllers make for pods which name none; return all objects."""
+    documents: list[Document] = [*intake.complete]
+    settings = ControllerSettings(schedulers=frozenset(names)) if names else ControllerSettings()
+    served = {*settings.schedulers, *settings.grouper.scheduler_names}
+    alone = [object_key(item) for item in documents if item["kind"] == "Pod" and _is_alone(intake, object_key(item), served)]
+    if not alone:
+        return documents
+    found = grouped_pods(documents, alone, grouping_controllers(settings), now)
+    for text in found.problems:
+        output.note(text)
+    for document in found.documents:
+        intake.cluster.put(document)
+    return [*documents, *found.documents]
+
+
+def _is_alone(intake: Intake, key: str, served: set[str]) -> bool:
+    """Tell whether a pod waits without a group, and controllers make one for pods of its scheduler."""
+    task = intake.cluster.state.task(TaskKey(key))
+    return task is not None and task.status is Status.PENDING and task.gang is None and task.scheduler in served
