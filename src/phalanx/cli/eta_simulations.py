@@ -107,16 +107,21 @@ class EtaRuns:
     """The one in which gangs of unknown duration end at once."""
 
 
-def simulated(given: EtaInput, seeds: int, end: float, show: Callable[[int], None] = lambda done: None) -> EtaRuns:
-    """Simulate with up to so many seeds until the clock says `end`; a run that was stopped counts only if there is no other."""
+def simulated(
+    given: EtaInput, seeds: int, end: float, show: Callable[[int], None] = lambda done: None, *, divides: bool = True
+) -> EtaRuns:  # fmt: skip
+    """Simulate with up to so many seeds until the clock says `end`; a run that was stopped counts only if there is no other.
+
+    With `divides`, much work is divided between processes. `show` is called with the number of runs that are done.
+    """
     begun = time.monotonic()
     first = given.run(0, end)
     seconds = time.monotonic() - begun
     show(1)
     hopeful = given.run(0, end, SOON_SECONDS) if given.question.endless and len(first.starts) < len(given.question.gangs) else None
-    divides = seconds * (seeds - 1) > WORTH_PROCESSES_SECONDS and _processes() > 1
+    is_worth_it = divides and seconds * (seeds - 1) > WORTH_PROCESSES_SECONDS and _processes() > 1
     runs = [first]
-    for run in (_in_processes if divides else _one_by_one)(given, range(1, seeds), end):
+    for run in (_in_processes if is_worth_it else _one_by_one)(given, range(1, seeds), end):
         runs.append(run)
         show(len(runs))
     whole = tuple(run for run in runs if run.is_whole)

@@ -1,0 +1,290 @@
+"""How good the expected starts of `phalanx eta` are, on loads of the simulator itself.
+
+    python benchmarks/eta.py                                        all loads; writes benchmarks/RESULTS-ETA.md
+    python benchmarks/eta.py --load philly:traces/philly,nodes=100  another one, printed only
+
+A load is simulated once: that is what really happens. At several moments on the way the cluster is looked at as it is then, every
+gang that waits is estimated, and the estimate is compared with when it really started. What is known about durations differs:
+
+    exact       an annotation says how long each gang runs
+    history     gangs belong to families of similar length, and only what finished gangs of a family took is known
+    deadlines   only deadlines are known, from one to five times as long as the gangs run
+
+Gangs that are submitted after the moment are never known, and in reality they come. The answers to compare with are those that
+need no simulation: the mean wait so far, from now on or from the submission of the gang on.
+"""
+
+import argparse
+import platform
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from statistics import mean, median
+from typing import Any
+
+from phalanx.cli.eta_input import intake_of
+from phalanx.cli.eta_simulations import EtaSettings, eta_cluster, simulated
+from phalanx.config.policies import policy_of_profile
+from phalanx.config.schedulers import our_schedulers
+from phalanx.dialects.cluster import ObjectCluster
+from phalanx.live.catalogue import connected
+from phalanx.model.moment import moment_text
+from phalanx.session.policy import Policy
+from phalanx.sim.eta import estimates
+from phalanx.sim.known_durations import FinishedGang
+from phalanx.sim.metrics import percent_text, short_time
+from phalanx.sim.named_workloads import read_workload
+from phalanx.sim.recorder import GangRecord
+from phalanx.sim.running_work import DURATION, duration_of
+from phalanx.sim.settings import Settings
+from phalanx.sim.setup import set_workload
+from phalanx.sim.workload import Workload
+from phalanx.sim.world import World
+
+PAGE = Path(__file__).with_name("RESULTS-ETA.md")
+HOUR, DAY = 3600.0, 86_400.0
+EXACT, HISTORY, DEADLINES = "exact durations", "history of finished gangs", "deadlines only"
+FROM_NOW, FROM_SUBMISSION = "mean wait so far, from now on", "mean wait so far, from submission on"
+FAMILIES = 24
+LOOSEST_DEADLINE = 5.0
+HORIZON_SECONDS = 14 * DAY
+SHORTEST_SECONDS = 60.0
+"""Relative errors are relative to at least this: nobody minds a minute."""
+P50, P90 = 0.5, 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is simulated, and by whose rules."""
+
+    name: str
+    work: str
+    profile: str = "phalanx"
+    moments: tuple[float, ...] = tuple(hour * HOUR for hour in (8, 11, 14, 17, 20, 23))
+
+
+LOADS = (
+    Load("mixed sizes", "generated:jobs=300,nodes=16,days=1,load=1.2,seed=1"),
+    Load("many sweeps", "generated:jobs=400,nodes=8,days=1,load=1.2,sweeps=0.6,seed=2", "volcano"),
+    Load("fair shares", "generated:jobs=300,nodes=12,days=1,load=1.2,queues=6,seed=3", "kai"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One estimate, and what really happened; seconds from the moment of the question."""
+
+    knowledge: str
+    p50: float | None
+    p90: float | None
+    actual: float
+
+
+# --- what really happens ---------------------------------------------------------------------------------------------------
+
+
+def with_families(workload: Workload, count: int = FAMILIES) -> Workload:
+    """Name gangs after families of similar length: kind-a-17."""
+    ordered = sorted(workload.gangs, key=lambda gang: gang.duration)
+    size = -(-len(ordered) // count)
+    family = {gang.name: chr(ord("a") + place // size) for place, gang in enumerate(ordered)}
+    gangs = tuple(replace(gang, name=f"kind-{family[gang.name]}-{number}") for number, gang in enumerate(workload.gangs))
+    return replace(workload, gangs=gangs)
+
+
+def reality(load: Load, policy: Policy) -> World:
+    """Return a world in which the load will come."""
+    settings = Settings(removes_finished=True, settling=60.0, parks_up_to=1800.0, heartbeat=600.0)
+    world = World(connected(policy), settings=settings)
+    set_workload(world, with_families(read_workload(load.work, 0).workload), policy.dialect)
+    return world
+
+
+# --- what is known at a moment ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The objects of the cluster as the one who estimates sees them, and a history."""
+
+    documents: Sequence[dict[str, Any]]
+    history: tuple[FinishedGang, ...] = ()
+    seeds: int = 1
+
+
+def known_by(knowledge: str, world: World, seeds: int) -> Known:
+    """Return what is known to somebody with this knowledge."""
+    documents = [dict(item) for item in world.store.everything()]
+    if knowledge == EXACT:
+        return Known(documents)
+    seconds = {_key(item): duration_of(_duration(item)).low for item in documents if _duration(item)}
+    silent = [_without_duration(item) for item in documents]
+    if knowledge == HISTORY:
+        return Known(silent, tuple(_history(world)), seeds)
+    return Known([_with_deadline(item, seconds) for item in silent], (), seeds)
+
+
+def _key(item: dict[str, Any]) -> str:
+    return f"{item['metadata'].get('namespace')}/{item['metadata']['name']}"
+
+
+def _duration(item: dict[str, Any]) -> str:
+    return str((item["metadata"].get("annotations") or {}).get(DURATION, ""))
+
+
+def _without_duration(item: dict[str, Any]) -> dict[str, Any]:
+    annotations = {key: text for key, text in (item["metadata"].get("annotations") or {}).items() if key != DURATION}
+    return {**item, "metadata": {**item["metadata"], "annotations": annotations}}
+
+
+def _with_deadline(item: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
+    """Give a pod the deadline that the user of its gang has chosen, who does not know its duration well."""
+    if item["kind"] != "Pod":
+        return item
+    gang = next(key for key in (_key(item).rsplit("-", 2)[0],))
+    factor = Random(gang).uniform(1.0, LOOSEST_DEADLINE)
+    return {**item, "spec": {**item["spec"], "activeDeadlineSeconds": int(seconds[gang] * factor) + 1}}
+
+
+def _history(world: World) -> Iterator[FinishedGang]:
+    for record in world.recorder.gangs.values():
+        if record.finished is not None:
+            begun, end = record.spans[-1]
+            yield FinishedGang(record.name, (end or begun) - begun, finished=moment_text(int(world.start + (end or begun))))
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The answers at one moment: for each gang that waits, p50 and p90 by what is known."""
+
+    moment: float
+    answers: dict[str, dict[str, tuple[float | None, float | None]]]
+
+
+def ask(world: World, policy: Policy, seeds: int) -> Asked:
+    """Estimate every gang that waits now."""
+    moment, records = world.now - world.start, world.recorder.gangs
+    waiting = {str(key): record for key, record in records.items() if record.started is None}
+    answers: dict[str, dict[str, tuple[float | None, float | None]]] = {name: _naive(waiting[name], records.values(), moment) for name in waiting}
+    for knowledge in (EXACT, HISTORY, DEADLINES):
+        known = known_by(knowledge, world, seeds)
+        cluster = ObjectCluster(schedulers=our_schedulers(()))
+        given = eta_cluster(intake_of(known.documents, cluster), policy, EtaSettings(world.now, HORIZON_SECONDS, known.history)).input
+        found = simulated(given, known.seeds, time.monotonic() + DAY)
+        for estimate in estimates(given.question, found.runs):
+            if estimate.gang in answers:
+                answers[estimate.gang][knowledge] = (estimate.by(P50), estimate.by(P90))
+    return Asked(moment, answers)
+
+
+def _naive(record: GangRecord, others: Iterable[GangRecord], moment: float) -> dict[str, tuple[float | None, float | None]]:
+    """Answer without a simulation: by the waits of those that have started, their mean and nine tenths of them."""
+    waits = sorted(other.wait for other in others if other.wait is not None) or [0.0]
+    usual, long = mean(waits), waits[int(P90 * (len(waits) - 1))]
+    waited = moment - record.submitted
+    return {FROM_NOW: (usual, long), FROM_SUBMISSION: (max(usual - waited, 0.0), max(long - waited, 0.0))}
+
+
+def measure(load: Load, seeds: int = 10) -> list[Sample]:
+    """Simulate a load, ask on the way, and compare with what came."""
+    policy = policy_of_profile(load.profile)
+    world = reality(load, policy)
+    asked = []
+    for moment in load.moments:
+        world.advance(world.start + moment)
+        asked.append(ask(world, policy, seeds))
+    world.advance(world.start + load.moments[-1] + HORIZON_SECONDS)
+    return [sample for one in asked for sample in _samples(one, world)]
+
+
+def _samples(asked: Asked, world: World) -> Iterator[Sample]:
+    starts = {str(key): record.started for key, record in world.recorder.gangs.items()}
+    for gang, answers in asked.answers.items():
+        started = starts[gang]
+        if started is not None:
+            yield from (Sample(knowledge, p50, p90, started - asked.moment) for knowledge, (p50, p90) in answers.items())
+
+
+# --- results ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How good the answers with one knowledge are."""
+
+    knowledge: str
+    asked: int
+    silent: int
+    """Questions without an answer."""
+    error: float
+    relative: float
+    under_p90: float
+
+
+def quality(samples: Sequence[Sample], knowledge: str) -> Quality:
+    """Sum up the samples with this knowledge."""
+    mine = [sample for sample in samples if sample.knowledge == knowledge]
+    errors = [(abs(sample.p50 - sample.actual), sample.actual) for sample in mine if sample.p50 is not None]
+    relative = [error / max(actual, SHORTEST_SECONDS) for error, actual in errors]
+    # Who says nothing about when it has started at the latest is not wrong about it, but has not said it either.
+    under = [sample.p90 is not None and sample.actual <= sample.p90 + 1.0 for sample in mine]
+    return Quality(knowledge, len(mine), len(mine) - len(errors), median(e for e, _ in errors), median(relative), sum(under) / len(under))
+
+
+def table(results: dict[str, list[Sample]]) -> list[str]:
+    """Return the results as lines of Markdown."""
+    lines = ["| load | known | questions | without answer | median error | median relative error | real start by p90 |"]
+    lines.append("| --- | --- | --: | --: | --: | --: | --: |")
+    for name, samples in results.items():
+        for knowledge in (EXACT, HISTORY, DEADLINES, FROM_NOW, FROM_SUBMISSION):
+            found = quality(samples, knowledge)
+            cells = (str(found.asked), str(found.silent), short_time(found.error), percent_text(found.relative), percent_text(found.under_p90))
+            lines.append(f"| {name} | {knowledge} | {' | '.join(cells)} |")
+    return lines
+
+
+def page(results: dict[str, list[Sample]], loads: Iterable[Load], seeds: int) -> str:
+    """Return the page of results."""
+    date, machine = datetime.now(UTC).date(), f"{platform.system()}, CPython {platform.python_version()}"
+    about = "\n".join(f"- {load.name}: `{load.work}`, profile `{load.profile}`" for load in loads)
+    return f"""# How good expected starts are
+
+Written by `python benchmarks/eta.py` on {date}. {machine}. {seeds} simulations for each answer; exact durations need one.
+
+Each load is simulated once. At {len(LOADS[0].moments)} moments every waiting gang is estimated from the state of the cluster at that moment, and the
+estimate is compared with when the gang really started. Gangs that are submitted later are not known, but they come, and some of them go first.
+The last two rows of each load are what somebody would say without a simulation. The error is that of p50; nine of ten real starts should come by p90.
+
+{about}
+
+{chr(10).join(table(results))}
+"""
+
+
+def main() -> None:
+    """Measure the loads and write the page, or print the table of another load."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--load", help="a workload as `phalanx simulate --workload` takes it")
+    parser.add_argument("--profile", default="phalanx", help="by whose rules")
+    parser.add_argument("--seeds", type=int, default=10, help="simulations for each answer")
+    asked = parser.parse_args()
+    loads = (Load("given", asked.load, asked.profile),) if asked.load else LOADS
+    results = {}
+    for load in loads:
+        results[load.name] = measure(load, asked.seeds)
+        print(f"{load.name}: {len(results[load.name])} answers", file=sys.stderr, flush=True)
+    if asked.load:
+        print("\n".join(table(results)))
+    else:
+        PAGE.write_text(page(results, loads, asked.seeds), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
