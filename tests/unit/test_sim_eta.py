@@ -103,6 +103,13 @@ def test_each_seed_draws_its_own_durations_and_always_the_same_ones() -> None:
     assert starts[0] == starts[3]
 
 
+def test_all_seeds_together_draw_from_every_part_of_what_is_possible() -> None:
+    asked = replace(question(node(), gang("w")), seeds=4)
+    drawn = {key: [asked.part(key, seed) for seed in range(4)] for key in ("a", "b", "c", "d")}
+    assert all(sorted(int(part * 4) for part in parts) == [0, 1, 2, 3] for parts in drawn.values())
+    assert len({tuple(int(part * 4) for part in parts) for parts in drawn.values()}) > 1
+
+
 def test_a_gang_waits_for_all_that_leave_its_nodes() -> None:
     """Two gangs on one node, and an unrelated one that ends meanwhile."""
     parts = [gang("x", on="node-0", duration="70m"), gang("y", on="node-0", duration="80m"), gang("z", on="node-1", duration="75m")]

@@ -1,6 +1,5 @@
 """How long gangs run: from annotations, finished gangs, deadlines and assumptions, in this order."""
 
-from random import Random
 from statistics import median
 from typing import Any
 
@@ -78,7 +77,7 @@ def test_the_annotation_counts_before_everything_else() -> None:
 
 def test_an_annotation_may_be_a_range() -> None:
     found = of(durations(gang("a", annotations={DURATION: "1h..3h"})), "a")
-    drawn = [found.draw(Random(seed)) for seed in range(200)]
+    drawn = [found.at(part / 100) for part in range(101)]
     assert 3600 <= min(drawn) < 4000
     assert 10_400 < max(drawn) <= 10_800
 
@@ -135,7 +134,7 @@ def test_a_deadline_of_an_owner_is_only_the_latest_end(kind: str, spec: Document
     group, pod = gang("a")
     pod, owner = owned(pod, kind, "a", spec=spec)
     found = of(durations(group, pod, owner), "a")
-    drawn = [found.draw(Random(seed)) for seed in range(200)]
+    drawn = [found.at(part / 100) for part in range(101)]
     assert found.basis is Basis.DEADLINE
     assert (min(drawn) < 30, 270 < median(drawn) < 330, 570 < max(drawn) <= 600) == (True, True, True)
 
@@ -143,7 +142,7 @@ def test_a_deadline_of_an_owner_is_only_the_latest_end(kind: str, spec: Document
 def test_a_deadline_bounds_what_finished_gangs_took() -> None:
     history = tuple(FinishedGang(f"default/a-{number}", 1000.0) for number in range(5))
     found = of(durations(gang("a-7", activeDeadlineSeconds=900), history=history), "a-7")
-    drawn = [found.draw(Random(seed)) for seed in range(20)]
+    drawn = [found.at(part / 100) for part in range(101)]
     assert max(drawn) == found.median == 900.0
 
 
@@ -155,7 +154,7 @@ def test_an_assumption_is_made_only_where_nothing_is_known() -> None:
 
 def test_nothing_known_is_for_ever() -> None:
     found = of(durations(gang("a")), "a")
-    assert (found.basis, found.draw(Random(0))) == (Basis.UNKNOWN, FOREVER)
+    assert (found.basis, found.at(0.5)) == (Basis.UNKNOWN, FOREVER)
 
 
 # --- gangs that run already ----------------------------------------------------------------------------------------------
@@ -170,19 +169,19 @@ def test_a_gang_has_run_since_its_minimum_ran() -> None:
 
 def test_what_is_left_is_drawn_from_durations_that_are_still_possible() -> None:
     found = KnownDuration(Basis.HISTORY, (0.0, 100.0, 200.0, 300.0, 400.0))
-    drawn = [found.draw(Random(seed), done=250.0) for seed in range(300)]
+    drawn = [found.at(part / 100, done=250.0) for part in range(101)]
     assert min(drawn) >= 250.0
     assert 315.0 < median(drawn) < 335.0
 
 
 def test_a_gang_that_is_overdue_ends_before_it_has_run_twice_as_long() -> None:
-    drawn = [KnownDuration(Basis.ANNOTATION, (60.0, 60.0)).draw(Random(seed), done=100.0) for seed in range(100)]
+    drawn = [KnownDuration(Basis.ANNOTATION, (60.0, 60.0)).at(part / 100, done=100.0) for part in range(101)]
     assert 100.0 <= min(drawn) < 110.0
     assert 190.0 < max(drawn) <= 200.0
 
 
 def test_a_gang_that_reaches_its_deadline_ends_now() -> None:
-    assert KnownDuration(Basis.DEADLINE, (0.0, 60.0), 60.0).draw(Random(1), done=60.0) == 60.0
+    assert KnownDuration(Basis.DEADLINE, (0.0, 60.0), 60.0).at(0.5, done=60.0) == 60.0
 
 
 # --- names and files -----------------------------------------------------------------------------------------------------

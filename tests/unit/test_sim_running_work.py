@@ -3,7 +3,7 @@
 import pytest
 
 from phalanx.errors import SnapshotError
-from phalanx.model.task import GangKey
+from phalanx.model.task import GangKey, TaskKey
 from phalanx.sim.running_work import DURATION, duration_of
 from phalanx.sim.settings import Duration, Settings, Span
 from phalanx.testing import build
@@ -33,6 +33,15 @@ def test_a_gang_ends_after_its_duration_from_when_it_was_whole() -> None:
     worlds.run(world, 200)
     assert worlds.record(world, "a").spans == [(1.0, 61.0)]
     assert worlds.phases(world.store) == {"a-0": "Succeeded", "a-1": "Succeeded"}
+
+
+def test_a_pod_that_succeeds_says_when_its_containers_ended() -> None:
+    world = worlds.world(nodes=1, gpus=1)
+    worlds.submit(world, worlds.gang("a", duration="60s", gpus=1))
+    worlds.run(world, 200)
+    task = world.cluster.state.task(TaskKey("default/a-0"))
+    assert task is not None
+    assert (task.started, task.finished) == (world.start + 1, world.start + 61)
 
 
 def test_a_half_started_gang_makes_no_progress() -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from phalanx.cli.grouping import grouped
 from phalanx.config.policies import policy_of_gates
@@ -114,6 +114,7 @@ def simulated(
 
     With `divides`, much work is divided between processes. `show` is called with the number of runs that are done.
     """
+    given = replace(given, question=replace(given.question, seeds=seeds))
     begun = time.monotonic()
     first = given.run(0, end)
     seconds = time.monotonic() - begun

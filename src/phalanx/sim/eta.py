@@ -50,6 +50,8 @@ class EtaQuestion:
     """When gangs that wait were created, where that is known."""
     pods: Mapping[TaskKey, tuple[KnownDuration, float]] = field(default_factory=dict)
     """Pods without a gang that will end, and how long they have run already."""
+    seeds: int = 1
+    """How many simulations are planned."""
 
     @property
     def endless(self) -> frozenset[str]:
@@ -66,8 +68,13 @@ class EtaQuestion:
 
     def _drawn(self, key: GangKey, seed: int, unknown: float) -> float:
         done = self.done.get(key, 0.0)
-        found = self.durations[key].draw(Random(f"{seed} {key}"), done)
+        found = self.durations[key].at(self.part(key, seed), done)
         return done + unknown if found == FOREVER else found
+
+    def part(self, key: str, seed: int) -> float:
+        """Draw a number from 0 to 1 for a gang or pod; one of all seeds draws from each equal part, so that a few of them do."""
+        places = Random(key).sample(range(self.seeds), self.seeds)
+        return (places[seed % self.seeds] + Random(f"{seed} {key}").random()) / self.seeds
 
 
 def question_of(
@@ -126,7 +133,7 @@ def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callabl
     watch = _Watch(world, question.gangs)
     _load(world, question.documents)
     for pod, (known, done) in question.pods.items():
-        world.plan(known.draw(Random(f"{seed} {pod}"), done) - done, partial(world.finish, [pod]))
+        world.plan(known.at(question.part(pod, seed), done) - done, partial(world.finish, [pod]))
     stopped = False
     while watch.waiting and not (stopped := is_over()):
         due = world.next_time()

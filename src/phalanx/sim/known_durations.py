@@ -7,8 +7,8 @@ The first that says something counts:
     a deadline               activeDeadlineSeconds of a pod or of an owner; by itself it says only that a gang ends before it
     an assumption            that the user makes for all others
 
-A deadline also bounds what the others say. What is known is a distribution: simulations draw from it, one seed after the other,
-and from the part of it that is left for a gang that has run for a while.
+A deadline also bounds what the others say. What is known is a distribution: simulations draw from it, and from the part of it that
+is left for a gang that has run for a while.
 """
 
 import re
@@ -17,7 +17,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from random import Random
 from typing import Any
 
 import msgspec
@@ -70,14 +69,18 @@ class KnownDuration:
     source: str = ""
     """What it is known from, as a person would say it: "3 finished gangs of CronJob ml/nightly"."""
 
-    def draw(self, chance: Random, done: float = 0.0) -> float:
-        """Draw how long it runs in all, if it has run for so long already; `FOREVER` when nothing is known."""
+    def at(self, part: float, done: float = 0.0) -> float:
+        """Return how long it runs in all, if it has run for so long already and this part of those like it run no longer.
+
+        The part is from 0 to 1; `FOREVER` when nothing is known.
+        """
         if not self.values:
             return FOREVER
         if done >= self.values[-1] > 0.0:
-            found = done * chance.uniform(1.0, OVERDUE)
+            found = done * (1.0 + part * (OVERDUE - 1.0))
         else:
-            found = _value_at(self.values, chance.uniform(_part_below(self.values, done), 1.0))
+            below = _part_below(self.values, done)
+            found = _value_at(self.values, below + part * (1.0 - below))
         return max(min(found, self.deadline), done)
 
     @property
@@ -133,10 +136,14 @@ def read_history(text: bytes, name: str) -> list[FinishedGang]:
 
 def write_history(gangs: Iterable[FinishedGang]) -> bytes:
     """Return a history file; a gang that is there several times is written once."""
-    once = {(gang.gang, gang.finished): gang for gang in gangs}
-    return b"".join(
-        msgspec.json.encode(gang) + b"\n" for gang in sorted(once.values(), key=lambda gang: (gang.finished, gang.gang))
-    )
+    ordered = sorted(_once(gangs), key=lambda gang: (gang.finished, gang.gang))
+    return b"".join(msgspec.json.encode(gang) + b"\n" for gang in ordered)
+
+
+def _once(gangs: Iterable[FinishedGang]) -> list[FinishedGang]:
+    """Return each gang once, in the cluster and in files; without a time nobody can say that two are the same."""
+    found = {(gang.gang, gang.finished or str(number)): gang for number, gang in enumerate(gangs)}
+    return list(found.values())
 
 
 def pattern_of(gang: str) -> str:
@@ -155,8 +162,7 @@ class History:
     def __init__(self, gangs: Iterable[FinishedGang]) -> None:
         """Sort them by owner, name and image."""
         self._seconds: dict[str, list[float]] = defaultdict(list)
-        once = {(gang.gang, gang.finished): gang for gang in gangs}
-        for gang in once.values():
+        for gang in _once(gangs):
             for label in _labels(gang.gang, gang.owner, gang.image):
                 self._seconds[label].append(gang.seconds)
 

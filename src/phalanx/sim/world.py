@@ -291,7 +291,7 @@ class World:
         for key in keys:
             pod = self.store.find(POD, *split_key(key))
             if pod is not None and "deletionTimestamp" not in pod["metadata"]:
-                self._kubelets.write(pod, {"phase": "Succeeded"})
+                self._kubelets.succeed(pod)
             task = self.cluster.state.task(key)
             if task is not None and task.gang is not None:
                 gangs[task.gang] = None
