@@ -73,6 +73,7 @@ NOT_RUN = {
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
     "--controllers -volcano-job": "needs a cluster",
     "phalanx run --lease-duration 6": "needs a cluster",
+    "phalanx eta research/whisper --context staging": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     "phalanx schedule -f cluster.yaml": "needs the snapshot of a cluster",
     ".venv/bin/phalanx schedule -f cluster.yaml --config volcano-scheduler.conf": "needs the snapshot of a cluster",

@@ -146,7 +146,7 @@ def _in_processes(given: EtaInput, seeds: Iterable[int], end: float) -> Iterator
         with suppress(TimeoutError):
             for future in as_completed(futures, timeout=max(end - time.monotonic(), 0.0)):
                 yield future.result()
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)  # those that run stop by themselves, as their time is over
 
 
 _given: list[EtaInput] = []

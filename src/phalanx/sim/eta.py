@@ -8,7 +8,7 @@ A gang of which nothing is known never ends. Whoever waits for it has no expecte
 says whether that is the reason.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, inf
@@ -84,7 +84,7 @@ def question_of(
     active = [key for key, members in snapshot.members.items() if key in snapshot.gangs and not _has_ended(members)]
     running = [key for key in active if any(task.status is Status.RUNNING for task in snapshot.members_of(key).values())]
     return EtaQuestion(
-        list(map(_with_namespace, documents)), snapshot.now, horizon, tuple(map(GangKey, gangs)),
+        list(map(_with_namespace, _without_ended(documents, snapshot))), snapshot.now, horizon, tuple(map(GangKey, gangs)),
         {key: durations.of(key) for key in active}, {key: durations.done(key) for key in running},
         {key: gang.created for key, gang in snapshot.gangs.items() if gang.created}, _pods_that_end(snapshot, durations),
     )  # fmt: skip
@@ -98,6 +98,16 @@ def _pods_that_end(snapshot: Snapshot, durations: Durations) -> dict[TaskKey, tu
         for task, found in known.items()
         if found.basis is not Basis.UNKNOWN
     }
+
+
+def _without_ended(documents: Sequence[Document], snapshot: Snapshot) -> Iterator[Document]:
+    """Yield the objects without gangs that have ended and that nobody owns who might miss them."""
+    ended = {key for key, members in snapshot.members.items() if key in snapshot.gangs and _has_ended(members)}
+    gone = {("PodGroup", f"{snapshot.gangs[key].namespace}/{snapshot.gangs[key].name}") for key in ended}
+    gone |= {("Pod", str(task)) for key in ended for task in snapshot.members_of(key)}
+    for item in documents:
+        if (item["kind"], object_key(item)) not in gone or item["metadata"].get("ownerReferences"):
+            yield item
 
 
 def _has_ended(members: Mapping[TaskKey, Task]) -> bool:
@@ -130,7 +140,7 @@ class EtaRun:
 
 def simulate_on(world: World, question: EtaQuestion, seed: int, is_over: Callable[[], bool] = lambda: False) -> EtaRun:
     """Let an empty world, which has the question's settings and begins now, go on from the question's cluster."""
-    watch = _Watch(world, question.gangs)
+    watch = _Watch(world, question.gangs, frozenset((*question.durations, *question.pods)))
     _load(world, question.documents)
     for pod, (known, done) in question.pods.items():
         world.plan(known.at(question.part(pod, seed), done) - done, partial(world.finish, [pod]))
@@ -173,6 +183,8 @@ class _Watch:
 
     world: World
     gangs: Iterable[GangKey]
+    known: frozenset[str]
+    """Gangs and pods that are there from the beginning."""
     waiting: set[str] = field(default_factory=set)
     starts: dict[str, float] = field(default_factory=dict)
     after: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -205,7 +217,7 @@ class _Watch:
             self.starts[key] = self.world.now - self.world.start
             evictions = [item.gang or item.pod for item in self.world.recorder.evictions if item.preemptor == key]
             self.evicts[key] = tuple(dict.fromkeys(evictions))
-            self.after[key] = tuple(name for name in self._ends_before(key) if name not in (*evictions, str(key), ""))
+            self.after[key] = tuple(name for name in self._ends_before(key) if name in self.known and name not in (*evictions, key))
 
     def _ends_before(self, key: GangKey) -> dict[str, None]:
         """Return who left the nodes of a gang; and who left last at all, if that is what let it start."""
