@@ -7,7 +7,7 @@ A load is simulated once: that is what really happens. At several moments on the
 gang that waits is estimated, and the estimate is compared with when it really started. What is known about durations differs:
 
     exact       an annotation says how long each gang runs
-    history     gangs belong to families of similar length, which their names show, and finished gangs are still in the cluster
+    history     gangs belong to families of similar length, which their names show, and a few of each have finished in earlier weeks
     deadlines   only deadlines are known, from one to five times as long as the gangs run
 
 Gangs that are submitted after the moment are never known, and in reality they come. So each answer is compared twice: with what
@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import exp, log
 from pathlib import Path
 from random import Random
 from statistics import mean, median
@@ -35,6 +36,7 @@ from phalanx.dialects.cluster import ObjectCluster
 from phalanx.live.catalogue import connected
 from phalanx.session.policy import Policy
 from phalanx.sim.eta import estimates
+from phalanx.sim.known_durations import FinishedGang
 from phalanx.sim.metrics import percent_text, short_time
 from phalanx.sim.named_workloads import read_workload
 from phalanx.sim.recorder import GangRecord
@@ -48,7 +50,8 @@ PAGE = Path(__file__).with_name("RESULTS-ETA.md")
 HOUR, DAY = 3600.0, 86_400.0
 EXACT, HISTORY, DEADLINES = "exact durations", "history of finished gangs", "deadlines only"
 FROM_NOW, FROM_SUBMISSION = "mean wait so far, from now on", "mean wait so far, from submission on"
-FAMILIES = 24
+FAMILIES, FINISHED = 24, 8
+"""Of similar length, and how many gangs of each have finished in earlier weeks."""
 LOOSEST_DEADLINE = 5.0
 HORIZON_SECONDS = 14 * DAY
 SHORTEST_SECONDS = 60.0
@@ -64,7 +67,7 @@ class Load:
     name: str
     work: str
     profile: str = "phalanx"
-    moments: tuple[float, ...] = tuple(hour * HOUR for hour in (9, 14, 19, 24))
+    moments: tuple[float, ...] = tuple(hour * HOUR for hour in (12, 18, 24))
 
 
 LOADS = (
@@ -98,11 +101,10 @@ def with_families(workload: Workload, count: int = FAMILIES) -> Workload:
     return replace(workload, gangs=gangs)
 
 
-def reality(load: Load, policy: Policy) -> World:
+def reality(workload: Workload, policy: Policy) -> World:
     """Return a world in which the load will come."""
-    settings = Settings(settling=60.0, parks_up_to=1800.0, heartbeat=600.0)
-    world = World(connected(policy), settings=settings)
-    set_workload(world, with_families(read_workload(load.work, 0).workload), policy.dialect)
+    world = World(connected(policy), settings=Settings(settling=60.0, parks_up_to=1800.0, heartbeat=600.0))
+    set_workload(world, workload, policy.dialect)
     return world
 
 
@@ -115,11 +117,20 @@ def known_by(knowledge: str, world: World) -> list[dict[str, Any]]:
     if knowledge == EXACT:
         return documents
     seconds = {_key(item): duration_of(_duration(item)).low for item in documents if _duration(item)}
-    queues = {_key(item): str(item["spec"].get("queue")) for item in documents if item["kind"] == "PodGroup"}
     silent = [_without_duration(item) for item in documents]
-    if knowledge == HISTORY:
-        return [_with_image(item, queues) for item in silent]
-    return [_with_deadline(item, seconds) for item in silent]
+    return [_with_deadline(item, seconds) for item in silent] if knowledge == DEADLINES else silent
+
+
+def history_of(workload: Workload) -> tuple[FinishedGang, ...]:
+    """Return gangs of every family that have finished in earlier weeks: not those that come, but of the same range."""
+    families: dict[str, list[float]] = {}
+    for gang in workload.gangs:
+        families.setdefault(gang.name.rpartition("-")[0], []).append(gang.duration)
+    return tuple(
+        FinishedGang(f"default/{name}-{number}", exp(Random(f"{name} {number}").uniform(log(min(known)), log(max(known)))))
+        for name, known in families.items()
+        for number in range(FINISHED)
+    )
 
 
 def _key(item: dict[str, Any]) -> str:
@@ -138,14 +149,6 @@ def _without_duration(item: dict[str, Any]) -> dict[str, Any]:
 def _gang(pod: dict[str, Any]) -> str:
     """Return the gang of a pod by its name, such as kind-a-17-worker-0."""
     return _key(pod).rsplit("-", 2)[0]
-
-
-def _with_image(item: dict[str, Any], queues: dict[str, str]) -> dict[str, Any]:
-    """Give a pod the image of its team: what is known about a family that has not finished yet."""
-    if item["kind"] != "Pod":
-        return item
-    containers = [{**container, "image": f"{queues[_gang(item)]}:1"} for container in item["spec"]["containers"]]
-    return {**item, "spec": {**item["spec"], "containers": containers}}
 
 
 def _with_deadline(item: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
@@ -172,15 +175,16 @@ class Asked:
     answers: dict[str, Answers]
 
 
-def ask(world: World, policy: Policy, seeds: int) -> Asked:
-    """Estimate every gang that waits now."""
+def ask(world: World, policy: Policy, history: tuple[FinishedGang, ...], seeds: int, *, divides: bool) -> Asked:
+    """Estimate every gang that waits now, in several processes if `divides`."""
     moment, records = world.now - world.start, world.recorder.gangs
     waiting = {str(key): record for key, record in records.items() if record.started is None}
     answers = {name: _naive(record, records.values(), moment) for name, record in waiting.items()}
     for knowledge in (EXACT, HISTORY, DEADLINES):
-        cluster, known = ObjectCluster(schedulers=our_schedulers(())), EtaSettings(world.now, HORIZON_SECONDS)
+        cluster = ObjectCluster(schedulers=our_schedulers(()))
+        known = EtaSettings(world.now, HORIZON_SECONDS, history if knowledge == HISTORY else ())
         given = eta_cluster(intake_of(known_by(knowledge, world), cluster), policy, known).input
-        found = simulated(given, 1 if knowledge == EXACT else seeds, time.monotonic() + DAY)
+        found = simulated(given, 1 if knowledge == EXACT else seeds, time.monotonic() + DAY, divides=divides)
         for estimate in estimates(given.question, found.runs):
             if estimate.gang in answers:
                 answers[estimate.gang][knowledge] = (estimate.by(P50), estimate.by(P90))
@@ -195,14 +199,14 @@ def _naive(record: GangRecord, others: Iterable[GangRecord], moment: float) -> A
     return {FROM_NOW: (usual, long), FROM_SUBMISSION: (max(usual - waited, 0.0), max(long - waited, 0.0))}
 
 
-def measure(load: Load, seeds: int = 8) -> list[Sample]:
+def measure(load: Load, seeds: int = 8, *, divides: bool = True) -> list[Sample]:
     """Simulate a load, ask on the way, and compare with what came."""
-    policy = policy_of_profile(load.profile)
-    world = reality(load, policy)
+    policy, workload = policy_of_profile(load.profile), with_families(read_workload(load.work, 0).workload)
+    world, history = reality(workload, policy), history_of(workload)
     asked = []
     for moment in load.moments:
         world.advance(world.start + moment)
-        asked.append(ask(world, policy, seeds))
+        asked.append(ask(world, policy, history, seeds, divides=divides))
     world.advance(world.start + load.moments[-1] + HORIZON_SECONDS)
     return [sample for one in asked for sample in _samples(one, world)]
 
@@ -269,8 +273,8 @@ def page(results: dict[str, list[Sample]], loads: Iterable[Load], seeds: int) ->
 
 Written by `python benchmarks/eta.py` on {date}. {machine}. {seeds} simulations for each answer; exact durations need one.
 
-Each load is simulated once, with all its gangs. At {len(LOADS[0].moments)} moments every waiting gang is estimated from the state of
-the cluster at that moment, and the estimate is compared with when the gang really started. The error is that of p50.
+Each load is simulated once, with all its gangs. At {len(LOADS[0].moments)} moments every waiting gang is estimated from the state
+of the cluster at that moment, and the estimate is compared with when the gang really started. The error is that of p50.
 
 {about}
 
