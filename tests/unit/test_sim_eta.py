@@ -139,18 +139,12 @@ def test_finished_pods_neither_run_again_nor_hold_anything() -> None:
 
 
 def test_namespaces_and_classes_that_every_cluster_has_are_no_trouble() -> None:
-    spaces = [
+    spaces: list[Document] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": name}}}
         for name in ("ml", "default")
     ]
-    spaces.append(
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": "system-node-critical"},
-            "value": 2000001000,
-        }
-    )
+    critical = {"metadata": {"name": "system-node-critical"}, "value": 2_000_001_000}
+    spaces.append({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **critical})
     group, pod = gang("w")
     for item in (group, pod):
         item["metadata"]["namespace"] = "ml"
