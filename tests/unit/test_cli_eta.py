@@ -55,7 +55,8 @@ def test_one_gang_may_be_asked_for_and_the_exit_status_is_about_it() -> None:
     found = example("research/whisper")
     assert [line.split()[0] for line in found.stdout.splitlines()[1:-2]] == ["research/whisper"]
     assert found.exit_code == 0
-    assert example("whisper", "-n", "research").stdout == found.stdout
+    assert example("whisper", "-n", "research").stdout == example("whisper").stdout == found.stdout
+    assert example("whisper", "-n", "default").exit_code == 1
     assert example("research/mixtral").exit_code == 3
 
 

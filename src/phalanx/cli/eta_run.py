@@ -32,7 +32,7 @@ def answer(asked: EtaOptions) -> bool:
     cluster = eta_cluster(intake, policy, _known(asked, now))
     if asked.written:
         _write_history(asked.written, cluster.durations.history)
-    row = None if asked.gang is None else _row(cluster, asked.gang, asked.reach.namespace or "default")
+    row = None if asked.gang is None else _row(cluster, asked.gang, asked.reach.namespace)
     question = cluster.input.question
     if row is not None:
         question = replace(question, gangs=tuple(key for key in question.gangs if key == row.gang))
@@ -60,14 +60,18 @@ def _write_history(path: str, gangs: Iterable[FinishedGang]) -> None:
         raise ConfigError(f"--write-history: {path}: cannot be written: {problem.strerror}") from problem
 
 
-def _row(cluster: EtaCluster, name: str, namespace: str) -> GangRow:
-    """Return the gang of a name."""
-    key = name if "/" in name else f"{namespace}/{name}"
-    found = next((row for row in cluster.rows if row.gang == key), None)
-    if found is None:
-        waiting = ", ".join(map(str, cluster.input.question.gangs[:MOST_NAMED])) or "none"
-        raise Missing(f"gang {key!r} not found; these wait: {waiting}")
-    return found
+def _row(cluster: EtaCluster, name: str, namespace: str | None) -> GangRow:
+    """Return the gang of a name; without a namespace, the only one of that name, or that in default."""
+    key = name if "/" in name else f"{namespace or 'default'}/{name}"
+    found = [row for row in cluster.rows if row.gang == key]
+    if not found and not namespace and "/" not in name:
+        found = [row for row in cluster.rows if row.gang.partition("/")[2] == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Missing(f"gang {name!r} is in several namespaces; write one of {', '.join(row.gang for row in found[:MOST_NAMED])}")
+    waiting = ", ".join(cluster.input.question.gangs[:MOST_NAMED]) or "none"
+    raise Missing(f"gang {key!r} not found; these wait: {waiting}")
 
 
 class Progress:
