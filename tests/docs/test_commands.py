@@ -69,6 +69,7 @@ NOT_RUN = {
     "phalanx run --config serving.yaml --scheduler-name serving --lease-name phalanx-serving "
     "--controllers -volcano-job": "needs a cluster",
     "phalanx run --lease-duration 6": "needs a cluster",
+    "phalanx eta research/whisper --context staging": "needs a cluster",
     "phalanx simulate --workload philly:traces/philly,nodes=100": "needs a trace",
     "phalanx schedule --context my-cluster": "needs a cluster",
     "phalanx schedule --context my-cluster -f train.yaml": "needs a cluster",

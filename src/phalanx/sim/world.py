@@ -147,7 +147,7 @@ class World:
 
     def _begin_work(self) -> None:
         """Begin what gangs do, and what is kept of it."""
-        self.work = Work(self.cluster, self.time, self.settings, self._chance, self._finish)
+        self.work = Work(self.cluster, self.time, self.settings, self._chance, self.finish)
         self.recorder = Recorder(self.cluster, self.time, self.start)
         self.work.listeners.append(self.recorder.set_whole)
         for port in (self.port, self._controller_port):
@@ -286,12 +286,13 @@ class World:
             self._gang_by_uid[uid] = task.gang
         return self._gang_by_uid.get(uid)
 
-    def _finish(self, keys: list[TaskKey]) -> None:
+    def finish(self, keys: list[TaskKey]) -> None:
+        """Let pods succeed."""
         gangs: dict[GangKey, None] = {}
         for key in keys:
             pod = self.store.find(POD, *split_key(key))
             if pod is not None and "deletionTimestamp" not in pod["metadata"]:
-                self._kubelets.write(pod, {"phase": "Succeeded"})
+                self._kubelets.succeed(pod)
             task = self.cluster.state.task(key)
             if task is not None and task.gang is not None:
                 gangs[task.gang] = None
