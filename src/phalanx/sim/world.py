@@ -15,6 +15,7 @@ from phalanx.controllers.gates import GANG_TIMED_OUT
 from phalanx.controllers.objects import controller_of
 from phalanx.controllers.unmade_pods import UnmadePods
 from phalanx.controllers.volcano_job.job import JOB as VOLCANO_JOB
+from phalanx.dialects.fresh_pods import fresh
 from phalanx.dialects.cluster import ObjectCluster
 from phalanx.dialects.yunikorn import GANG_DEGRADED, TIMED_OUT
 from phalanx.errors import ClusterError, SnapshotError
@@ -39,7 +40,7 @@ from phalanx.sim.device_plugins import Devices
 from phalanx.sim.faults import Faults
 from phalanx.sim.kubelets import Kubelets
 from phalanx.sim.recorder import Recorder
-from phalanx.sim.replacement_pods import ReplacementPods, fresh
+from phalanx.sim.replacement_pods import ReplacementPods
 from phalanx.sim.running_work import Work
 from phalanx.sim.settings import FOREVER, Settings
 from phalanx.sim.store_port import StorePort

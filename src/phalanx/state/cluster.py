@@ -12,7 +12,7 @@ state that is kept as good as a fresh one (`tests/properties/test_events.py` com
   frozen. So a quiet cluster costs a copy of some arrays and outer mappings, whatever number of pods runs in it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -279,9 +279,18 @@ class ClusterState:
         """Return one gang as it is now."""
         return self._gangs.get(key)
 
+    @property
+    def gang_keys(self) -> Collection[GangKey]:
+        """The keys of all gangs; read it before the next event."""
+        return self._gangs.keys()
+
     def members(self, key: GangKey) -> Mapping[TaskKey, Task]:
         """Return the tasks that name a gang, whether it is there or not; read it before the next event."""
         return self._members.get(key, EMPTY)
+
+    def on_node(self, name: str) -> Mapping[TaskKey, Task]:
+        """Return the tasks on a node; read it before the next event."""
+        return self._on_node.get(name, EMPTY)
 
     def has_active(self) -> bool:
         """Tell whether a session would have any gang to decide about."""
