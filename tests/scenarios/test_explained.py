@@ -1,6 +1,7 @@
 """Every situation in `explained/`: the first lines name the cause and the thing, and the remedy that is given starts the gang."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ def explained(situation: Situation, folder: Path) -> dict[str, Any]:
 
 def first_lines(found: dict[str, Any]) -> str:
     """Return the headline and the first lines of the stage that decides."""
-    decisive = next((stage for stage in found["stages"] if stage["ok"] is False), {"lines": []})
-    return "\n".join([found["why"], *list(_texts(decisive["lines"]))[:MOST_LINES]])
+    decisive: list[dict[str, Any]] = next((stage["lines"] for stage in found["stages"] if stage["ok"] is False), [])
+    return "\n".join([found["why"], *islice(_texts(decisive), MOST_LINES)])
 
 
 def _texts(lines: list[dict[str, Any]]) -> Iterator[str]:

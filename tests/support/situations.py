@@ -9,7 +9,7 @@ The first document of a file is the Situation:
     source     where the situation comes from
     first      what the first lines must say: texts, or several with '|' between them of which one is enough
     not        what they must not say
-    fix        what ends the wait: changes as `phalanx explain --if` takes them, or an edit of objects where the language has no word:
+    fix        what ends the wait: changes as `phalanx explain --if` takes them, or an edit where the language has no word:
                {patch: OBJECT}, {create: OBJECT}, {delete: KIND NAME}, {now: TIME}
 
 The other documents are the cluster. `phalanx explain GANG -f FILE` reads the same file.
@@ -56,7 +56,8 @@ class Situation:
     def read(cls, path: Path) -> "Situation":
         """Read a file."""
         header, *documents = [item.value for item in documents_in(path.read_bytes(), path.name)]
-        assert isinstance(header, dict) and header["kind"] == "Situation", path.name
+        assert isinstance(header, dict), path.name
+        assert header["kind"] == "Situation", path.name
         return cls(path, header, [item for item in documents if isinstance(item, dict)])
 
     @property

@@ -301,7 +301,8 @@ def volume_objects() -> list[Document]:
 
 
 def test_claims_and_volumes_that_are_lost_or_going_away_are_known_as_such() -> None:
-    claim, volume = volume_objects()[0], {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}}
+    claim = volume_objects()[0]
+    volume: Document = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}}
     for document in (claim, volume):
         document["metadata"]["deletionTimestamp"] = "2026-01-01T12:00:00Z"
     known = snapshot_of(claim, volume).surroundings

@@ -1,7 +1,7 @@
 """In which network domains room may be made for a whole gang by the fewest victims.
 
-The search puts all tasks that it serves into one domain. So the domain must be narrow enough for the gang and for every sub-group with
-a tier of its own, and near enough to what these occupy already.
+The search puts all tasks that it serves into one domain. So the domain must be narrow enough for the gang and for every sub-group
+with a tier of its own, and near enough to what these occupy already.
 """
 
 from phalanx.model.task_status import Status
@@ -14,7 +14,8 @@ Scope = GangState | SubGroupState
 def narrow_domains(session: Session, gang: GangState) -> list[list[int]]:
     """Return the HyperNodes to try, narrow tiers first."""
     tree = session.snapshot.hypernodes
-    bound = [scope for scope in (gang, *gang.subgroups.values()) if _must_stay(scope)]
+    scopes: list[Scope] = [gang, *gang.subgroups.values()]
+    bound = [scope for scope in scopes if _must_stay(scope)]
     narrowest = min(bound, key=lambda scope: scope.allowed_tier or 0, default=gang)
     gradients = session.hypernode_gradients(narrowest, tree.top, "evict")
     return [[number for number in gradient if all(_may_use(session, scope, number) for scope in bound)] for gradient in gradients]
